@@ -1,0 +1,81 @@
+# gorl's tasks. `make` alone lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO ?= go
+FUZZTIME ?= 20s
+# The Python that the optional peers of the benchmarks run on (see `make peers`).
+PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers
+GOLANGCI_LINT_VERSION := v2.5.0
+
+##@ Use
+
+.PHONY: demo
+demo: setup ## a population of AMP agents learns to walk (sets up first; a few minutes)
+	$(GO) run ./snippets/pbt_amp
+
+.PHONY: setup
+setup: ## install what gorl needs and build its C++ (a second run does nothing)
+	@scripts/setup.sh
+
+.PHONY: shim
+shim: ## build only the two C++ libraries, into SHIM_DIR (default build/lib)
+	@scripts/shim.sh
+
+##@ Test
+
+.PHONY: test
+test: setup ## vet and test everything (sets up first)
+	$(GO) vet ./...
+	$(GO) test ./...
+
+.PHONY: race
+race: setup ## test everything with the race detector
+	$(GO) test -race -timeout 30m ./...
+
+.PHONY: learn
+learn: setup ## learning tests: do the agents reach known returns? (minutes)
+	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/...
+
+.PHONY: learn-walker
+learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quotes it (long)
+	$(GO) test -tags learning -run LearnWalker -count=1 -v -timeout 120m ./snippets/...
+
+.PHONY: fuzz
+fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: fresh
+fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root and debootstrap)
+	scripts/fresh-debian.sh setup test
+
+##@ Measure
+
+.PHONY: bench
+bench: setup ## time gorl, and skrl beside it where `make peers` has been run
+	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
+
+.PHONY: peers
+peers: ## set up what the benchmarks compare with (optional: Debian's PyTorch, skrl)
+	@scripts/peers.sh $(PEERS)
+
+##@ Keep
+
+.PHONY: lint
+lint: ## golangci-lint with .golangci.yml
+	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; \
+	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION) run ./...; fi
+
+.PHONY: format
+format: ## gofmt everything
+	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+.PHONY: clean
+clean: ## remove what was built in this folder (installed libraries stay)
+	rm -rf build bin
+
+.PHONY: help
+help: ## list these tasks
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,248 @@
+package agents
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// SKRL2 is the value of compatibility that reproduces skrl 2.0.0 number for number, its mistakes included.
+const SKRL2 = "skrl-2.0"
+
+// RunningStandardScaler is the name of the only preprocessor, as in skrl.
+const RunningStandardScaler = "RunningStandardScaler"
+
+// OnPolicy are the settings that PPO and AMP share; both embed it. Keys, names and meanings are those of skrl's
+// documentation. Where skrl is mistaken the default differs, see docs/skrl-differences.md; Compatibility brings its
+// behaviour back.
+type OnPolicy struct {
+	// Rollouts is the number of environment steps between updates, T.
+	Rollouts int `yaml:"rollouts" config:"min=1"`
+	// LearningEpochs is the number of passes over a rollout in one update.
+	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
+	// MiniBatches is the number of minibatches in one pass. Rows are shuffled anew in every pass and none is dropped.
+	MiniBatches int `yaml:"mini_batches" config:"min=1"`
+
+	// DiscountFactor is γ, how much a reward counts that comes one step later.
+	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
+	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
+	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
+
+	// LearningRate is one step size for all networks, or one a network in the order policy, value, discriminator.
+	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
+	// LearningRateScheduler changes it while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR",
+	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
+	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
+	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
+	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
+	Optimizer   string  `yaml:"optimizer" config:"oneof=adam|adamw|sgd"`
+	WeightDecay float64 `yaml:"weight_decay" config:"min=0"`
+
+	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
+	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
+	ObservationPreprocessor       string         `yaml:"observation_preprocessor" config:"oneof=|RunningStandardScaler"`
+	ObservationPreprocessorKwargs map[string]any `yaml:"observation_preprocessor_kwargs"`
+	StatePreprocessor             string         `yaml:"state_preprocessor" config:"oneof=|RunningStandardScaler"`
+	StatePreprocessorKwargs       map[string]any `yaml:"state_preprocessor_kwargs"`
+	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
+	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
+
+	// RandomTimesteps is the number of first steps in which actions are uniformly random.
+	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
+	// LearningStarts is the number of first steps after which no update is made.
+	LearningStarts int `yaml:"learning_starts" config:"min=0"`
+
+	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no limit.
+	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
+	// RatioClip is ε of the clipped surrogate.
+	RatioClip float64 `yaml:"ratio_clip" config:"gt=0"`
+	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is the
+	// larger of the clipped and the unclipped one.
+	ValueClip float64 `yaml:"value_clip" config:"min=0"`
+	// EntropyLossScale rewards the entropy of the policy, summed over action dimensions.
+	EntropyLossScale float64 `yaml:"entropy_loss_scale" config:"min=0"`
+	// ValueLossScale weighs the value loss against the policy loss.
+	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
+	// KLThreshold ends an update early when the policy has moved further than this; 0 never does.
+	KLThreshold float64 `yaml:"kl_threshold" config:"min=0"`
+
+	// TimeLimitBootstrap lets a truncated episode count the value of its last observation. Without it a truncation
+	// counts as an end.
+	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
+	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of steps so far.
+	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
+	// RewardsShaperScale multiplies rewards before they are stored.
+	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
+
+	// Compatibility is empty, or "skrl-2.0" for skrl's numbers.
+	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0"`
+	// Device is where tensors live: "cpu", "cuda", "cuda:1" or "auto".
+	Device string `yaml:"device"`
+	// MixedPrecision is accepted as false only: gorl computes in float32.
+	MixedPrecision bool `yaml:"mixed_precision"`
+
+	// Experiment says what a trainer writes and where.
+	Experiment Experiment `yaml:"experiment"`
+}
+
+// Experiment says what a trainer writes, where, and how often (skrl: ExperimentCfg).
+type Experiment struct {
+	// Directory is the parent folder, default "runs".
+	Directory string `yaml:"directory"`
+	// ExperimentName is the folder in it; default the time and the agent's name.
+	ExperimentName string `yaml:"experiment_name"`
+	// WriteInterval is the number of timesteps between writes of tracked values; 0 writes none.
+	WriteInterval Interval `yaml:"write_interval"`
+	// CheckpointInterval is the number of timesteps between checkpoints; 0 writes none.
+	CheckpointInterval Interval `yaml:"checkpoint_interval"`
+	// StoreSeparately, WandB and WandBKwargs are skrl's; they are accepted when off.
+	StoreSeparately bool           `yaml:"store_separately"`
+	WandB           bool           `yaml:"wandb"`
+	WandBKwargs     map[string]any `yaml:"wandb_kwargs"`
+}
+
+// Interval is a number of timesteps, or "auto": a part of the run that whoever uses it decides.
+type Interval struct {
+	Auto  bool
+	Steps int
+}
+
+// SetConfig reads "auto" or a whole number of at least 0.
+func (i *Interval) SetConfig(value any) error {
+	switch v := value.(type) {
+	case string:
+		if strings.EqualFold(v, "auto") {
+			*i = Interval{Auto: true}
+			return nil
+		}
+	case int:
+		if v >= 0 {
+			*i = Interval{Steps: v}
+			return nil
+		}
+	case float64:
+		if v >= 0 && v == math.Trunc(v) {
+			*i = Interval{Steps: int(v)}
+			return nil
+		}
+	}
+	return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
+}
+
+// Of returns the interval in a run of timesteps: the number given, or the run divided by parts.
+func (i Interval) Of(timesteps, parts int) int {
+	if !i.Auto {
+		return i.Steps
+	}
+	return max(1, timesteps/parts)
+}
+
+// DefaultOnPolicy returns the settings that PPO and AMP have in common.
+func DefaultOnPolicy() OnPolicy {
+	return OnPolicy{
+		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, Optimizer: "adam",
+		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, TimeLimitBootstrap: true,
+		RewardsShaperScale: 1, Device: "cpu",
+		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true}, CheckpointInterval: Interval{Auto: true}},
+	}
+}
+
+// Validate says which of the shared settings makes no sense; networks is how many networks the agent trains.
+func (c *OnPolicy) Validate(prefix string, networks int) error {
+	if n := len(c.LearningRate); n != 1 && n != networks {
+		return fmt.Errorf("%s: \"learning_rate\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
+	}
+	if n := len(c.GradNormClip); n != 1 && n != networks {
+		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
+	}
+	if c.MixedPrecision {
+		return fmt.Errorf("%s: \"mixed_precision\" is true: gorl computes in float32; set it to false", prefix)
+	}
+	if c.Experiment.WandB {
+		return fmt.Errorf("%s: \"experiment.wandb\" is true: gorl writes TensorBoard event files and JSON lines, which wandb can sync; set it to false", prefix)
+	}
+	if c.Experiment.StoreSeparately {
+		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)
+	}
+	if c.RewardsShaperScale == 0 {
+		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1", prefix)
+	}
+	return nil
+}
+
+// Skrl reports whether skrl 2.0's behaviour is asked for.
+func (c *OnPolicy) Skrl() bool { return c.Compatibility == SKRL2 }
+
+// Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
+// "shared_state_preprocessor", and "state_preprocessor" where it means observations, which it does in 1.4 and wherever
+// the environment has no privileged states.
+func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
+	out := make(map[string]any, len(dict))
+	for k, v := range dict {
+		out[k] = v
+	}
+	move := func(from, to string) error {
+		v, ok := out[from]
+		if !ok {
+			return nil
+		}
+		if w, both := out[to]; both && fmt.Sprint(v) != fmt.Sprint(w) {
+			return fmt.Errorf("%s: %q (%v) is an older name of %q (%v); give one of them", prefix, from, v, to, w)
+		}
+		out[to] = v
+		delete(out, from)
+		return nil
+	}
+	if err := move("lambda", "gae_lambda"); err != nil {
+		return nil, err
+	}
+	if v, ok := out["clip_predicted_values"]; ok {
+		on, isBool := v.(bool)
+		if !isBool {
+			return nil, fmt.Errorf("%s: \"clip_predicted_values\" is %v (%T): want true or false", prefix, v, v)
+		}
+		if !on {
+			out["value_clip"] = 0.0
+		}
+		delete(out, "clip_predicted_values")
+	}
+	_, has := out["observation_preprocessor"]
+	if !has && sp.State.Kind == spaces.None {
+		if err := move("state_preprocessor", "observation_preprocessor"); err != nil {
+			return nil, err
+		}
+		if err := move("state_preprocessor_kwargs", "observation_preprocessor_kwargs"); err != nil {
+			return nil, err
+		}
+	}
+	if err := move("shared_state_preprocessor", "state_preprocessor"); err != nil {
+		return nil, err
+	}
+	return out, move("shared_state_preprocessor_kwargs", "state_preprocessor_kwargs")
+}
+
+// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, are checked and not needed.
+func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
+	cfg := preprocessors.DefaultScalerConfig()
+	cfg.Unbiased = unbiased
+	own := map[string]any{}
+	for k, v := range kwargs {
+		switch k {
+		case "device":
+		case "size":
+			if n, ok := v.(int); ok && n != size {
+				return cfg, fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
+			}
+		default:
+			own[k] = v
+		}
+	}
+	if err := config.Merge(&cfg, own, config.Options{Prefix: prefix}); err != nil {
+		return cfg, err
+	}
+	return cfg, config.Check(cfg, prefix)
+}

@@ -1,0 +1,126 @@
+package onpolicy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Act implements [agents.Agent]. While training it writes observations, actions, their log-probabilities and values
+// straight into the step of the rollout that Record completes.
+func (c *Core) Act(in agents.Observation) ([]float32, error) {
+	if err := c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()); err != nil {
+		return nil, err
+	}
+	if err := c.checkRows("states", len(in.States), c.spaces.State.Width()); err != nil {
+		return nil, err
+	}
+	s := c.step
+	s.Reset()
+	obs, state := c.evalObs, c.evalState
+	if c.training {
+		if c.Rollout.Full() {
+			return nil, fmt.Errorf("%s: the rollout is full; call Update before acting on", strings.ToLower(c.name))
+		}
+		obs = c.Rollout.Row("observations")
+		if c.spaces.State.Width() > 0 {
+			state = c.Rollout.Row("states")
+		}
+	}
+	if err := c.write(obs, in.Observations, state, in.States); err != nil {
+		return nil, err
+	}
+	inputs := c.inputs(s, obs, state)
+	if !c.training {
+		return c.actions, c.read(s, c.Policy.Mode(s, inputs))
+	}
+	executed := c.draw(s, inputs)
+	s.Copy(c.Rollout.Row("values"), c.VScaler.Inverse(s, c.Value.Forward(s, inputs)))
+	c.acted = true
+	return c.actions, c.read(s, executed)
+}
+
+// draw samples actions and records them with their log-probability.
+func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
+	if c.Timestep < int64(c.Config.RandomTimesteps) {
+		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
+		s.Copy(c.Rollout.Row("actions"), actions)
+		s.Copy(c.Rollout.Row("log_prob"), c.Policy.Evaluate(s, inputs, actions).LogProb)
+		return actions
+	}
+	a := c.Policy.Sample(s, inputs, c.Gen)
+	s.Copy(c.Rollout.Row("actions"), a.Actions)
+	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
+	return a.Executed
+}
+
+// randomActions draws uniformly from the action space; unbounded dimensions are standard normal.
+func (c *Core) randomActions() []float32 {
+	a := c.spaces.Action
+	out := make([]float32, c.numEnvs*a.Width())
+	for i := range out {
+		j := i % a.Width()
+		switch {
+		case a.Kind != spaces.Box:
+			out[i] = float32(c.Rng.IntN(a.NVec[j]))
+		case a.Bounded():
+			out[i] = a.Low[j] + float32(c.Rng.Float64())*(a.High[j]-a.Low[j])
+		default:
+			out[i] = float32(c.Rng.NormFloat64())
+		}
+	}
+	return out
+}
+
+// inputs preprocesses rows for the networks.
+func (c *Core) inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
+	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, obs)}
+	if state.T != nil {
+		in.States = c.StateScaler.Forward(s, state)
+	}
+	return in
+}
+
+// ValueOf returns the values of raw observations and states in reward units, (n, 1).
+func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+	return c.VScaler.Inverse(s, c.Value.Forward(s, c.inputs(s, obs, state)))
+}
+
+func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {
+	if err := tensor.Write(obs, o); err != nil {
+		return err
+	}
+	if state.T == nil {
+		return nil
+	}
+	return tensor.Write(state, st)
+}
+
+// read copies actions to the host and refuses what no environment should see.
+func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	if err := tensor.Read(actions, c.actions); err != nil {
+		return err
+	}
+	for i, a := range c.actions {
+		if math.IsNaN(float64(a)) || math.IsInf(float64(a), 0) {
+			w := c.spaces.Action.Width()
+			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w, i/w, a)}
+		}
+	}
+	return nil
+}
+
+func (c *Core) checkRows(what string, got, width int) error {
+	if want := c.numEnvs * width; got != want {
+		return fmt.Errorf("%s: %s have %d values, want %d (%d environments × %d)", strings.ToLower(c.name), what, got, want, c.numEnvs, width)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package onpolicy
+
+import (
+	"iter"
+
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Batch is a minibatch of the rollout: rows of the same transitions in every tensor.
+type Batch struct {
+	// Index counts minibatches within the epoch.
+	Index int
+	// Rows is how many there are.
+	Rows int64
+	// Inputs is preprocessed for the networks.
+	Inputs models.Inputs
+	// Actions is (n, A); the others are (n, 1).
+	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
+	// Extra holds an algorithm's own fields, in the order asked for.
+	Extra []tensor.Tensor
+}
+
+// Epoch yields the minibatches of one pass over the rollout, as rows of tensors that scope s owns. By default the rows
+// are in a new random order in every epoch and all are used; skrl 2.0 cuts the same consecutive chunks in every epoch,
+// and drops the remainder. The observation scaler learns from a rollout once, after the update (see Finish), so that the
+// ratio of the first minibatch is exactly one; skrl's learns from each chunk of the first epoch as it comes.
+func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
+	if c.Config.Skrl() {
+		return c.chunks(s, epoch, extra)
+	}
+	return c.shuffled(s, extra)
+}
+
+func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
+	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
+	order := s.RandPerm(c.Gen, n)
+	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, order) }
+	all := Batch{Actions: pick("actions"), LogProb: pick("log_prob"), Values: pick("values"), Returns: pick("returns"), Advantages: pick("advantages")}
+	all.Inputs.Observations = c.ObservationScaler.Forward(s, pick("observations"))
+	if c.spaces.State.Width() > 0 {
+		all.Inputs.States = c.StateScaler.Forward(s, pick("states"))
+	}
+	for _, name := range extra {
+		all.Extra = append(all.Extra, pick(name))
+	}
+	return func(yield func(Batch) bool) {
+		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
+			if s.Err() != nil || !yield(all.rows(s, i, span)) {
+				return
+			}
+		}
+	}
+}
+
+func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
+	cut := func(t tensor.Tensor) tensor.Tensor {
+		if t.T == nil {
+			return t
+		}
+		return s.Narrow(t, 0, span.Start, span.Len)
+	}
+	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
+	for _, t := range b.Extra {
+		out.Extra = append(out.Extra, cut(t))
+	}
+	return out
+}
+
+func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+	r := c.Rollout
+	n := int64(r.Steps() * r.Envs())
+	all := Batch{Actions: r.Rows("actions"), LogProb: r.Rows("log_prob"), Values: r.Rows("values"), Returns: r.Rows("returns"), Advantages: r.Rows("advantages")}
+	all.Inputs.Observations = r.Rows("observations")
+	if c.spaces.State.Width() > 0 {
+		all.Inputs.States = r.Rows("states")
+	}
+	for _, name := range extra {
+		all.Extra = append(all.Extra, r.Rows(name))
+	}
+	return func(yield func(Batch) bool) {
+		for i, span := range memory.Chunks(n, int64(c.Config.MiniBatches)) {
+			b := all.rows(s, i, span)
+			if epoch == 0 {
+				c.ObservationScaler.Update(s, b.Inputs.Observations)
+				if b.Inputs.States.T != nil {
+					c.StateScaler.Update(s, b.Inputs.States)
+				}
+			}
+			b.Inputs.Observations = c.ObservationScaler.Forward(s, b.Inputs.Observations)
+			if b.Inputs.States.T != nil {
+				b.Inputs.States = c.StateScaler.Forward(s, b.Inputs.States)
+			}
+			if s.Err() != nil || !yield(b) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,311 @@
+// Package onpolicy is what PPO and AMP have in common: acting, recording a rollout, estimating advantages, handing out
+// minibatches, and the optimizer over flat parameters. The algorithms themselves, what is computed from a minibatch, are
+// in agents/ppo and agents/amp.
+package onpolicy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/schedulers"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// NamedNetwork is a part of the agent with parameters of its own, in optimizer order.
+type NamedNetwork struct {
+	Name       string
+	Parameters []tensor.Parameter
+	Close      func()
+}
+
+// Options is what an agent is made of.
+type Options struct {
+	Name    string // the algorithm
+	Spaces  spaces.Set
+	NumEnvs int
+	Config  *agents.OnPolicy // the agent's own, which may change while training
+	Policy  models.Policy
+	Value   models.Network
+	Extra   []NamedNetwork // after policy and value: the discriminator, a second critic
+	Fields  []memory.Field // of the rollout beside the common ones
+	Seed    uint64
+	// SeparateFrom excludes the networks from this index on from the shared optimizer (0: none).
+	SeparateFrom int
+}
+
+// Core is the common part of an on-policy agent.
+type Core struct {
+	Config                                  *agents.OnPolicy
+	Policy                                  models.Policy
+	Value                                   models.Network
+	Flat                                    *tensor.Flat
+	Optimizer                               *tensor.Optimizer
+	Scheduler                               schedulers.Scheduler // nil for a constant rate
+	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
+	Rollout                                 *memory.Rollout
+	Gen                                     *tensor.Generator
+	Rng                                     *rand.Rand
+	Device                                  tensor.Device
+	Tracked                                 *Tracker
+	// Timestep counts recorded steps of the batch of environments, Updates counts updates.
+	Timestep, Updates int64
+	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
+	AfterRecord func(s *tensor.Scope, t agents.Transition) error
+
+	name     string
+	spaces   spaces.Set
+	numEnvs  int
+	pcg      *rand.PCG
+	training bool
+	acted    bool
+	networks []NamedNetwork
+	segments []tensor.Group
+
+	resident  *tensor.Scope
+	step      *tensor.Scope
+	evalObs   tensor.Tensor
+	evalState tensor.Tensor
+	nextObs   tensor.Tensor
+	nextState tensor.Tensor
+	actions   []float32
+	rewards   []float32
+	flags     []float32
+	backup    [3]tensor.Tensor
+	backupOK  int64
+	seenKL    []float64 // of the epoch's minibatches, where kl_threshold asks for them
+	stdDev    tensor.Tensor
+	hasStdDev bool
+
+	extraScalers []scaler
+}
+
+// New assembles the common part. The models belong to it from then on, also when it fails.
+func New(o Options) (c *Core, err error) {
+	cfg := o.Config
+	if err := o.Spaces.Validate(); err != nil {
+		return nil, err
+	}
+	if o.NumEnvs <= 0 {
+		return nil, fmt.Errorf("%s: NumEnvs is %d; it must be positive", strings.ToLower(o.Name), o.NumEnvs)
+	}
+	device, err := tensor.ParseDevice(cfg.Device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: \"device\": %w", strings.ToLower(o.Name), err)
+	}
+	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
+		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name), got, o.Spaces.Action, want)
+	}
+	c = &Core{
+		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, numEnvs: o.NumEnvs,
+		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
+		pcg: rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15),
+	}
+	c.Rng = rand.New(c.pcg)
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	if c.Gen, err = tensor.NewGenerator(o.Seed^0x5851f42d4c957f2d, device); err != nil {
+		return nil, err
+	}
+	c.networks = append([]NamedNetwork{
+		{"policy", o.Policy.Parameters(), o.Policy.Close},
+		{"value", o.Value.Parameters(), o.Value.Close},
+	}, o.Extra...)
+	if err = c.flatten(o.SeparateFrom); err != nil {
+		return nil, err
+	}
+	if err = c.scalers(); err != nil {
+		return nil, err
+	}
+	if err = c.allocate(o.Fields); err != nil {
+		return nil, err
+	}
+	return c, c.probe()
+}
+
+// flatten moves all parameters into flat memory and makes the optimizer: one group and, with a clip each, one clip a
+// network.
+func (c *Core) flatten(separateFrom int) error {
+	var params []tensor.Parameter
+	for _, n := range c.networks {
+		for _, p := range n.Parameters {
+			p.Name = n.Name + "/" + p.Name
+			params = append(params, p)
+		}
+	}
+	var err error
+	if c.Flat, err = tensor.NewFlat(params, c.Device); err != nil {
+		return err
+	}
+	for _, n := range c.networks {
+		begin, end, err := c.Flat.Segment(n.Name + "/")
+		if err != nil {
+			continue // a network whose every parameter is shared with an earlier one
+		}
+		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
+	}
+	shared := c.segments
+	if separateFrom > 0 {
+		shared = shared[:min(separateFrom, len(shared))]
+	}
+	var groups []tensor.Group
+	groups = append(groups, shared...)
+	clips := []tensor.Clip{{Begin: 0, End: shared[len(shared)-1].End}}
+	if len(c.Config.GradNormClip) > 1 {
+		clips = nil
+		for _, g := range shared {
+			clips = append(clips, tensor.Clip{Begin: g.Begin, End: g.End})
+		}
+	}
+	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, tensor.OptimizerConfig{Kind: c.Config.Optimizer, WeightDecay: c.Config.WeightDecay}, groups, clips); err != nil {
+		return err
+	}
+	if c.Config.LearningRateScheduler != "" {
+		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0], c.Config.LearningRateSchedulerKwargs); err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
+		}
+	}
+	c.ApplyRates()
+	return nil
+}
+
+// Segment returns the flat range of a network's parameters.
+func (c *Core) Segment(name string) tensor.Group {
+	for _, g := range c.segments {
+		if g.Name == name {
+			return g
+		}
+	}
+	return tensor.Group{}
+}
+
+// ApplyRates brings the optimizer's learning rates and clips in line with configuration and schedule.
+func (c *Core) ApplyRates() {
+	factor := 1.0
+	if c.Scheduler != nil {
+		factor = c.Scheduler.LearningRate() / c.Config.LearningRate[0]
+	}
+	for i := range c.Optimizer.Groups {
+		c.Optimizer.Groups[i].LearningRate = c.Config.LearningRate[min(i, len(c.Config.LearningRate)-1)] * factor
+	}
+	for i := range c.Optimizer.Clips {
+		c.Optimizer.Clips[i].MaxNorm = c.Config.GradNormClip[min(i, len(c.Config.GradNormClip)-1)]
+	}
+}
+
+// LearningRate is the policy's current learning rate.
+func (c *Core) LearningRate() float64 { return c.Optimizer.Groups[0].LearningRate }
+
+func (c *Core) scalers() error {
+	make := func(key, kind string, kwargs map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
+		if kind == "" || size == 0 {
+			return nil, nil
+		}
+		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
+		cfg, err := agents.ScalerConfig(prefix, kwargs, size, c.Config.Skrl())
+		if err != nil {
+			return nil, err
+		}
+		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
+	}
+	var err error
+	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor, c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
+		return err
+	}
+	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, c.Config.StatePreprocessorKwargs, c.spaces.State.Width()); err != nil {
+		return err
+	}
+	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, c.Config.ValuePreprocessorKwargs, 1)
+	return err
+}
+
+func (c *Core) allocate(extra []memory.Field) error {
+	sp, n := c.spaces, int64(c.numEnvs)
+	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	if w := sp.State.Width(); w > 0 {
+		fields = append(fields, memory.Field{Name: "states", Width: w})
+		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
+	}
+	var err error
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, extra...), c.Device); err != nil {
+		return err
+	}
+	o := int64(sp.Observation.Width())
+	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
+	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
+	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
+	c.stdDev = c.resident.Zeros()
+	for i := range c.backup {
+		c.backup[i] = c.resident.Zeros(c.Flat.Len())
+	}
+	return c.resident.Err()
+}
+
+// probe runs every network once, so that a width that does not fit is an error here and not in mid-training.
+func (c *Core) probe() error {
+	s := tensor.NoGrad().On(c.Device)
+	defer s.Close()
+	in := models.Inputs{Observations: c.evalObs, States: c.evalState}
+	mode := c.Policy.Mode(s, in)
+	v := c.Value.Forward(s, in)
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
+	}
+	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
+		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+	}
+	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
+	}
+	return nil
+}
+
+// Name implements [agents.Agent].
+func (c *Core) Name() string { return c.name }
+
+// Spaces implements [agents.Agent].
+func (c *Core) Spaces() spaces.Set { return c.spaces }
+
+// NumEnvs implements [agents.Agent].
+func (c *Core) NumEnvs() int { return c.numEnvs }
+
+// SetTraining implements [agents.Agent].
+func (c *Core) SetTraining(on bool) { c.training = on }
+
+// Training implements [agents.Agent].
+func (c *Core) Training() bool { return c.training }
+
+// Close implements [agents.Agent].
+func (c *Core) Close() error {
+	for _, n := range c.networks {
+		n.Close()
+	}
+	if c.Optimizer != nil {
+		c.Optimizer.Close()
+	}
+	if c.Flat != nil {
+		c.Flat.Close()
+	}
+	for _, s := range c.allScalers() {
+		s.Close()
+	}
+	if c.Rollout != nil {
+		c.Rollout.Close()
+	}
+	if c.Gen != nil {
+		c.Gen.Close()
+	}
+	c.resident.Close()
+	c.step.Close()
+	return nil
+}

@@ -1,0 +1,271 @@
+package onpolicy
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// snapshotFormat is the version of what Snapshot writes.
+const snapshotFormat = 1
+
+// scaler is a running scaler with its name in checkpoints.
+type scaler struct {
+	name string
+	*preprocessors.RunningStandardScaler
+}
+
+func (c *Core) allScalers() []scaler {
+	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
+	return append(all, c.extraScalers...)
+}
+
+// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots; Close releases it.
+func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
+	c.extraScalers = append(c.extraScalers, scaler{name, s})
+}
+
+// Snapshot implements [agents.Agent]: parameters by name, optimizer, scalers, schedule, counters, random states.
+func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+	snap := checkpoint.NewSnapshot()
+	w := writer{snap: snap}
+	w.entries("", c.Flat, c.Flat.Values)
+	w.optimizer("optimizer", c.Flat, c.Optimizer)
+	for _, s := range c.allScalers() {
+		if s.RunningStandardScaler != nil {
+			w.float64s(s.name+"/running_mean", s.Mean)
+			w.float64s(s.name+"/running_variance", s.Variance)
+			w.float64s(s.name+"/current_count", s.Count)
+		}
+	}
+	state, err := c.Gen.State()
+	w.fail(err)
+	snap.Arrays["random/generator"] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
+	pcg, err := c.pcg.MarshalBinary()
+	w.fail(err)
+	values := map[string]any{
+		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
+		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": c.Optimizer.Steps, "rollout_steps": 0,
+	}
+	if c.Scheduler != nil {
+		values["scheduler"] = c.Scheduler.Name()
+		state := map[string]any{}
+		for k, v := range c.Scheduler.State() {
+			state[k] = v
+		}
+		values["scheduler_state"] = state
+	}
+	if opt.Buffers && c.Rollout.Len() > 0 {
+		values["rollout_steps"] = c.Rollout.Len()
+		for _, f := range c.Rollout.Fields() {
+			w.float32s("rollout/"+f.Name, c.Rollout.Tensor(f.Name))
+		}
+		w.float32s("rollout/next_observations", c.nextObs)
+		if c.nextState.T != nil {
+			w.float32s("rollout/next_states", c.nextState)
+		}
+	}
+	hyper := map[string]any{}
+	for k, v := range c.hyper() {
+		hyper[k] = v
+	}
+	values["hyperparameters"] = hyper
+	snap.Values = values
+	return snap, w.err
+}
+
+func (c *Core) hyper() map[string]float64 { return agents.Values(c.Config.Tunable()) }
+
+// writer puts tensors into a snapshot and remembers the first error.
+type writer struct {
+	snap *checkpoint.Snapshot
+	err  error
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *writer) float32s(name string, t tensor.Tensor) {
+	data, err := tensor.Float32s(t)
+	w.fail(err)
+	w.snap.Arrays[name] = checkpoint.ArrayFloat32(tensor.Shape(t), data)
+}
+
+func (w *writer) float64s(name string, t tensor.Tensor) {
+	data, err := tensor.Float64s(t)
+	w.fail(err)
+	w.snap.Arrays[name] = checkpoint.ArrayFloat64(tensor.Shape(t), data)
+}
+
+// entries writes the parts of a flat tensor by the names of its table of contents.
+func (w *writer) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
+	data, err := tensor.Float32s(flat)
+	w.fail(err)
+	for _, e := range f.Entries() {
+		w.snap.Arrays[prefix+e.Name] = checkpoint.ArrayFloat32(e.Shape, data[e.Offset:e.Offset+e.Size])
+	}
+}
+
+func (w *writer) optimizer(name string, f *tensor.Flat, o *tensor.Optimizer) {
+	w.entries(name+"/exp_avg/", f, o.ExpAvg)
+	w.entries(name+"/exp_avg_sq/", f, o.ExpAvgSq)
+}
+
+// Restore implements [agents.Agent]. Everything is read and checked before anything is changed.
+func (c *Core) Restore(snap *checkpoint.Snapshot) error {
+	apply, err := c.Prepare(snap)
+	if err != nil {
+		return err
+	}
+	return apply()
+}
+
+// Prepare checks a snapshot and returns what puts it back.
+func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
+	r := reader{snap: snap, name: strings.ToLower(c.name)}
+	if agent, err := snap.Text("agent"); err != nil || agent != c.name {
+		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
+	}
+	if format, err := snap.Int("format"); err != nil || format != snapshotFormat {
+		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
+	}
+	r.entries("", c.Flat, c.Flat.Values)
+	r.optimizer("optimizer", c.Flat, c.Optimizer)
+	for _, s := range c.allScalers() {
+		if s.RunningStandardScaler != nil {
+			r.float64s(s.name+"/running_mean", s.Mean)
+			r.float64s(s.name+"/running_variance", s.Variance)
+			r.float64s(s.name+"/current_count", s.Count)
+		}
+	}
+	generator := r.bytes("random/generator")
+	timestep, updates, steps, rollout := r.integer("timestep"), r.integer("updates"), r.integer("optimizer_steps"), r.integer("rollout_steps")
+	if rollout > int64(c.Rollout.Steps()) {
+		r.fail(fmt.Errorf("the checkpoint's rollout has %d steps, this agent's %d; use the same rollouts", rollout, c.Rollout.Steps()))
+	}
+	if rollout > 0 {
+		for _, f := range c.Rollout.Fields() {
+			r.float32s("rollout/"+f.Name, c.Rollout.Tensor(f.Name))
+		}
+		r.float32s("rollout/next_observations", c.nextObs)
+		if c.nextState.T != nil {
+			r.float32s("rollout/next_states", c.nextState)
+		}
+	}
+	text, err := snap.Text("random")
+	r.fail(err)
+	pcg, err := base64.StdEncoding.DecodeString(text)
+	r.fail(err)
+	schedule := r.schedule(c)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return func() error {
+		if err := c.pcg.UnmarshalBinary(pcg); err != nil {
+			return fmt.Errorf("%s: the checkpoint's random state: %w", r.name, err)
+		}
+		if err := c.Gen.SetState(generator); err != nil {
+			return err
+		}
+		if schedule != nil {
+			if err := c.Scheduler.Restore(schedule); err != nil {
+				return err
+			}
+		}
+		for _, w := range r.writes {
+			if err := w(); err != nil {
+				return err
+			}
+		}
+		c.Timestep, c.Updates, c.Optimizer.Steps, c.acted = timestep, updates, steps, false
+		c.ApplyRates()
+		return c.Rollout.SetLen(int(rollout))
+	}, nil
+}
+
+// reader checks the arrays of a snapshot against tensors and collects the writes.
+type reader struct {
+	snap   *checkpoint.Snapshot
+	name   string
+	writes []func() error
+	err    error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("%s: %w", r.name, err)
+	}
+}
+
+func (r *reader) integer(key string) int64 {
+	n, err := r.snap.Int(key)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("the checkpoint's %q is %d", key, n)
+	}
+	r.fail(err)
+	return n
+}
+
+func (r *reader) bytes(name string) []byte {
+	a, ok := r.snap.Arrays[name]
+	if !ok {
+		r.fail(fmt.Errorf("the checkpoint has no array %q", name))
+		return nil
+	}
+	b, err := a.Bytes()
+	r.fail(err)
+	return b
+}
+
+func (r *reader) float32s(name string, t tensor.Tensor) {
+	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
+func (r *reader) float64s(name string, t tensor.Tensor) {
+	data, err := r.snap.Float64s(name, tensor.Shape(t)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
+func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
+	all := make([]float32, f.Len())
+	for _, e := range f.Entries() {
+		data, err := r.snap.Float32s(prefix+e.Name, e.Shape...)
+		r.fail(err)
+		copy(all[e.Offset:e.Offset+e.Size], data)
+	}
+	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
+}
+
+func (r *reader) optimizer(name string, f *tensor.Flat, o *tensor.Optimizer) {
+	r.entries(name+"/exp_avg/", f, o.ExpAvg)
+	r.entries(name+"/exp_avg_sq/", f, o.ExpAvgSq)
+}
+
+func (r *reader) schedule(c *Core) map[string]float64 {
+	if c.Scheduler == nil {
+		return nil
+	}
+	name, err := r.snap.Text("scheduler")
+	if err != nil || name != c.Scheduler.Name() {
+		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, c.Scheduler.Name()))
+		return nil
+	}
+	state := map[string]float64{}
+	for k := range c.Scheduler.State() {
+		x, err := r.snap.Float("scheduler_state", k)
+		r.fail(err)
+		state[k] = x
+	}
+	return state
+}

@@ -1,0 +1,192 @@
+package onpolicy
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Begin remembers parameters and moments, so that Rollback can undo an update that diverges.
+func (c *Core) Begin(s *tensor.Scope) {
+	for i, t := range []tensor.Tensor{c.Flat.Values, c.Optimizer.ExpAvg, c.Optimizer.ExpAvgSq} {
+		s.Copy(c.backup[i], t)
+	}
+	c.backupOK = c.Optimizer.Steps
+}
+
+// Rollback undoes what happened to parameters and moments since Begin.
+func (c *Core) Rollback() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	for i, t := range []tensor.Tensor{c.Flat.Values, c.Optimizer.ExpAvg, c.Optimizer.ExpAvgSq} {
+		s.Copy(t, c.backup[i])
+	}
+	c.Optimizer.Steps = c.backupOK
+}
+
+// Minimise makes one optimizer step down the gradient of loss.
+func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
+	c.Flat.ZeroGrad(s)
+	s.Backward(loss)
+	c.Optimizer.ClipGrad(s)
+	c.Optimizer.Step(s)
+}
+
+// TooFar reports whether the divergence kl of a minibatch exceeds kl_threshold. Only then does it wait for the device.
+func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
+	if c.Config.KLThreshold <= 0 {
+		return false, nil
+	}
+	if err := s.Err(); err != nil {
+		return false, err
+	}
+	x, err := tensor.Item(kl)
+	if err != nil {
+		return false, err
+	}
+	c.seenKL = append(c.seenKL, x)
+	return x > c.Config.KLThreshold, nil
+}
+
+// Schedule ends a learning epoch. A schedule that looks at the divergence steps once an epoch, by the mean over its
+// minibatches (the one that stopped it included); others once an update (skrl 2.0: once an epoch, too).
+func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
+	defer func() { c.seenKL = c.seenKL[:0] }()
+	if c.Scheduler == nil {
+		return
+	}
+	switch {
+	case c.Scheduler.UsesKL():
+		c.Scheduler.Step(c.epochKL(meter))
+	case c.Config.Skrl() || lastEpoch:
+		c.Scheduler.Step(math.NaN())
+	}
+	c.ApplyRates()
+}
+
+func (c *Core) epochKL(meter *Meter) float64 {
+	if len(c.seenKL) == 0 {
+		kl, err := meter.EpochMean("Policy / KL divergence")
+		if err != nil {
+			return math.NaN()
+		}
+		return kl
+	}
+	sum := 0.0
+	for _, x := range c.seenKL {
+		sum += x
+	}
+	return sum / float64(len(c.seenKL))
+}
+
+// NoteStdDev remembers the mean standard deviation of a continuous policy, for Track.
+func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
+	if e.StdDev.T != nil && s.Err() == nil {
+		c.hasStdDev = true
+		s.Copy(c.stdDev, s.Mean(e.StdDev))
+	}
+}
+
+// Track hands out an update's figures: the means of a meter, the standard deviation, the learning rate.
+func (c *Core) Track(means map[string]float64) error {
+	for tag, x := range means {
+		if tag != "Loss / Entropy loss" || c.Config.EntropyLossScale != 0 {
+			c.Tracked.Add(tag, x)
+		}
+	}
+	if c.hasStdDev {
+		x, err := tensor.Item(c.stdDev)
+		if err != nil {
+			return err
+		}
+		c.Tracked.Add("Policy / Standard deviation", x)
+	}
+	if c.Scheduler != nil {
+		c.Tracked.Add("Learning / Learning rate", c.LearningRate())
+	}
+	return nil
+}
+
+// Finish ends an update: the scalers learn from the rollout, which is then forgotten.
+func (c *Core) Finish(s *tensor.Scope) error {
+	if !c.Config.Skrl() {
+		c.ObservationScaler.Update(s, c.Rollout.Rows("observations"))
+		if c.spaces.State.Width() > 0 {
+			c.StateScaler.Update(s, c.Rollout.Rows("states"))
+		}
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	c.Updates++
+	c.Rollout.Clear()
+	return nil
+}
+
+// Meter accumulates scalars on the device over an update; they are read once, at its end.
+type Meter struct {
+	names  []string
+	sum    tensor.Tensor
+	count  int
+	before []float64 // sums at the last epoch's end
+	last   int
+}
+
+// NewMeter returns a meter of the named scalars in scope s.
+func NewMeter(s *tensor.Scope, names ...string) *Meter {
+	return &Meter{names: names, sum: s.Zeros(int64(len(names))), before: make([]float64, len(names))}
+}
+
+// Add adds one minibatch's scalars, in the order of the names.
+func (m *Meter) Add(s *tensor.Scope, values ...tensor.Tensor) {
+	if len(values) != len(m.names) {
+		panic(fmt.Sprintf("onpolicy: %d values for %d meters", len(values), len(m.names)))
+	}
+	for i, v := range values {
+		values[i] = s.Detach(v)
+	}
+	s.AddTo(m.sum, s.Stack(0, values...), 1)
+	m.count++
+}
+
+// Count is the number of minibatches added.
+func (m *Meter) Count() int { return m.count }
+
+// EpochMean reads scalar name's mean since the last call of EpochMean for it. It waits for the device.
+func (m *Meter) EpochMean(name string) (float64, error) {
+	sums, err := tensor.Float64s(m.sum)
+	if err != nil {
+		return 0, err
+	}
+	for i, n := range m.names {
+		if n == name {
+			mean := (sums[i] - m.before[i]) / float64(m.count-m.last)
+			copy(m.before, sums)
+			m.last = m.count
+			return mean, nil
+		}
+	}
+	panic("onpolicy: no meter is named " + name)
+}
+
+// Means reads every scalar's sum divided by count (0: by the number of minibatches), and refuses what is not finite.
+func (m *Meter) Means(agent string, count int) (map[string]float64, error) {
+	sums, err := tensor.Float64s(m.sum)
+	if err != nil {
+		return nil, err
+	}
+	if count == 0 {
+		count = max(1, m.count)
+	}
+	out := make(map[string]float64, len(sums))
+	for i, x := range sums {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", m.names[i], x, m.count)}
+		}
+		out[m.names[i]] = x / float64(count)
+	}
+	return out, nil
+}

@@ -1,0 +1,45 @@
+package ppo
+
+import (
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Config are PPO's settings; every one is documented at [agents.OnPolicy].
+type Config struct {
+	agents.OnPolicy `yaml:",inline"`
+}
+
+// DefaultConfig returns skrl's defaults for PPO, except that truncated episodes bootstrap (time_limit_bootstrap).
+func DefaultConfig() Config {
+	c := Config{OnPolicy: agents.DefaultOnPolicy()}
+	c.LearningEpochs = 8
+	c.LearningRate = []float64{1e-3}
+	return c
+}
+
+// Validate says which setting makes no sense.
+func (c *Config) Validate() error {
+	if err := config.Check(*c, "ppo"); err != nil {
+		return err
+	}
+	return c.OnPolicy.Validate("ppo", 2)
+}
+
+// FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
+// "compatibility": "skrl-2.0" the defaults are skrl's to the letter. All problems are reported together.
+func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
+	c := DefaultConfig()
+	if dict["compatibility"] == agents.SKRL2 {
+		c.TimeLimitBootstrap = false
+	}
+	own, err := agents.Rename("ppo", dict, sp)
+	if err != nil {
+		return c, err
+	}
+	if err := config.Merge(&c, own, config.Options{Prefix: "ppo"}); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}

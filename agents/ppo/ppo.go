@@ -1,0 +1,131 @@
+// Package ppo is proximal policy optimisation (Schulman et al. 2017) with generalised advantage estimation.
+//
+// Make an agent with [New] from an environment's spaces, models (see [MLPs]) and settings; a trainer drives it. The
+// whole algorithm is in update.go.
+package ppo
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Models are PPO's networks. The agent takes them over and closes them.
+type Models struct {
+	// Policy draws actions; Value computes (n, 1) from the same inputs.
+	Policy models.Policy
+	Value  models.Network
+	// Make builds both from the agent's seed, where they are not given.
+	Make func(seed uint64) (models.Policy, models.Network, error)
+}
+
+// MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy for a Box action space
+// (log standard deviation starting at 0), a categorical one for discrete actions.
+func MLPs(sp spaces.Set, hidden []int, activation string) Models {
+	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+		return models.ActorCritic(sp, hidden, activation, models.DefaultGaussianConfig(), seed)
+	}}
+}
+
+// Options is what an agent is made of.
+type Options struct {
+	// Spaces describes one environment, NumEnvs is how many act together.
+	Spaces  spaces.Set
+	NumEnvs int
+	// Models are the networks, for instance from [MLPs].
+	Models Models
+	// Settings are used where given; otherwise Config, a dictionary with the keys of skrl's documentation, is merged
+	// over [DefaultConfig]. Giving both is an error.
+	Settings *Config
+	Config   map[string]any
+	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
+	Seed uint64
+}
+
+// Agent is a PPO agent. It implements [agents.Agent].
+type Agent struct {
+	*onpolicy.Core
+	cfg *Config
+}
+
+var _ agents.Agent = (*Agent)(nil)
+
+// New makes an agent. Whatever is wrong with spaces, models or settings is an error before anything is changed; the
+// models are closed then.
+func New(o Options) (*Agent, error) {
+	cfg, err := o.config()
+	if err == nil {
+		err = o.Spaces.Validate()
+	}
+	if err == nil && o.Models.Make != nil && o.Models.Policy == nil && o.Models.Value == nil {
+		o.Models.Policy, o.Models.Value, err = o.Models.Make(o.Seed)
+	}
+	if err == nil && (o.Models.Policy == nil || o.Models.Value == nil) {
+		err = errors.New("ppo: Options.Models needs a Policy and a Value network; ppo.MLPs makes them")
+	}
+	if err != nil {
+		o.Models.close()
+		return nil, err
+	}
+	core, err := onpolicy.New(onpolicy.Options{
+		Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{Core: core, cfg: cfg}, nil
+}
+
+func (m Models) close() {
+	if m.Policy != nil {
+		m.Policy.Close()
+	}
+	if m.Value != nil {
+		m.Value.Close()
+	}
+}
+
+func (o Options) config() (*Config, error) {
+	if o.Settings != nil && o.Config != nil {
+		return nil, errors.New("ppo: Options has both Settings and Config; give one of them")
+	}
+	if o.Settings != nil {
+		cfg := *o.Settings
+		return &cfg, cfg.Validate()
+	}
+	cfg, err := FromDict(o.Config, o.Spaces)
+	return &cfg, err
+}
+
+// Tracked implements [agents.Agent].
+func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
+
+// Settings returns a copy of the settings as they stand, defaults and later changes included.
+func (a *Agent) Settings() Config { return *a.cfg }
+
+func (a *Agent) notReady() error {
+	return fmt.Errorf("ppo: Update after %d of %d steps; call it when Ready", a.Rollout.Len(), a.Rollout.Steps())
+}
+
+// Hyperparameters implements [agents.Agent].
+func (a *Agent) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
+
+// SetHyperparameters implements [agents.Agent].
+func (a *Agent) SetHyperparameters(values map[string]float64) error {
+	next := *a.cfg
+	next.OnPolicy = a.cfg.OnPolicy.Clone()
+	if err := agents.Assign("ppo", next.Tunable(), values); err != nil {
+		return err
+	}
+	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
+	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
+	if err := next.Validate(); err != nil {
+		return err
+	}
+	*a.cfg = next
+	return a.ApplySettings()
+}

@@ -1,0 +1,52 @@
+package envs
+
+// As returns the first environment in env's chain of wrappers that implements T, an optional interface such as
+// [MotionSource], [Renderer], [Stateful] or [Observer], or a concrete type. The chain is env itself and
+// what Unwrap() [Env] methods lead to, outermost first. A wrapper that has T's methods but cannot serve them
+// (see [Supporter]) ends the search.
+func As[T any](env Env) (T, bool) {
+	for env != nil {
+		if t, ok := env.(T); ok {
+			return served(t)
+		}
+		u, ok := env.(interface{ Unwrap() Env })
+		if !ok {
+			break
+		}
+		env = u.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// SingleAs is [As] for a [Single] and its Unwrap() [Single] methods.
+func SingleAs[T any](single Single) (T, bool) {
+	for single != nil {
+		if t, ok := single.(T); ok {
+			return served(t)
+		}
+		u, ok := single.(interface{ Unwrap() Single })
+		if !ok {
+			break
+		}
+		single = u.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// Supporter is implemented by wrappers whose methods for an optional interface only work if what they wrap has it
+// too. Supports is called with a nil pointer to the interface asked for, such as (*Renderer)(nil), and reports
+// whether those methods will work; it reports true for interfaces it does not know.
+type Supporter interface {
+	Supports(iface any) bool
+}
+
+// served passes t on unless it says that it does not support T.
+func served[T any](t T) (T, bool) {
+	if s, ok := any(t).(Supporter); ok && !s.Supports((*T)(nil)) {
+		var none T
+		return none, false
+	}
+	return t, true
+}

@@ -1,0 +1,235 @@
+package envs
+
+import (
+	"errors"
+	"image"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// counter is two environments whose episodes end after three steps; hurt spoils what they return.
+type counter struct {
+	t    [2]int
+	seed int64
+	hurt func(*Step)
+	lax  bool // accepts any number of actions
+}
+
+func (c *counter) NumEnvs() int { return 2 }
+
+func (c *counter) Spaces() spaces.Set {
+	return spaces.Set{Observation: spaces.Unbounded(2), State: spaces.Unbounded(1), Action: spaces.NewDiscrete(2), AMPObservation: spaces.Unbounded(1)}
+}
+
+func (c *counter) observations() []float32 {
+	return []float32{float32(c.t[0]), float32(c.seed), float32(c.t[1]), float32(c.seed)}
+}
+
+func (c *counter) Reset(seed int64) (*Step, error) {
+	c.t = [2]int{0, 1}
+	if seed >= 0 {
+		c.seed = seed
+	}
+	return &Step{Observations: c.observations(), States: make([]float32, 2)}, nil
+}
+
+func (c *counter) Step(actions []float32) (*Step, error) {
+	if len(actions) != 2 && !c.lax {
+		return nil, errors.New("counter: wrong number of actions")
+	}
+	s := &Step{States: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2), Truncated: make([]bool, 2), AMPObservations: make([]float32, 2)}
+	for i := range c.t {
+		c.t[i]++
+		if c.t[i] < 3 {
+			continue
+		}
+		s.Truncated[i] = true
+		s.FinalObservations, s.FinalStates = c.observations(), make([]float32, 2)
+		length := 3
+		if i == 1 && c.seed >= 0 {
+			length, c.seed = 2, -c.seed-1 // the second one's first episode is a step shorter
+		}
+		s.Episodes = append(s.Episodes, Episode{Env: i, Return: 1, Length: length})
+	}
+	for i := range c.t {
+		if s.Truncated[i] {
+			c.t[i] = 0
+		}
+	}
+	s.Observations = c.observations()
+	if c.hurt != nil {
+		c.hurt(s)
+	}
+	return s, nil
+}
+
+func (c *counter) Close() error { return nil }
+
+func TestCheckAccepts(t *testing.T) {
+	if err := Check(&counter{}, 20, 4); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	nan := float32(math.NaN())
+	ended := func(f func(*Step)) func(*Step) {
+		return func(s *Step) {
+			if len(s.Episodes) > 0 {
+				f(s)
+			}
+		}
+	}
+	for _, c := range []struct {
+		hurt func(*Step)
+		want string
+	}{
+		{func(s *Step) { s.Observations[3] = nan }, "Observations: spaces: Box(2): environment 1, dimension 1 is NaN"},
+		{func(s *Step) { s.Observations = s.Observations[:3] }, "Observations: spaces: Box(2): got 3 values, want 4"},
+		{func(s *Step) { s.States = nil }, "States: spaces: Box(1): got 0 values"},
+		{func(s *Step) { s.AMPObservations[0] = float32(math.Inf(1)) }, "AMPObservations: spaces: Box(1): environment 0, dimension 0 is +Inf"},
+		{func(s *Step) { s.Rewards[1] = nan }, "Rewards: environment 1 is NaN"},
+		{func(s *Step) { s.Rewards = s.Rewards[:1] }, "have 1, 2 and 2 values; each must have 2"},
+		{func(s *Step) { s.Terminated = nil }, "have 2, 0 and 2 values"},
+		{func(s *Step) { s.FinalObservations = make([]float32, 4) }, "must be nil when no episode ended"},
+		{ended(func(s *Step) { s.FinalObservations = nil }), "FinalObservations has 0 values where episodes ended; it must have 4"},
+		{ended(func(s *Step) { s.FinalStates = s.FinalStates[:1] }), "FinalStates has 1 values"},
+		{ended(func(s *Step) { s.FinalObservations[3] = nan }), "FinalObservations: the row of environment 1"},
+		{ended(func(s *Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
+		{ended(func(s *Step) { s.Episodes[0].Length++ }), "after 2 steps"},
+		{ended(func(s *Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
+		{ended(func(s *Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
+		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }), "is neither terminated nor truncated"},
+	} {
+		if err := Check(&counter{hurt: c.hurt}, 20, 4); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "envs: ") {
+			t.Errorf("error %v, want it to contain %q", err, c.want)
+		}
+	}
+	if err := Check(&counter{lax: true}, 20, 4); err == nil || !strings.Contains(err.Error(), "accepted 1 action values") {
+		t.Errorf("an environment that takes any actions: %v", err)
+	}
+	calls := 0
+	if err := Check(&counter{hurt: func(s *Step) { calls++; s.Observations[0] = float32(calls) }}, 20, 4); err == nil || !strings.Contains(err.Error(), "different observations the second time") {
+		t.Errorf("an environment that does not reset: %v", err)
+	}
+}
+
+func TestCheckRefusesItsArguments(t *testing.T) {
+	for _, err := range []error{Check(nil, 1, 0), Check(&counter{}, 0, 0), Check(&counter{}, 1, -1)} {
+		if err == nil || !strings.HasPrefix(err.Error(), "envs: ") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestCheckerVerifiesActions(t *testing.T) {
+	c, err := Checked(&counter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Step([]float32{0, 2}); err == nil || !strings.Contains(err.Error(), "environment 1, dimension 0 is 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// shell wraps an environment and has nothing of its own.
+type shell struct{ Env }
+
+func (s shell) Unwrap() Env { return s.Env }
+
+// drawn is a counter that draws itself.
+type drawn struct {
+	counter
+	supports bool
+}
+
+func (d *drawn) Render(int) (image.Image, error) { return image.White, nil }
+func (d *drawn) Supports(any) bool               { return d.supports }
+
+func TestAs(t *testing.T) {
+	env := Env(shell{shell{&drawn{supports: true}}})
+	if _, ok := As[Renderer](env); !ok {
+		t.Error("the renderer inside two wrappers was not found")
+	}
+	if d, ok := As[*drawn](env); !ok || d == nil {
+		t.Error("the concrete type was not found")
+	}
+	if _, ok := As[Stateful](env); ok {
+		t.Error("found an interface that nothing implements")
+	}
+	if _, ok := As[Renderer](shell{&drawn{}}); ok {
+		t.Error("found a renderer that says it does not work")
+	}
+	if _, ok := As[Renderer](nil); ok {
+		t.Error("found a renderer in nil")
+	}
+	if _, ok := As[Renderer](shell{}); ok {
+		t.Error("found a renderer in an empty wrapper")
+	}
+}
+
+func TestCheckerIsTransparent(t *testing.T) {
+	c, err := Checked(&drawn{supports: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := As[Renderer](c); !ok {
+		t.Error("the renderer inside is hidden")
+	}
+	if _, ok := As[Stateful](c); ok {
+		t.Error("claims to be stateful around an environment that is not")
+	}
+	if _, err := c.MarshalState(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("error %v", err)
+	}
+	if err := c.RestoreState(nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCheckerAfterRestoring(t *testing.T) {
+	saved := &saved{}
+	c, err := Checked(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := As[Stateful](c); !ok {
+		t.Fatal("the state inside is hidden")
+	}
+	if _, err := c.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	state, err := c.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Step([]float32{0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // episodes end, whose lengths the checker cannot know at first
+		if _, err := c.Step([]float32{0, 0}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// saved is a counter with a state.
+type saved struct{ counter }
+
+func (s *saved) MarshalState() ([]byte, error) {
+	return []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}, nil
+}
+
+func (s *saved) RestoreState(b []byte) error {
+	s.t, s.seed = [2]int{int(b[0]), int(b[1])}, int64(b[2])
+	return nil
+}

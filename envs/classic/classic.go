@@ -1,0 +1,121 @@
+// Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
+// [Acrobot] and [MountainCar]. Each is an [envs.Single] that never truncates an episode; the constructors
+// [NewCartPole], [NewPendulum], [NewAcrobot] and [NewMountainCar] return batches of them with Gymnasium's time limits.
+// All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]).
+//
+// State and dynamics are float64, observations and actions float32.
+package classic
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+)
+
+// Config is how many environments to make, and how.
+type Config struct {
+	// NumEnvs is the size of the batch; 0 means 1.
+	NumEnvs int
+	// Seed seeds the generators for a first Reset with a negative seed. It must not be negative.
+	Seed int64
+	// MaxEpisodeSteps is when episodes are truncated: 0 means Gymnasium's limit, a negative number never.
+	MaxEpisodeSteps int
+	// Workers is how many goroutines step at once; 0 means one for every 256 environments, at most one a
+	// processor. Results do not depend on it.
+	Workers int
+}
+
+// vectorize makes a batch of environments with a time limit.
+func vectorize(name string, cfg Config, limit int, create func() envs.Single) (envs.Env, error) {
+	if cfg.NumEnvs == 0 {
+		cfg.NumEnvs = 1
+	}
+	if cfg.MaxEpisodeSteps != 0 {
+		limit = cfg.MaxEpisodeSteps
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256))
+	}
+	env, err := wrappers.NewParallel(cfg.NumEnvs, func(int) (envs.Single, error) {
+		if limit < 0 {
+			return create(), nil
+		}
+		return wrappers.NewTimeLimit(create(), limit)
+	}, wrappers.ParallelOptions{Seed: cfg.Seed, Workers: cfg.Workers})
+	if err != nil {
+		return nil, fmt.Errorf("classic: %s: %w", name, err)
+	}
+	return env, nil
+}
+
+// discrete reads an index in [0, n) from an action.
+func discrete(action []float32, n int) (int, error) {
+	if len(action) != 1 {
+		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
+	}
+	a := action[0]
+	if !(a >= 0 && a < float32(n)) || a != float32(int(a)) {
+		return 0, fmt.Errorf("classic: the action is %g; it must be a whole number from 0 to %d", a, n-1)
+	}
+	return int(a), nil
+}
+
+// continuous reads one finite number from an action.
+func continuous(action []float32) (float64, error) {
+	if len(action) != 1 {
+		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
+	}
+	a := float64(action[0])
+	if a-a != 0 {
+		return 0, fmt.Errorf("classic: the action is %g; it must be finite", a)
+	}
+	return a, nil
+}
+
+// put writes values as a float32 row.
+func put(row []float32, values ...float64) {
+	for i, v := range values {
+		row[i] = float32(v)
+	}
+}
+
+// wrapAngle is the same angle in [-π, π).
+func wrapAngle(a float64) float64 {
+	a = math.Mod(a+math.Pi, 2*math.Pi)
+	if a < 0 {
+		a += 2 * math.Pi
+	}
+	return a - math.Pi
+}
+
+// clamp is the nearest number to v in [low, high].
+func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v)) }
+
+// marshal writes a state of numbers.
+func marshal(header string, values ...float64) ([]byte, error) {
+	e := statecodec.NewEncoder(header)
+	for _, v := range values {
+		e.Float(v)
+	}
+	return e.State(), nil
+}
+
+// restore reads what marshal wrote into values, all or (on an error) none.
+func restore(header string, b []byte, values ...*float64) error {
+	d := statecodec.NewDecoder(header, b)
+	read := make([]float64, len(values))
+	for i := range read {
+		read[i] = d.Float()
+	}
+	if err := d.End(); err != nil {
+		return fmt.Errorf("classic: %w", err)
+	}
+	for i, v := range values {
+		*v = read[i]
+	}
+	return nil
+}

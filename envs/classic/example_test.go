@@ -1,0 +1,83 @@
+package classic_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+)
+
+func ExampleNewCartPole() {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 2, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		log.Fatal(err)
+	}
+	actions := []float32{0, 1} // push the first cart left, the second right
+	for {
+		step, err := env.Step(actions)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, e := range step.Episodes {
+			fmt.Printf("cart %d: return %g after %d steps\n", e.Env, e.Return, e.Length)
+		}
+		if len(step.Episodes) > 0 {
+			break
+		}
+	}
+	fmt.Println(env.Spaces().Observation, env.Spaces().Action)
+	// Output:
+	// cart 0: return 9 after 9 steps
+	// Box(4) Discrete(2)
+}
+
+func ExampleNewPendulum() {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 3, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{-2, 0, 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(step.Observations), len(step.Rewards), env.Spaces().Action)
+	// Output: 9 3 Box(1)
+}
+
+func ExampleNewAcrobot() {
+	env, err := classic.NewAcrobot(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(envs.Check(env, 100, 1))
+	// Output: <nil>
+}
+
+func ExampleNewMountainCar() {
+	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	if r, ok := envs.As[envs.Renderer](env); ok {
+		img, err := r.Render(0)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(img.Bounds().Dx(), "×", img.Bounds().Dy())
+	}
+	// Output: 300 × 200
+}

@@ -1,0 +1,90 @@
+package classic
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// golden is testdata/gymnasium.json: what Gymnasium did from given states with given actions.
+type golden struct {
+	Cases []struct {
+		Environment string
+		Start       []float64
+		Steps       []struct {
+			Action      float32
+			State       []float64
+			Observation []float64
+			Reward      float64
+			Terminated  bool
+		}
+	}
+}
+
+func TestGoldenGymnasium(t *testing.T) {
+	b, err := os.ReadFile("testdata/gymnasium.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, c := range g.Cases {
+		var env envs.Single
+		var state func() []float64
+		tolerance := 1e-9
+		s := c.Start
+		switch c.Environment {
+		case "CartPole-v1":
+			e := &CartPole{s[0], s[1], s[2], s[3]}
+			env, state = e, func() []float64 { return []float64{e.x, e.v, e.theta, e.omega} }
+		case "Pendulum-v1":
+			e := &Pendulum{s[0], s[1]}
+			env, state = e, func() []float64 { return []float64{e.theta, e.omega} }
+		case "Acrobot-v1":
+			e := &Acrobot{acrobotState(s)}
+			env, state = e, func() []float64 { return e.state[:] }
+		case "MountainCarContinuous-v0":
+			// Gymnasium keeps this one's state in float32.
+			e := &MountainCar{s[0], s[1]}
+			env, state, tolerance = e, func() []float64 { return []float64{e.x, e.v} }, 1e-5
+		default:
+			t.Fatalf("unknown environment %q", c.Environment)
+		}
+		out := envs.Row{Observation: make([]float32, env.Spaces().Observation.Width())}
+		for i, want := range c.Steps {
+			reward, terminated, truncated, err := env.Step([]float32{want.Action}, out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for d, v := range state() {
+				if math.Abs(v-want.State[d]) > tolerance {
+					t.Fatalf("%s from %v, step %d: state %d is %.12g, want %.12g", c.Environment, s, i, d, v, want.State[d])
+				}
+			}
+			for d, v := range out.Observation {
+				if math.Abs(float64(v)-want.Observation[d]) > 1e-6+tolerance {
+					t.Fatalf("%s from %v, step %d: observation %d is %g, want %g", c.Environment, s, i, d, v, want.Observation[d])
+				}
+			}
+			// Gymnasium computes with the action in float32.
+			if math.Abs(reward-want.Reward) > 1e-6*math.Max(1, math.Abs(want.Reward)) {
+				t.Fatalf("%s from %v, step %d: reward is %.12g, want %.12g", c.Environment, s, i, reward, want.Reward)
+			}
+			if terminated != want.Terminated || truncated {
+				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i, terminated, truncated, want.Terminated)
+			}
+		}
+		seen[c.Environment]++
+	}
+	for _, name := range []string{"CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCarContinuous-v0"} {
+		if seen[name] < 3 {
+			t.Errorf("%d trajectories of %s, want at least 3", seen[name], name)
+		}
+	}
+}

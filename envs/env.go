@@ -1,0 +1,110 @@
+// Package envs declares what an environment is.
+//
+// An [Env] is a batch of N environments that step together. It owns its buffers: what Reset and
+// Step return is overwritten by the next call, so a caller that keeps something copies it. Rows are
+// float32, contiguous, environment-major: row i of an (N, W) batch is s[i*W : (i+1)*W].
+//
+// Environments that end are reset at once (auto-reset in the same step): Observations then holds the
+// first observation of the next episode and FinalObservations the last one of the finished episode,
+// which is what time-limit bootstrapping needs.
+package envs
+
+import (
+	"image"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Env is a vectorised environment. It is used by one goroutine at a time; what it does inside is
+// its own affair.
+type Env interface {
+	// NumEnvs is the number of environments in the batch, N.
+	NumEnvs() int
+	// Spaces describes one environment of the batch.
+	Spaces() spaces.Set
+	// Reset starts every environment anew. With seed ≥ 0 all randomness is seeded first (environment i
+	// from seed and i), with a negative seed it goes on from where it was.
+	Reset(seed int64) (*Step, error)
+	// Step applies one row of actions (N, A) to every environment.
+	Step(actions []float32) (*Step, error)
+	// Close releases what the environment holds. It may be called twice.
+	Close() error
+}
+
+// Step is what N environments returned. After Reset only Observations and States are set.
+type Step struct {
+	// Observations is (N, O): what to act on next (after an auto-reset, the new episode's first).
+	Observations []float32
+	// States is (N, S): privileged states of Observations, nil where the state space is None.
+	States []float32
+	// Rewards is (N).
+	Rewards []float32
+	// Terminated and Truncated are (N): the episode reached its end, or was cut (by a time limit).
+	Terminated, Truncated []bool
+	// FinalObservations is (N, O) and FinalStates (N, S): rows of environments that have just
+	// terminated or been truncated hold the finished episode's last observation; other rows are undefined.
+	// Nil when nothing finished.
+	FinalObservations, FinalStates []float32
+	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset);
+	// nil where the AMP observation space is None.
+	AMPObservations []float32
+	// Episodes lists the episodes that ended in this step, in order of Env.
+	Episodes []Episode
+	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
+	Metrics map[string]float64
+}
+
+// Episode is one finished episode.
+type Episode struct {
+	// Env is the environment's index in the batch.
+	Env int
+	// Return is the undiscounted sum of rewards and Length the number of steps.
+	Return float64
+	Length int
+	// Metrics are the task's own figures for the episode ("success", "distance"). May be nil.
+	Metrics map[string]float64
+}
+
+// MotionSource is implemented by environments (and clip libraries) that can show how a motion should look.
+type MotionSource interface {
+	// CollectReferenceMotions writes n rows of reference AMP observations, n × M values, drawn with rng.
+	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
+}
+
+// Renderer is implemented by environments that can draw themselves.
+type Renderer interface {
+	// Render returns a picture of environment i as it stands now.
+	Render(i int) (image.Image, error)
+}
+
+// Stateful is implemented by environments whose whole state can be saved and restored, so that a
+// resumed run continues exactly. MarshalState returns bytes that RestoreState of an identically
+// configured environment accepts.
+type Stateful interface {
+	MarshalState() ([]byte, error)
+	RestoreState([]byte) error
+}
+
+// Single is one environment, for wrappers that run many of them as a batch. Implementations write into
+// the given rows and allocate nothing.
+type Single interface {
+	Spaces() spaces.Set
+	// Reset starts a new episode with the generator given and writes the first observation (and state).
+	Reset(rng *rand.Rand, out Row) error
+	// Step applies action, writes into out, and returns the reward and how the episode stands.
+	Step(action []float32, out Row) (reward float64, terminated, truncated bool, err error)
+	// Close releases what the environment holds.
+	Close() error
+}
+
+// Row is where a Single writes: slices into the batch, of the widths of its spaces (nil where a space is None).
+type Row struct {
+	Observation, State, AMPObservation []float32
+}
+
+// Metered is implemented by a Single that reports figures of its own when an episode ends. The map is
+// copied by the caller.
+type Metered interface {
+	EpisodeMetrics() map[string]float64
+}

@@ -1,0 +1,135 @@
+// Package statecodec writes and reads the small binary states of environments: fixed-width little-endian numbers and
+// length-prefixed bytes behind a header that names what they belong to.
+package statecodec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Encoder appends values to a byte slice.
+type Encoder struct{ b []byte }
+
+// NewEncoder starts a state with its header, e.g. "cartpole/1".
+func NewEncoder(header string) *Encoder {
+	e := &Encoder{}
+	e.Bytes([]byte(header))
+	return e
+}
+
+// Int appends a whole number.
+func (e *Encoder) Int(v int) { e.b = binary.LittleEndian.AppendUint64(e.b, uint64(int64(v))) }
+
+// Float appends a float64, bit for bit.
+func (e *Encoder) Float(v float64) {
+	e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v))
+}
+
+// Floats appends float32 values and their number.
+func (e *Encoder) Floats(v []float32) {
+	e.Int(len(v))
+	for _, x := range v {
+		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(x))
+	}
+}
+
+// Bytes appends bytes and their number.
+func (e *Encoder) Bytes(v []byte) {
+	e.Int(len(v))
+	e.b = append(e.b, v...)
+}
+
+// State returns what was written.
+func (e *Encoder) State() []byte { return e.b }
+
+// Decoder reads what an [Encoder] wrote, in the same order. It remembers its first error, after which every
+// value read is zero; End returns it.
+type Decoder struct {
+	b      []byte
+	header string
+	err    error
+}
+
+// NewDecoder checks the header.
+func NewDecoder(header string, b []byte) *Decoder {
+	d := &Decoder{b: b, header: header}
+	if got := string(d.Bytes()); d.err == nil && got != header {
+		d.Fail("it begins with %.32q", got)
+	}
+	return d
+}
+
+// Fail records an error unless there is one.
+func (d *Decoder) Fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("not a valid %s state: %s", d.header, fmt.Sprintf(format, args...))
+	}
+}
+
+// Int reads a whole number.
+func (d *Decoder) Int() int {
+	b := d.take(8)
+	if b == nil {
+		return 0
+	}
+	return int(int64(binary.LittleEndian.Uint64(b)))
+}
+
+// Float reads a float64 and refuses NaN and infinities.
+func (d *Decoder) Float() float64 {
+	b := d.take(8)
+	if b == nil {
+		return 0
+	}
+	v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	if v-v != 0 {
+		d.Fail("it holds %g where a finite number must stand", v)
+		return 0
+	}
+	return v
+}
+
+// Floats reads float32 values, which must be n and finite.
+func (d *Decoder) Floats(n int) []float32 {
+	if got := d.Int(); d.err == nil && got != n {
+		d.Fail("it holds %d values where there must be %d", got, n)
+	}
+	b := d.take(4 * n)
+	if b == nil {
+		return nil
+	}
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		if out[i]-out[i] != 0 {
+			d.Fail("it holds %g where a finite number must stand", out[i])
+			return nil
+		}
+	}
+	return out
+}
+
+// Bytes reads bytes; they share memory with the state.
+func (d *Decoder) Bytes() []byte { return d.take(d.Int()) }
+
+// End returns the first error, or one if bytes are left over.
+func (d *Decoder) End() error {
+	if d.err == nil && len(d.b) > 0 {
+		d.Fail("%d bytes are left over", len(d.b))
+	}
+	return d.err
+}
+
+func (d *Decoder) take(n int) []byte {
+	if d.err != nil {
+		return nil
+	}
+	if n < 0 || n > len(d.b) {
+		d.Fail("it ends too early")
+		return nil
+	}
+	out := d.b[:n]
+	d.b = d.b[n:]
+	return out
+}

@@ -1,0 +1,73 @@
+package mujoco
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Config says what simulations an [Env] runs.
+type Config struct {
+	// Model, File or XML: exactly one. A Model is shared and stays the caller's to close.
+	Model *Model
+	// File is the path of an MJCF file.
+	File string
+	// XML is MJCF text.
+	XML string
+	// NumEnvs is the number of environments. Zero means 1.
+	NumEnvs int
+	// Substeps is the number of the model's time steps in one control step. Zero means 1.
+	Substeps int
+	// Workers is the number of goroutines that step; 0 means one a CPU. The results do not depend on it.
+	Workers int
+	// Seed seeds the randomness of resets, as Reset(Seed) does. It must not be negative.
+	Seed int64
+	// EpisodeLength is the number of steps after which an episode is truncated. Zero means never.
+	EpisodeLength int
+	// Stagger shortens each environment's first episode after a seeded Reset by a random number of steps below it, so
+	// that a batch does not come to its time limits all at once. It must not exceed EpisodeLength. Zero: none.
+	Stagger int
+	// Render says how pictures look. The zero value is good.
+	Render RenderConfig
+}
+
+func (c *Config) check() error {
+	given := 0
+	for _, b := range []bool{c.Model != nil, c.File != "", c.XML != ""} {
+		if b {
+			given++
+		}
+	}
+	if given != 1 {
+		return errors.New("mujoco: give exactly one of Model, File and XML")
+	}
+	for _, v := range []struct {
+		name  string
+		value *int
+		zero  int
+	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0}, {"EpisodeLength", &c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
+		if *v.value < 0 {
+			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, *v.value)
+		}
+		if *v.value == 0 {
+			*v.value = v.zero
+		}
+	}
+	if c.Seed < 0 {
+		return fmt.Errorf("mujoco: Seed is %d; it must not be negative", c.Seed)
+	}
+	if c.Stagger > c.EpisodeLength {
+		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger, c.EpisodeLength)
+	}
+	return c.Render.check()
+}
+
+// model returns the model with one more user.
+func (c *Config) model() (*Model, error) {
+	if c.Model != nil {
+		return c.Model, c.Model.retain()
+	}
+	if c.File != "" {
+		return LoadModel(c.File)
+	}
+	return ParseModel(c.XML)
+}

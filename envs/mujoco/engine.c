@@ -1,0 +1,301 @@
+// Models, batches and the guard that turns MuJoCo's fatal errors into return values.
+
+#include "engine.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// MuJoCo reports what it cannot go on from through one process-wide handler, and exits if the handler returns. Ours
+// jumps back to the guard of the calling thread. A thread without a guard is not in one of our calls.
+static __thread jmp_buf gm_back;
+static __thread int gm_guarded = 0;
+static __thread char gm_message[GM_MESSAGE];
+static int gm_count = 0;
+static void (*gm_previous)(const char*) = NULL;
+
+static void on_error(const char* text) {
+  if (gm_guarded) {
+    snprintf(gm_message, GM_MESSAGE, "%s", text);
+    longjmp(gm_back, 1);
+  }
+  if (gm_previous) {
+    gm_previous(text);
+    return;
+  }
+  fprintf(stderr, "mujoco: %s\n", text);
+  abort();
+}
+
+// Warnings are counted in every mjData; without a handler MuJoCo would also write a log file into the working folder.
+static void on_warning(const char* text) { (void)text; }
+
+static void install(void) {
+  gm_previous = mju_user_error;
+  mju_user_error = on_error;
+  if (!mju_user_warning) mju_user_warning = on_warning;
+}
+
+void gm_install(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, install);
+}
+
+// setjmp must be called by the function that is to be returned to, hence macros.
+#define GUARD() (gm_guarded = 1, setjmp(gm_back))
+#define UNGUARD() (gm_guarded = 0)
+
+// gm_live is the number of models and simulations that have been made and not freed.
+int gm_live(void) { return __atomic_load_n(&gm_count, __ATOMIC_SEQ_CST); }
+static void counted(int by) { __atomic_add_fetch(&gm_count, by, __ATOMIC_SEQ_CST); }
+
+static void take_message(char* message) {
+  snprintf(message, GM_MESSAGE, "%s", gm_message);
+}
+
+gm_model* gm_load(const char* path, const char* xml, int length, char* message) {
+  gm_install();
+  message[0] = 0;
+  gm_model* volatile g = calloc(1, sizeof *g);
+  mjVFS* volatile vfs = NULL;
+  if (!g) goto memory;
+  if (xml) {
+    vfs = malloc(sizeof *vfs);
+    if (!vfs) goto memory;
+    mj_defaultVFS((mjVFS*)vfs);
+    path = "model.xml";
+    if (mj_makeEmptyFileVFS((mjVFS*)vfs, path, length)) goto memory;
+    memcpy(vfs->filedata[mj_findFileVFS((mjVFS*)vfs, path)], xml, length);
+  }
+  if (GUARD()) {
+    UNGUARD();
+    take_message(message);
+    goto fail;
+  }
+  g->m = mj_loadXML(path, (mjVFS*)vfs, message, GM_MESSAGE);
+  UNGUARD();
+  if (!g->m) goto fail;
+  if (gm_plan_make(g)) goto memory;
+  g->fast = gm_implicit_applies(g->m);
+  if (vfs) {
+    mj_deleteVFS((mjVFS*)vfs);
+    free((void*)vfs);
+  }
+  counted(1);
+  return g;
+memory:
+  snprintf(message, GM_MESSAGE, "out of memory");
+fail:
+  if (vfs) {
+    mj_deleteVFS((mjVFS*)vfs);
+    free((void*)vfs);
+  }
+  if (g) {
+    if (g->m) mj_deleteModel(g->m);
+    free(g->plan.count);
+    free(g->plan.list);
+    free((void*)g);
+  }
+  return NULL;
+}
+
+void gm_free_model(gm_model* g) {
+  if (!g) return;
+  mj_deleteModel(g->m);
+  free(g->plan.count);
+  free(g->plan.list);
+  free(g);
+  counted(-1);
+}
+
+// gm_model_bytes writes the compiled model in MuJoCo's binary form, or returns its size when out is null.
+int gm_model_bytes(const gm_model* g, void* out, int size) {
+  if (!out) return mj_sizeModel(g->m);
+  mj_saveModel(g->m, NULL, out, size);
+  return size;
+}
+
+void gm_free_batch(gm_batch* b) {
+  if (!b) return;
+  for (int i = 0; b->d && i < b->n; i++)
+    if (b->d[i]) {
+      mj_deleteData(b->d[i]);
+      counted(-1);
+    }
+  free(b->d);
+  free(b->qpos);
+  free(b->qvel);
+  free(b->ctrl);
+  free(b->status);
+  free(b->work);
+  free(b);
+}
+
+static double* doubles(size_t n) { return calloc(n ? n : 1, sizeof(double)); }
+
+gm_batch* gm_make_batch(const gm_model* g, int n, char* message) {
+  const mjModel* m = g->m;
+  gm_batch* volatile b = calloc(1, sizeof *b);
+  if (!b) goto memory;
+  b->model = g;
+  b->n = n;
+  b->nwork = (gm_implicit_work(m) + 15) & ~7;
+  b->d = calloc(n, sizeof *b->d);
+  b->qpos = doubles((size_t)n * m->nq);
+  b->qvel = doubles((size_t)n * m->nv);
+  b->ctrl = doubles((size_t)n * m->nu);
+  b->status = calloc(n, 1);
+  b->work = doubles((size_t)n * b->nwork);
+  if (!b->d || !b->qpos || !b->qvel || !b->ctrl || !b->status || !b->work) goto memory;
+  if (GUARD()) {
+    UNGUARD();
+    take_message(message);
+    goto fail;
+  }
+  for (int i = 0; i < n; i++) {
+    b->d[i] = mj_makeData(m);
+    if (!b->d[i]) {
+      UNGUARD();
+      goto memory;
+    }
+    counted(1);
+    memcpy(b->qpos + (size_t)i * m->nq, b->d[i]->qpos, sizeof(double) * m->nq);
+  }
+  UNGUARD();
+  return b;
+memory:
+  snprintf(message, GM_MESSAGE, "out of memory");
+fail:
+  gm_free_batch((gm_batch*)b);
+  return NULL;
+}
+
+static inline int bad(const double* x, int n) {
+  for (int i = 0; i < n; i++)
+    if (!(x[i] <= mjMAXVAL && x[i] >= -mjMAXVAL)) return 1;
+  return 0;
+}
+
+// position_velocity is everything that depends on qpos and qvel only: it leaves body positions, contacts and sensors in
+// step with the state, which the plain order of mj_step does not.
+static inline void position_velocity(const gm_model* g, mjData* d) {
+  const mjModel* m = g->m;
+  if (m->nsensor || (m->opt.enableflags & mjENBL_ENERGY) || !g->fast) {
+    mj_step1(m, d);
+    return;
+  }
+  mj_fwdPosition(m, d);
+  mj_fwdVelocity(m, d);
+}
+
+// advance is everything that depends on the controls, and the integration. Not for Runge-Kutta.
+static inline int advance(const gm_model* g, mjData* d, double* work) {
+  const mjModel* m = g->m;
+  if (!g->fast || (m->opt.enableflags & mjENBL_FWDINV)) {
+    mj_step2(m, d);
+    return d->warning[mjWARN_BADQACC].number > 0;
+  }
+  mj_fwdActuation(m, d);
+  mj_fwdAcceleration(m, d);
+  mj_fwdConstraint(m, d);
+  if (m->nsensor) mj_sensorAcc(m, d);
+  if (bad(d->qacc, m->nv)) return 1;
+  gm_implicit(g, d, work);
+  return 0;
+}
+
+static int one(gm_batch* b, int i, int substeps, int reference) {
+  const gm_model* g = b->model;
+  const mjModel* m = g->m;
+  mjData* d = b->d[i];
+  double* work = b->work + (size_t)i * b->nwork;
+  for (int w = 0; w < mjNWARNING; w++) d->warning[w].number = 0;
+  memcpy(d->ctrl, b->ctrl + (size_t)i * m->nu, sizeof(double) * m->nu);
+  int plain = reference || m->opt.integrator == mjINT_RK4;
+  for (int k = 0; k < substeps; k++) {
+    int diverged;
+    if (plain) {
+      mj_step(m, d);
+      diverged = d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
+    } else {
+      diverged = advance(g, d, work);
+    }
+    if (diverged || bad(d->qpos, m->nq) || bad(d->qvel, m->nv)) return GM_DIVERGED;
+    if (!plain || k == substeps - 1) position_velocity(g, d);
+  }
+  int status = GM_OK;
+  if (d->warning[mjWARN_CONTACTFULL].number) status |= GM_CONTACTS_FULL;
+  if (d->warning[mjWARN_CNSTRFULL].number) status |= GM_ROWS_FULL;
+  return status;
+}
+
+// put starts simulation i from the batch's own row of positions and velocities.
+static void put(gm_batch* b, int i) {
+  const mjModel* m = b->model->m;
+  mjData* d = b->d[i];
+  memcpy(d->qpos, b->qpos + (size_t)i * m->nq, sizeof(double) * m->nq);
+  memcpy(d->qvel, b->qvel + (size_t)i * m->nv, sizeof(double) * m->nv);
+}
+
+int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message) {
+  const mjModel* m = b->model->m;
+  volatile int i = first;
+  if (GUARD()) {
+    UNGUARD();
+    take_message(message);
+    mj_resetData(m, b->d[i]);
+    return i;
+  }
+  for (; i < last; i++) {
+    int status = one(b, i, substeps, reference);
+    b->status[i] = status;
+    if (status & GM_DIVERGED) {
+      // The rows still hold the state before this step: go back to it, so that nothing that is not a number gets out.
+      mj_resetData(m, b->d[i]);
+      put(b, i);
+      mj_step1(m, b->d[i]);
+      continue;
+    }
+    memcpy(b->qpos + (size_t)i * m->nq, b->d[i]->qpos, sizeof(double) * m->nq);
+    memcpy(b->qvel + (size_t)i * m->nv, b->d[i]->qvel, sizeof(double) * m->nv);
+  }
+  UNGUARD();
+  return -1;
+}
+
+// gm_reset starts the simulations listed from their rows of qpos and qvel, everything else as new.
+int gm_reset(gm_batch* b, const int* which, int count, char* message) {
+  volatile int k = 0;
+  if (GUARD()) {
+    UNGUARD();
+    take_message(message);
+    return which[k];
+  }
+  for (; k < count; k++) {
+    int i = which[k];
+    mj_resetData(b->model->m, b->d[i]);
+    put(b, i);
+    b->status[i] = GM_OK;
+    mj_forward(b->model->m, b->d[i]);
+  }
+  UNGUARD();
+  return -1;
+}
+
+// gm_forward takes positions and velocities from the rows and recomputes what depends on them, keeping the rest.
+int gm_forward(gm_batch* b, int first, int last, char* message) {
+  volatile int i = first;
+  if (GUARD()) {
+    UNGUARD();
+    take_message(message);
+    return i;
+  }
+  for (; i < last; i++) {
+    put(b, i);
+    position_velocity(b->model, b->d[i]);
+  }
+  UNGUARD();
+  return -1;
+}

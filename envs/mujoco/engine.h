@@ -1,0 +1,63 @@
+// The C side of package mujoco: models, batches of simulations, and a step that never ends the process.
+#ifndef GORL_MUJOCO_ENGINE_H_
+#define GORL_MUJOCO_ENGINE_H_
+
+#include <mujoco/mujoco.h>
+
+#define GM_MESSAGE 1024
+
+// What happened to one simulation during a call.
+enum {
+  GM_OK = 0,
+  GM_DIVERGED = 1,       // a position, velocity or acceleration was not a number, or beyond mjMAXVAL
+  GM_CONTACTS_FULL = 2,  // more contacts than nconmax: some were dropped
+  GM_ROWS_FULL = 4       // more constraint rows than njmax: some were dropped
+};
+
+// gm_plan is what the fast implicit integrator precomputes from the kinematic tree.
+typedef struct {
+  int* count;   // (nv) number of ancestor dofs of each dof
+  int* list;    // (nv, nv) their indices, nearest first
+} gm_plan;
+
+typedef struct {
+  mjModel* m;
+  gm_plan plan;
+  int fast;     // the fast implicit integrator applies
+} gm_model;
+
+// gm_batch is n simulations of one model and the contiguous arrays that Go reads and writes.
+typedef struct {
+  const gm_model* model;
+  int n;
+  mjData** d;
+  double *qpos, *qvel;          // (n, nq), (n, nv): gathered after every step
+  double *ctrl;                 // (n, nu): written to the simulations before every step
+  unsigned char* status;        // (n): GM_* of the last step
+  double* work;                 // scratch of the fast integrator, one piece a simulation
+  int nwork;
+} gm_batch;
+
+void gm_install(void);
+int gm_live(void);
+
+gm_model* gm_load(const char* path, const char* xml, int length, char* message);
+void gm_free_model(gm_model* g);
+int gm_model_bytes(const gm_model* g, void* out, int size);
+
+gm_batch* gm_make_batch(const gm_model* g, int n, char* message);
+void gm_free_batch(gm_batch* b);
+
+// Each returns -1, or the index of the simulation in which MuJoCo raised an error (its words in message).
+int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message);
+int gm_reset(gm_batch* b, const int* which, int count, char* message);
+int gm_forward(gm_batch* b, int first, int last, char* message);
+
+// The implicit integrator of implicit.c.
+int gm_plan_make(gm_model* g);
+int gm_implicit_applies(const mjModel* m);
+int gm_implicit_work(const mjModel* m);
+void gm_velocity_derivative(const gm_model* g, const mjData* d, double* D, double* work);
+void gm_implicit(const gm_model* g, mjData* d, double* work);
+
+#endif

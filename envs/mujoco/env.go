@@ -1,0 +1,258 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer] and
+// [envs.Stateful], and [envs.MotionSource] where the task does.
+type Env struct {
+	cfg     Config
+	task    Task
+	metered MetricTask // nil where the task has no metrics
+	spec    Spec
+	model   *Model
+	batch   *Batch
+	states  []State
+	memory  []float64
+	initial []float64
+	pcg     []*rand.PCG
+	rng     []*rand.Rand
+	limit   []int // steps after which the running episode is truncated; 0 means never
+	returns []float64
+	started bool
+
+	actions     []float32 // of the running step
+	observation []float32
+	state       []float32
+	final       envs.Step // FinalObservations and FinalStates, which Step only shows when there are any
+	names       []string  // of metrics, and with the task's name
+	batchNames  []string
+	metrics     []float64 // (N, metrics) of this step
+	sums        []float64 // (N, metrics) over the running episode
+	done        []episodeEnd
+	lists       [][]C.int // of each worker: environments to reset
+	out         envs.Step
+	stepWork    func(worker, first, last int)
+	resetWork   func(worker, first, last int)
+	drawing     *drawing
+}
+
+// episodeEnd is what a worker keeps of an episode until Step lists it.
+type episodeEnd struct {
+	ended  bool
+	length int
+	ret    float64
+}
+
+var (
+	_ envs.Env          = (*Env)(nil)
+	_ envs.Observer     = (*Env)(nil)
+	_ envs.Renderer     = (*Env)(nil)
+	_ envs.Stateful     = (*Env)(nil)
+	_ envs.MotionSource = (*Env)(nil)
+	_ envs.Supporter    = (*Env)(nil)
+)
+
+// New makes the environments. The error says which setting, space or part of the model is wrong.
+func New(cfg Config, task Task) (*Env, error) {
+	if task == nil {
+		return nil, errors.New("mujoco: an environment needs a task")
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	m, err := cfg.model()
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEnv(cfg, m, task)
+	m.release()
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
+	spec, err := task.Init(m)
+	if err != nil {
+		return nil, fmt.Errorf("mujoco: the task: %w", err)
+	}
+	if err := spec.Spaces.Validate(); err != nil {
+		return nil, fmt.Errorf("mujoco: the task's %w", err)
+	}
+	if spec.Memory < 0 {
+		return nil, fmt.Errorf("mujoco: the task's Memory is %d; it must not be negative", spec.Memory)
+	}
+	if spec.Name == "" {
+		spec.Name = "task"
+	}
+	batch, err := NewBatch(m, cfg.NumEnvs, cfg.Workers)
+	if err != nil {
+		return nil, err
+	}
+	n := cfg.NumEnvs
+	e := &Env{cfg: cfg, task: task, spec: spec, model: m, batch: batch, initial: m.InitialQPos()}
+	e.memory = make([]float64, n*spec.Memory)
+	e.states = newStates(batch, e.memory, spec.Memory, m.TimeStep()*float64(cfg.Substeps))
+	e.limit, e.returns, e.done = make([]int, n), make([]float64, n), make([]episodeEnd, n)
+	for range n {
+		p := rand.NewPCG(0, 0)
+		e.pcg, e.rng = append(e.pcg, p), append(e.rng, rand.New(p))
+	}
+	s := spec.Spaces
+	e.observation, e.state = rows(s.Observation, n), rows(s.State, n)
+	e.final = envs.Step{FinalObservations: rows(s.Observation, n), FinalStates: rows(s.State, n)}
+	e.out = envs.Step{
+		Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
+		AMPObservations: rows(s.AMPObservation, n), Episodes: make([]envs.Episode, 0, n),
+	}
+	if t, ok := task.(MetricTask); ok {
+		e.metered, e.names = t, t.MetricNames()
+		e.metrics, e.sums = make([]float64, n*len(e.names)), make([]float64, n*len(e.names))
+		e.out.Metrics = map[string]float64{}
+		for _, name := range e.names {
+			e.batchNames = append(e.batchNames, spec.Name+"/"+name)
+		}
+	}
+	for range batch.pool.workers() {
+		e.lists = append(e.lists, make([]C.int, 0, n))
+	}
+	e.stepWork, e.resetWork = e.stepPiece, e.resetPiece
+	e.seed(cfg.Seed)
+	return e, nil
+}
+
+// rows is a batch of rows, nil where the space is None.
+func rows(s spaces.Space, n int) []float32 {
+	if s.Kind == spaces.None {
+		return nil
+	}
+	return make([]float32, n*s.Width())
+}
+
+func (e *Env) seed(seed int64) {
+	for i, p := range e.pcg {
+		p.Seed(uint64(seed), uint64(i))
+	}
+}
+
+// NumEnvs is the number of environments.
+func (e *Env) NumEnvs() int { return len(e.states) }
+
+// Spaces are the task's.
+func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
+
+// Task is the task given to New.
+func (e *Env) Task() Task { return e.task }
+
+// Model is what is simulated. It lives as long as the environment.
+func (e *Env) Model() *Model { return e.model }
+
+// State returns environment i as its task sees it. It is valid until the next Step, Reset, RestoreState or Close, and
+// must not be written.
+func (e *Env) State(i int) *State { return &e.states[i] }
+
+// Reset starts an episode in every environment. With seed ≥ 0 environment i draws from a generator seeded with
+// (seed, i), and first episodes are staggered if Config says so.
+func (e *Env) Reset(seed int64) (*envs.Step, error) {
+	if e.batch.c == nil {
+		return nil, errClosed
+	}
+	if seed >= 0 {
+		e.seed(seed)
+	}
+	e.batch.err = nil
+	e.batch.pool.run(e.resetWork)
+	if e.batch.err != nil {
+		return nil, e.batch.err
+	}
+	if seed >= 0 && e.cfg.Stagger > 0 {
+		for i := range e.limit {
+			e.limit[i] -= e.rng[i].IntN(e.cfg.Stagger)
+		}
+	}
+	e.started = true
+	return e.Observe()
+}
+
+var errClosed = errors.New("mujoco: the environment is closed")
+
+// Observe returns the current observations and states, as the last Reset, Step or RestoreState left them.
+func (e *Env) Observe() (*envs.Step, error) {
+	if e.batch.c == nil {
+		return nil, errClosed
+	}
+	if !e.started {
+		return nil, errors.New("mujoco: nothing to observe before Reset")
+	}
+	return &envs.Step{Observations: e.observation, States: e.state}, nil
+}
+
+// Step applies one row of actions (N, A) to every environment for one control step. Actions must be finite; nothing has
+// happened when it refuses them. After an error from MuJoCo itself, Reset.
+func (e *Env) Step(actions []float32) (*envs.Step, error) {
+	if e.batch.c == nil {
+		return nil, errClosed
+	}
+	if !e.started {
+		return nil, errors.New("mujoco: Reset before the first Step")
+	}
+	w := e.spec.Spaces.Action.Width()
+	if len(actions) != len(e.states)*w {
+		return nil, fmt.Errorf("mujoco: %d action values for %d environments of %d", len(actions), len(e.states), w)
+	}
+	for i, a := range actions {
+		if a-a != 0 {
+			return nil, fmt.Errorf("mujoco: action %d of environment %d is %g; actions must be finite", i%w, i/w, a)
+		}
+	}
+	e.actions, e.batch.err = actions, nil
+	e.batch.pool.run(e.stepWork)
+	e.actions = nil
+	if e.batch.err != nil {
+		e.started = false
+		return nil, e.batch.err
+	}
+	e.collect()
+	return &e.out, nil
+}
+
+// Close frees the simulations, and the model if nobody else uses it. It may be called twice.
+func (e *Env) Close() error {
+	if e.drawing != nil {
+		e.drawing.close()
+		e.drawing = nil
+	}
+	e.states = e.states[:len(e.states):len(e.states)]
+	for i := range e.states {
+		e.states[i] = State{Env: i}
+	}
+	return e.batch.Close()
+}
+
+// CollectReferenceMotions asks the task, see [envs.MotionSource].
+func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if s, ok := e.task.(envs.MotionSource); ok {
+		return s.CollectReferenceMotions(n, rng)
+	}
+	return nil, fmt.Errorf("mujoco: the task %q has no reference motion: %w", e.spec.Name, errors.ErrUnsupported)
+}
+
+// Supports reports whether the task has reference motion; everything else always works.
+func (e *Env) Supports(iface any) bool {
+	if _, ok := iface.(*envs.MotionSource); ok {
+		_, ok := e.task.(envs.MotionSource)
+		return ok
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+package mujoco
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Panel is one of the pictures that stand side by side in a film.
+type Panel struct {
+	// Frame returns picture i; pictures of one panel have one size. It may move an environment on.
+	Frame func(i int) (image.Image, error)
+}
+
+// SaveGIF writes a film of the given number of frames to path, the panels side by side. The format's
+// fastest widely shown rate is 50 frames a second; 25 is a good one. Colours are chosen for the whole film, and only what
+// changes from frame to frame is stored. The file is complete or, after an error, as it was before.
+func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
+	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
+		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, 50] and a panel", frames, framesPerSecond, len(panels))
+	}
+	var film []*image.RGBA
+	for i := range frames {
+		img, err := sideBySide(i, panels)
+		if err != nil {
+			return fmt.Errorf("mujoco: frame %d: %w", i, err)
+		}
+		if i > 0 && img.Rect != film[0].Rect {
+			return fmt.Errorf("mujoco: frame %d is %v, the first was %v", i, img.Rect, film[0].Rect)
+		}
+		film = append(film, img)
+	}
+	out := &gif.GIF{Delay: make([]int, frames), Disposal: make([]byte, frames)}
+	colors := newQuantizer(film)
+	var shown *image.Paletted
+	for i, img := range film {
+		// Delays are whole hundredths of a second: the error does not add up.
+		out.Delay[i] = int(float64(i+1)*100/framesPerSecond+0.5) - int(float64(i)*100/framesPerSecond+0.5)
+		out.Disposal[i] = gif.DisposalNone
+		p := colors.paletted(img)
+		out.Image = append(out.Image, changed(p, shown))
+		shown = p
+	}
+	if err := writeFile(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
+		return fmt.Errorf("mujoco: saving the film: %w", err)
+	}
+	return nil
+}
+
+func sideBySide(i int, panels []Panel) (*image.RGBA, error) {
+	const gap = 4
+	var imgs []image.Image
+	size := image.Point{X: -gap}
+	for _, p := range panels {
+		img, err := p.Frame(i)
+		if err != nil {
+			return nil, err
+		}
+		imgs = append(imgs, img)
+		size.X += img.Bounds().Dx() + gap
+		size.Y = max(size.Y, img.Bounds().Dy())
+	}
+	out := image.NewRGBA(image.Rectangle{Max: size})
+	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
+	x := 0
+	for _, img := range imgs {
+		b := img.Bounds()
+		draw.Draw(out, image.Rect(x, 0, x+b.Dx(), b.Dy()), img, b.Min, draw.Src)
+		x += b.Dx() + gap
+	}
+	return out, nil
+}
+
+// changed returns what differs from the picture shown before: the smallest rectangle, transparent where nothing does.
+func changed(p, before *image.Paletted) *image.Paletted {
+	if before == nil {
+		return p
+	}
+	var r image.Rectangle
+	for y := range p.Rect.Dy() {
+		for x := range p.Rect.Dx() {
+			if p.Pix[y*p.Stride+x] != before.Pix[y*p.Stride+x] {
+				r = r.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	if r.Empty() {
+		r = image.Rect(0, 0, 1, 1)
+	}
+	out := image.NewPaletted(r, p.Palette)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			at := y*p.Stride + x
+			v := p.Pix[at]
+			if v == before.Pix[at] {
+				v = transparent
+			}
+			out.Pix[out.PixOffset(x, y)] = v
+		}
+	}
+	return out
+}
+
+// transparent is the index of the colour that leaves what was there.
+const transparent = 0
+
+// quantizer chooses at most 255 colours for a film and maps every colour to the nearest.
+type quantizer struct {
+	palette color.Palette
+	index   map[color.RGBA]uint8
+}
+
+func newQuantizer(film []*image.RGBA) *quantizer {
+	count := map[color.RGBA]int{}
+	for _, img := range film {
+		for at := 0; at < len(img.Pix); at += 4 {
+			count[color.RGBA{img.Pix[at], img.Pix[at+1], img.Pix[at+2], 0xff}]++
+		}
+	}
+	q := &quantizer{palette: color.Palette{color.RGBA{}}, index: map[color.RGBA]uint8{}}
+	for _, c := range medianCut(count, 255) {
+		q.palette = append(q.palette, c)
+	}
+	return q
+}
+
+func (q *quantizer) paletted(img *image.RGBA) *image.Paletted {
+	out := image.NewPaletted(img.Rect, q.palette)
+	for i := range out.Pix {
+		c := color.RGBA{img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], 0xff}
+		k, ok := q.index[c]
+		if !ok {
+			k = uint8(q.palette[1:].Index(c)) + 1
+			q.index[c] = k
+		}
+		out.Pix[i] = k
+	}
+	return out
+}
+
+// writeFile makes path hold what write writes, or leaves it as it was: the data goes to a temporary file beside it, which
+// is synced and renamed.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	// The film is in place; a folder that cannot be synced is reported, but nothing is taken away.
+	syncErr := errors.Join(d.Sync(), d.Close())
+	if syncErr != nil {
+		return fmt.Errorf("the film is written, its folder is not synced: %w", syncErr)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package mujoco
+
+/*
+#cgo CFLAGS: -O2
+#cgo LDFLAGS: -lmujoco -lm
+#include <stdlib.h>
+#include "engine.h"
+*/
+import "C"
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Model is a compiled MJCF model. It does not change; goroutines and batches may share it. Close releases it once
+// the last user has closed.
+type Model struct {
+	c      *C.gm_model
+	m      *C.mjModel
+	name   string
+	users  atomic.Int64
+	closed atomic.Bool
+	print  [sha256.Size]byte
+}
+
+// loading serialises MuJoCo's MJCF compiler, which keeps state of its own.
+var loading sync.Mutex
+
+// LoadModel compiles the MJCF file at path. Meshes and includes are found relative to it. The error names the file and
+// carries MuJoCo's message.
+func LoadModel(path string) (*Model, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("mujoco: model: %w", err)
+	}
+	return compile(path, path, "")
+}
+
+// ParseModel compiles MJCF text. The error carries MuJoCo's message.
+func ParseModel(xml string) (*Model, error) {
+	if strings.TrimSpace(xml) == "" {
+		return nil, errors.New("mujoco: model: the MJCF text is empty")
+	}
+	return compile("MJCF text", "", xml)
+}
+
+func compile(name, path, xml string) (*Model, error) {
+	message := (*C.char)(C.calloc(C.GM_MESSAGE, 1))
+	defer C.free(unsafe.Pointer(message))
+	var cpath, cxml *C.char
+	if path != "" {
+		cpath = C.CString(path)
+		defer C.free(unsafe.Pointer(cpath))
+	} else {
+		cxml = C.CString(xml)
+		defer C.free(unsafe.Pointer(cxml))
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	c := C.gm_load(cpath, cxml, C.int(len(xml)), message)
+	if c == nil {
+		return nil, fmt.Errorf("mujoco: model: %s: %s", name, tidy(C.GoString(message)))
+	}
+	m := &Model{c: c, m: c.m, name: name}
+	m.users.Store(1)
+	m.print = sha256.Sum256(m.bytes())
+	return m, nil
+}
+
+// tidy puts MuJoCo's message, which may have several lines, on one.
+func tidy(message string) string {
+	return strings.Join(strings.Fields(message), " ")
+}
+
+func (m *Model) bytes() []byte {
+	n := C.gm_model_bytes(m.c, nil, 0)
+	b := make([]byte, n)
+	C.gm_model_bytes(m.c, unsafe.Pointer(&b[0]), n)
+	return b
+}
+
+func (m *Model) retain() error {
+	for {
+		n := m.users.Load()
+		if n <= 0 || m.closed.Load() {
+			return errors.New("mujoco: the model is closed")
+		}
+		if m.users.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
+
+func (m *Model) release() {
+	if m.users.Add(-1) == 0 {
+		C.gm_free_model(m.c)
+	}
+}
+
+// Close releases the model; batches and environments that still use it keep it alive until they close. It may be called
+// twice.
+func (m *Model) Close() error {
+	if m.closed.CompareAndSwap(false, true) {
+		m.release()
+	}
+	return nil
+}
+
+// NQ is the number of position coordinates.
+func (m *Model) NQ() int { return int(m.m.nq) }
+
+// NV is the number of degrees of freedom (velocities).
+func (m *Model) NV() int { return int(m.m.nv) }
+
+// NU is the number of actuators (controls).
+func (m *Model) NU() int { return int(m.m.nu) }
+
+// NA is the number of actuator activations.
+func (m *Model) NA() int { return int(m.m.na) }
+
+// NumBodies is the number of bodies, the world included.
+func (m *Model) NumBodies() int { return int(m.m.nbody) }
+
+// NumSensorValues is the width of the sensor data.
+func (m *Model) NumSensorValues() int { return int(m.m.nsensordata) }
+
+// TimeStep is the simulated time of one substep in seconds.
+func (m *Model) TimeStep() float64 { return float64(m.m.opt.timestep) }
+
+// Fast reports whether the model is stepped by this package's own form of the implicit integrator (same trajectory,
+// less work): it needs integrator="implicit", only hinges and slides, and actuators without velocity terms.
+func (m *Model) Fast() bool { return m.c.fast != 0 }
+
+// InitialQPos returns the positions in which the model was written.
+func (m *Model) InitialQPos() []float64 {
+	return append([]float64(nil), floats(m.m.qpos0, m.NQ())...)
+}
+
+// ControlRange returns the limits of actuator i; ok is false where it has none.
+func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
+	if i < 0 || i >= m.NU() {
+		panic(fmt.Sprintf("mujoco: ControlRange: actuator %d of %d", i, m.NU()))
+	}
+	r := floats(m.m.actuator_ctrlrange, 2*m.NU())
+	limited := unsafe.Slice((*byte)(unsafe.Pointer(m.m.actuator_ctrllimited)), m.NU())
+	return r[2*i], r[2*i+1], limited[i] != 0
+}
+
+// Kind is a kind of named object in a model.
+type Kind int
+
+// The kinds that a [Model] can look up.
+const (
+	Body     Kind = C.mjOBJ_BODY
+	Joint    Kind = C.mjOBJ_JOINT
+	Geom     Kind = C.mjOBJ_GEOM
+	Site     Kind = C.mjOBJ_SITE
+	Actuator Kind = C.mjOBJ_ACTUATOR
+	Sensor   Kind = C.mjOBJ_SENSOR
+)
+
+var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator", Sensor: "sensor"}
+
+// String returns the MJCF word.
+func (k Kind) String() string { return kindNames[k] }
+
+func (k Kind) count(m *C.mjModel) int {
+	switch k {
+	case Body:
+		return int(m.nbody)
+	case Joint:
+		return int(m.njnt)
+	case Geom:
+		return int(m.ngeom)
+	case Site:
+		return int(m.nsite)
+	case Actuator:
+		return int(m.nu)
+	case Sensor:
+		return int(m.nsensor)
+	}
+	return 0
+}
+
+// ID returns the index of a named object. The error lists the names that there are.
+func (m *Model) ID(kind Kind, name string) (int, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	if id := int(C.mj_name2id(m.m, C.int(kind), c)); id >= 0 {
+		return id, nil
+	}
+	return 0, fmt.Errorf("mujoco: model: no %v named %q; there are %q", kind, name, m.Names(kind))
+}
+
+// Names returns the names of all objects of a kind by index, empty where one has none.
+func (m *Model) Names(kind Kind) []string {
+	out := make([]string, kind.count(m.m))
+	for i := range out {
+		if s := C.mj_id2name(m.m, C.int(kind), C.int(i)); s != nil {
+			out[i] = C.GoString(s)
+		}
+	}
+	return out
+}
+
+// JointAddress returns where a named joint's values begin in the positions and in the velocities.
+func (m *Model) JointAddress(name string) (qpos, qvel int, err error) {
+	id, err := m.ID(Joint, name)
+	if err != nil {
+		return 0, 0, err
+	}
+	n := int(m.m.njnt)
+	return int(unsafe.Slice(m.m.jnt_qposadr, n)[id]), int(unsafe.Slice(m.m.jnt_dofadr, n)[id]), nil
+}
+
+// JointRange returns the limits of a named joint in radians or metres; ok is false where it has none.
+func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) {
+	id, err := m.ID(Joint, name)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	n := int(m.m.njnt)
+	r := floats(m.m.jnt_range, 2*n)
+	limited := unsafe.Slice((*byte)(unsafe.Pointer(m.m.jnt_limited)), n)
+	return r[2*id], r[2*id+1], limited[id] != 0, nil
+}
+
+// floats is a view of n numbers in C memory.
+func floats(p *C.mjtNum, n int) []float64 {
+	if n == 0 || p == nil {
+		return nil
+	}
+	return unsafe.Slice((*float64)(unsafe.Pointer(p)), n)
+}

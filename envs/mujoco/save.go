@@ -1,0 +1,155 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+)
+
+const stateHeader = "mujoco/1"
+
+// kept lists the parts of a simulation from which it goes on exactly.
+func (e *Env) kept(i int) [][]float64 {
+	m, d := e.model, e.batch.data[i]
+	return [][]float64{
+		e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
+		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
+		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
+		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),
+		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()), floats(d.actuator_force, m.NU()),
+		row(e.sums, i, len(e.names)),
+	}
+}
+
+// MarshalState returns the whole state: every simulation, the running episodes, the generators. An environment with the
+// same configuration and task goes on from it exactly.
+func (e *Env) MarshalState() ([]byte, error) {
+	if e.batch.c == nil {
+		return nil, errClosed
+	}
+	if !e.started {
+		return nil, errors.New("mujoco: no state to save before Reset")
+	}
+	enc := statecodec.NewEncoder(stateHeader)
+	e.identity(enc)
+	for i := range e.states {
+		s := &e.states[i]
+		enc.Int(s.Steps)
+		enc.Int(e.limit[i])
+		enc.Float(e.returns[i])
+		enc.Float(float64(e.batch.data[i].time))
+		for _, part := range e.kept(i) {
+			for _, v := range part {
+				enc.Float(v)
+			}
+		}
+		rng, err := e.pcg[i].MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("mujoco: saving generator %d: %w", i, err)
+		}
+		enc.Bytes(rng)
+	}
+	enc.Floats(e.observation)
+	enc.Floats(e.state)
+	return enc.State(), nil
+}
+
+// identity is what two environments must share to exchange states.
+func (e *Env) identity(enc *statecodec.Encoder) {
+	enc.Bytes([]byte(e.spec.Name))
+	enc.Bytes(e.model.print[:])
+	for _, v := range []int{len(e.states), e.cfg.Substeps, e.cfg.EpisodeLength, e.spec.Memory, len(e.names)} {
+		enc.Int(v)
+	}
+}
+
+// RestoreState goes back to a saved state. It refuses one of another model, number of environments, control
+// step or episode length, or a damaged one, and then changes nothing.
+func (e *Env) RestoreState(b []byte) error {
+	if e.batch.c == nil {
+		return errClosed
+	}
+	dec := statecodec.NewDecoder(stateHeader, b)
+	e.checkIdentity(dec)
+	n := len(e.states)
+	type saved struct {
+		steps, limit int
+		ret, time    float64
+		parts        []float64
+		rng          []byte
+	}
+	all := make([]saved, n)
+	for i := range all {
+		s := &all[i]
+		s.steps, s.limit = dec.Int(), dec.Int()
+		s.ret, s.time = dec.Float(), dec.Float()
+		for _, part := range e.kept(i) {
+			for range part {
+				s.parts = append(s.parts, dec.Float())
+			}
+		}
+		s.rng = dec.Bytes()
+		if s.steps < 0 || s.limit < 0 || s.limit > e.cfg.EpisodeLength {
+			dec.Fail("environment %d is at step %d of %d", i, s.steps, s.limit)
+		}
+		check := *e.pcg[i]
+		if err := check.UnmarshalBinary(s.rng); err != nil {
+			dec.Fail("generator %d: %v", i, err)
+		}
+	}
+	observation, state := dec.Floats(len(e.observation)), dec.Floats(len(e.state))
+	if err := dec.End(); err != nil {
+		return fmt.Errorf("mujoco: %w", err)
+	}
+	for i := range all {
+		s := &all[i]
+		e.states[i].Steps, e.states[i].Diverged = s.steps, false
+		e.limit[i], e.returns[i] = s.limit, s.ret
+		if err := e.pcg[i].UnmarshalBinary(s.rng); err != nil {
+			return fmt.Errorf("mujoco: generator %d: %w", i, err)
+		}
+		e.batch.data[i].time = C.double(s.time)
+		e.restoreParts(i, s.parts)
+	}
+	copy(e.observation, observation)
+	copy(e.state, state)
+	if err := e.batch.forward(0, n); err != nil {
+		return err
+	}
+	// Computing what depends on the positions has touched sensors: put them back too.
+	for i := range all {
+		e.restoreParts(i, all[i].parts)
+	}
+	e.started = true
+	return nil
+}
+
+func (e *Env) restoreParts(i int, values []float64) {
+	for _, part := range e.kept(i) {
+		copy(part, values)
+		values = values[len(part):]
+	}
+}
+
+// checkIdentity reads what identity wrote and names what differs.
+func (e *Env) checkIdentity(dec *statecodec.Decoder) {
+	if name := string(dec.Bytes()); name != e.spec.Name {
+		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
+	}
+	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
+		dec.Fail("it is of another model")
+	}
+	for _, v := range []struct {
+		name string
+		want int
+	}{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps}, {"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory}, {"metrics", len(e.names)}} {
+		if got := dec.Int(); got != v.want {
+			dec.Fail("it has %d %s, this has %d", got, v.name, v.want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package mujoco
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/motions"
+)
+
+//go:embed walker.xml
+var walkerXML string
+
+// WalkerXML is the MJCF text of the walker's model, to start another character from.
+func WalkerXML() string { return walkerXML }
+
+// WalkerConfig configures [NewWalker]. The zero value is one walker that learns from the built-in gait.
+type WalkerConfig struct {
+	// NumEnvs is the number of walkers. Zero means 1.
+	NumEnvs int
+	// Seed seeds the randomness of resets. It must not be negative.
+	Seed int64
+	// Workers is the number of goroutines that step; 0 means one a CPU. The results do not depend on it.
+	Workers int
+	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated. Zero means 300.
+	EpisodeLength int
+	// Stagger shortens first episodes by a random number of steps below it. Zero: none.
+	Stagger int
+	// TargetSpeed is the forward speed in m/s that the task reward asks for. Zero means 1.3.
+	TargetSpeed float64
+	// Motion is the reference clip: nine columns as those of [motions.Gait], and wrapping. Nil means
+	// Gait(DefaultGaitConfig()).
+	Motion *motions.Clip
+	// Render says how pictures look. The zero value is good.
+	Render RenderConfig
+}
+
+// Walker is a batch of planar bipeds (seven bodies, nine degrees of freedom) that learn to walk, by reward, by imitation
+// of a gait, or both.
+//
+// Observation (17): pelvis height less 0.92 m, pitch, six joint angles (hip, knee, ankle; right, left), then the nine
+// velocities: forward, upward, pitch × 0.5, joints × 0.2. Action (6), clipped to [−1.5, 1.5]: position targets of the
+// joints around (0.2, 0.5, −0.05) rad in units of (0.6, 0.7, 0.4) rad. AMP observation (34): two consecutive
+// observations. A control step is 0.02 s, five of the simulation's.
+//
+// An episode begins in a random frame of the clip. It terminates when the pelvis is 0.25 m too low or the pitch
+// beyond 1 rad, and is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²) with v the forward speed. Metrics of
+// an episode are its "length", its mean "speed" in m/s, and its mean "joint_error" in radians: the smallest mean
+// absolute difference between the six joint angles and those of any frame of the clip.
+type Walker struct {
+	*Env
+	task *walkerTask
+}
+
+// NewWalker makes a batch of walkers. The error says which setting is wrong.
+func NewWalker(cfg WalkerConfig) (*Walker, error) {
+	if cfg.EpisodeLength == 0 {
+		cfg.EpisodeLength = 300
+	}
+	if cfg.TargetSpeed == 0 {
+		cfg.TargetSpeed = 1.3
+	}
+	if cfg.TargetSpeed-cfg.TargetSpeed != 0 {
+		return nil, fmt.Errorf("mujoco: walker: TargetSpeed is %g; it must be finite", cfg.TargetSpeed)
+	}
+	if cfg.Motion == nil {
+		clip, err := motions.Gait(motions.DefaultGaitConfig())
+		if err != nil {
+			return nil, fmt.Errorf("mujoco: walker: %w", err)
+		}
+		cfg.Motion = clip
+	}
+	if err := checkWalkerMotion(cfg.Motion); err != nil {
+		return nil, err
+	}
+	task := newWalkerTask(cfg.Motion, cfg.TargetSpeed)
+	env, err := New(Config{
+		XML: walkerXML, NumEnvs: cfg.NumEnvs, Substeps: walkerSubsteps, Workers: cfg.Workers, Seed: cfg.Seed,
+		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
+	}, task)
+	if err != nil {
+		return nil, err
+	}
+	return &Walker{Env: env, task: task}, nil
+}
+
+func checkWalkerMotion(c *motions.Clip) error {
+	if c.Width() != walkerDOF || c.VelocityWidth() != walkerDOF {
+		return fmt.Errorf("mujoco: walker: the clip %q has %d values a frame; it needs %d: x, z, pitch, and hip, knee, ankle of the right and the left leg",
+			c.Name(), c.Width(), walkerDOF)
+	}
+	if c.Loop() != motions.LoopWrap || c.Duration() < 2*walkerControlStep {
+		return errors.New("mujoco: walker: the clip must wrap and last at least two control steps (0.04 s)")
+	}
+	return nil
+}
+
+// Motion is the reference clip.
+func (w *Walker) Motion() *motions.Clip { return w.task.clip }
+
+// Speed is the walkers' mean forward speed in m/s in the last step.
+func (w *Walker) Speed() float64 { return w.out.Metrics[w.batchNames[0]] }
+
+// JointError is the mean over the walkers, in the last step and before any reset, of the smallest mean absolute difference
+// in radians between the six joint angles and those of any frame of the clip.
+func (w *Walker) JointError() float64 { return w.out.Metrics[w.batchNames[1]] }

@@ -1,0 +1,81 @@
+package mujoco
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// FilmConfig describes [WalkerFilm].
+type FilmConfig struct {
+	// Seconds is the length of the film. Zero means 6.
+	Seconds float64
+	// Seed draws the frame of the gait in which the walk begins.
+	Seed int64
+	// Title stands over the policy's panel. Empty means "policy".
+	Title string
+	// Walker configures the walker; NumEnvs, Seed, EpisodeLength and titles are the film's own.
+	Walker WalkerConfig
+}
+
+// WalkerFilm writes a GIF of 25 frames a second to path in which the policy walks beside the reference gait. Act is
+// given one observation (17) and writes one row of actions (6). A walker that falls begins again.
+func WalkerFilm(path string, act func(observation, action []float32) error, cfg FilmConfig) (err error) {
+	if cfg.Seconds == 0 {
+		cfg.Seconds = 6
+	}
+	if !(cfg.Seconds > 0) || cfg.Seconds > 120 {
+		return fmt.Errorf("mujoco: a film of %g s; it must be longer than 0 and at most 120", cfg.Seconds)
+	}
+	if cfg.Title == "" {
+		cfg.Title = "policy"
+	}
+	const rate = 25
+	const stepsAFrame = 2 // 50 control steps a second
+	frames := max(1, int(cfg.Seconds*rate))
+	w := cfg.Walker
+	w.NumEnvs, w.Seed, w.Workers, w.EpisodeLength, w.Stagger = 1, cfg.Seed, 1, frames*stepsAFrame+1, 0
+	w.Render.Title = cfg.Title
+	walker, err := NewWalker(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joinClose(err, walker) }()
+	w.Render.Title = "reference gait"
+	reference, err := NewWalker(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joinClose(err, reference) }()
+	step, err := walker.Reset(cfg.Seed)
+	if err != nil {
+		return err
+	}
+	action := make([]float32, walkerActions)
+	policy := func(i int) (image.Image, error) {
+		for range stepsAFrame * min(i, 1) {
+			if err := act(step.Observations, action); err != nil {
+				return nil, err
+			}
+			if step, err = walker.Step(action); err != nil {
+				return nil, err
+			}
+		}
+		return walker.Render(0)
+	}
+	pose := make([]float64, walkerDOF)
+	gait := func(i int) (image.Image, error) {
+		reference.Motion().At(float64(i)/rate, pose, nil)
+		return reference.RenderPose(pose)
+	}
+	return SaveGIF(path, frames, rate, Panel{Frame: policy}, Panel{Frame: gait})
+}
+
+// joinClose closes and keeps the first error.
+func joinClose(err error, e envs.Env) error {
+	if closed := e.Close(); err == nil {
+		return closed
+	}
+	return err
+}

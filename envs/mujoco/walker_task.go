@@ -1,0 +1,155 @@
+package mujoco
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+const (
+	walkerDOF         = 9
+	walkerObservation = 2*walkerDOF - 1 // all but x
+	walkerActions     = 6
+	walkerSubsteps    = 5
+	walkerControlStep = 0.02
+	walkerLift        = 0.005 // m above the clip at reset, so that no foot begins in the floor
+)
+
+var (
+	walkerMid   = [3]float64{0.2, 0.5, -0.05}
+	walkerRange = [3]float64{0.6, 0.7, 0.4}
+	walkerScale = [walkerDOF]float64{1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2} // of velocities
+)
+
+// walkerTask is the [Task] of [Walker]. Its tables do not change.
+type walkerTask struct {
+	clip     *motions.Clip
+	speed    float64
+	pos, vel [][walkerDOF]float64             // the clip, one row a control step
+	joints   [][walkerActions]float64         // its joint angles
+	pairs    [][2 * walkerObservation]float32 // its AMP observations
+}
+
+func newWalkerTask(clip *motions.Clip, speed float64) *walkerTask {
+	n := max(2, int(math.Round(clip.Duration()/walkerControlStep)))
+	w := &walkerTask{clip: clip, speed: speed, pos: make([][walkerDOF]float64, n), vel: make([][walkerDOF]float64, n),
+		joints: make([][walkerActions]float64, n), pairs: make([][2 * walkerObservation]float32, n)}
+	for k := range n {
+		t := float64(k) * walkerControlStep
+		if n == clip.NumFrames() {
+			t = clip.FrameTime(k) // not beside the frame by rounding
+		}
+		clip.At(t, w.pos[k][:], w.vel[k][:])
+		w.pos[k][0] = 0
+		copy(w.joints[k][:], w.pos[k][3:])
+	}
+	var pos, vel [walkerDOF]float64
+	for k := range n {
+		clip.At(float64(k+1)*walkerControlStep, pos[:], vel[:])
+		walkerFeatures(w.pos[k][:], w.vel[k][:], w.pairs[k][:walkerObservation])
+		walkerFeatures(pos[:], vel[:], w.pairs[k][walkerObservation:])
+	}
+	return w
+}
+
+// walkerFeatures writes the observation of positions and velocities.
+func walkerFeatures(pos, vel []float64, out []float32) {
+	for i := 1; i < walkerDOF; i++ {
+		out[i-1] = float32(pos[i])
+	}
+	for i, s := range walkerScale {
+		out[walkerDOF-1+i] = float32(vel[i] * s)
+	}
+}
+
+// Init implements [Task].
+func (w *walkerTask) Init(m *Model) (Spec, error) {
+	if m.NQ() != walkerDOF || m.NU() != walkerActions {
+		return Spec{}, fmt.Errorf("the walker has %d coordinates and %d actuators, the model %d and %d", walkerDOF, walkerActions, m.NQ(), m.NU())
+	}
+	return Spec{
+		Name: "walker",
+		Spaces: spaces.Set{
+			Observation:    spaces.Unbounded(walkerObservation),
+			Action:         spaces.NewBox(-1.5, 1.5, walkerActions),
+			AMPObservation: spaces.Unbounded(2 * walkerObservation),
+		},
+		Memory: walkerObservation, // the previous observation
+	}, nil
+}
+
+// Reset starts in a random frame of the clip.
+func (w *walkerTask) Reset(s *State, rng *rand.Rand) {
+	k := rng.IntN(len(w.pos))
+	copy(s.QPos, w.pos[k][:])
+	copy(s.QVel, w.vel[k][:])
+	s.QPos[1] += walkerLift
+}
+
+// Act implements [Task].
+func (w *walkerTask) Act(s *State, action []float32) {
+	for i, a := range action {
+		s.Ctrl[i] = walkerMid[i%3] + walkerRange[i%3]*max(-1.5, min(1.5, float64(a)))
+	}
+}
+
+// Reward implements [Task].
+func (w *walkerTask) Reward(s *State) (reward float64, terminated bool) {
+	d := s.QVel[0] - w.speed
+	return math.Exp(-2 * d * d), s.QPos[1] < -0.25 || math.Abs(s.QPos[2]) > 1
+}
+
+// Observe implements [Task].
+func (w *walkerTask) Observe(s *State, out envs.Row) {
+	walkerFeatures(s.QPos, s.QVel, out.Observation)
+	if out.AMPObservation != nil {
+		for i, v := range s.Memory {
+			out.AMPObservation[i] = float32(v)
+		}
+		copy(out.AMPObservation[walkerObservation:], out.Observation)
+	}
+	for i, v := range out.Observation {
+		s.Memory[i] = float64(v)
+	}
+}
+
+// MetricNames implements [MetricTask].
+func (w *walkerTask) MetricNames() []string { return []string{"speed", "joint_error"} }
+
+// Metrics implements [MetricTask].
+func (w *walkerTask) Metrics(s *State, out []float64) {
+	out[0], out[1] = s.QVel[0], w.jointError(s.QPos[3:])
+}
+
+// jointError is the smallest mean absolute difference between six joint angles and those of any frame.
+func (w *walkerTask) jointError(joints []float64) float64 {
+	q := (*[walkerActions]float64)(joints)
+	best := math.Inf(1)
+	for k := range w.joints {
+		f := &w.joints[k]
+		sum := math.Abs(q[0]-f[0]) + math.Abs(q[1]-f[1]) + math.Abs(q[2]-f[2])
+		if sum >= best {
+			continue
+		}
+		if sum += math.Abs(q[3]-f[3]) + math.Abs(q[4]-f[4]) + math.Abs(q[5]-f[5]); sum < best {
+			best = sum
+		}
+	}
+	return best / walkerActions
+}
+
+// CollectReferenceMotions draws n pairs of consecutive observations of the clip, each frame being equally likely.
+func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("mujoco: walker: %d reference motions; ask for at least one", n)
+	}
+	out := make([]float32, 0, n*2*walkerObservation)
+	for range n {
+		out = append(out, w.pairs[rng.IntN(len(w.pairs))][:]...)
+	}
+	return out, nil
+}

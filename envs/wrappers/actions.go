@@ -1,0 +1,108 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// ClipAction clips actions to the limits of a Box before the environment sees them. The action space keeps its limits
+// (Gymnasium's wrapper drops them), which agents use to explore at random. NaN and infinite actions are an error.
+type ClipAction struct {
+	inner
+	space   spaces.Space
+	actions []float32
+}
+
+// NewClipAction returns env with its actions clipped. The action space must be a Box; where it has no limit, nothing
+// is clipped.
+func NewClipAction(env envs.Env) (*ClipAction, error) {
+	space, err := boxOf(env, "NewClipAction")
+	if err != nil {
+		return nil, err
+	}
+	return &ClipAction{inner: env, space: space, actions: make([]float32, env.NumEnvs()*space.Width())}, nil
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (c *ClipAction) Unwrap() envs.Env { return c.inner }
+
+// Step clips the actions and steps the environment inside.
+func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
+	if err := c.space.Check(actions, c.NumEnvs()); err != nil {
+		return nil, fmt.Errorf("wrappers: actions: %w", err)
+	}
+	w := c.space.Width()
+	for i, a := range actions {
+		if c.space.Low != nil {
+			a = max(a, c.space.Low[i%w])
+		}
+		if c.space.High != nil {
+			a = min(a, c.space.High[i%w])
+		}
+		c.actions[i] = a
+	}
+	return c.inner.Step(c.actions)
+}
+
+// RescaleAction maps actions from [-1, 1] linearly to the limits of a Box, and what lies outside [-1, 1] to the
+// nearer limit. NaN and infinite actions are an error.
+type RescaleAction struct {
+	inner
+	set       spaces.Set
+	low, high []float32
+	actions   []float32
+}
+
+// NewRescaleAction returns env with the action space Box(-1, 1). The action space of env must be a Box with finite limits.
+func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
+	space, err := boxOf(env, "NewRescaleAction")
+	if err != nil {
+		return nil, err
+	}
+	if !space.Bounded() {
+		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v", space, space.Low, space.High)
+	}
+	r := &RescaleAction{inner: env, set: env.Spaces(), low: space.Low, high: space.High,
+		actions: make([]float32, env.NumEnvs()*space.Width())}
+	r.set.Action = spaces.NewBox(-1, 1, space.Shape...)
+	return r, nil
+}
+
+// Spaces are those of the environment inside with actions in [-1, 1].
+func (r *RescaleAction) Spaces() spaces.Set { return r.set }
+
+// Unwrap returns the environment inside, see [envs.As].
+func (r *RescaleAction) Unwrap() envs.Env { return r.inner }
+
+// Step maps the actions and steps the environment inside.
+func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
+	if err := r.set.Action.Check(actions, r.NumEnvs()); err != nil {
+		return nil, fmt.Errorf("wrappers: actions: %w", err)
+	}
+	w := len(r.low)
+	for i, a := range actions {
+		// In float64, so that wide limits do not overflow and the ends map to the limits exactly.
+		u := (math.Max(-1, math.Min(1, float64(a))) + 1) / 2
+		r.actions[i] = float32(float64(r.low[i%w])*(1-u) + float64(r.high[i%w])*u)
+	}
+	return r.inner.Step(r.actions)
+}
+
+// boxOf is env's action space, which must be a valid Box.
+func boxOf(env envs.Env, who string) (spaces.Space, error) {
+	if env == nil {
+		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
+	}
+	space := env.Spaces().Action
+	if err := space.Validate(); err != nil {
+		return space, fmt.Errorf("wrappers: %s: action space: %w", who, err)
+	}
+	if space.Kind != spaces.Box {
+		return space, fmt.Errorf("wrappers: %s needs a Box of actions, the action space is %v", who, space)
+	}
+	return space, nil
+}

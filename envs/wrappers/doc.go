@@ -1,0 +1,12 @@
+// Package wrappers puts environments into other clothes: [Parallel] runs many [envs.Single] environments as one batch,
+// [TimeLimit] cuts their episodes, and the other wrappers change or record what passes through an [envs.Env].
+//
+// What a wrapper does not change is that of the environment inside, and so are the optional interfaces
+// ([envs.Renderer], [envs.MotionSource], [envs.Stateful], [envs.Observer]): find them with [envs.As], which looks
+// through the wrappers. A wrapper owns its environment and closes it.
+package wrappers
+
+import "github.com/gorl-dev/gorl/envs"
+
+// inner is embedded by wrappers to pass on the methods that they do not change.
+type inner = envs.Env

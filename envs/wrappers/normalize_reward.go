@@ -1,0 +1,143 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+)
+
+// NormalizeReward divides rewards by the running standard deviation of their discounted sums, as Gymnasium's wrapper of
+// that name does: rewards keep their sign and zero, and their scale settles near one. It is [envs.Stateful]
+// where the environment inside is.
+type NormalizeReward struct {
+	inner
+	step                  envs.Step
+	rewards               []float32
+	sums                  []float64 // discounted, of the running episodes
+	mean, variance, count float64
+	discount, epsilon     float64
+	frozen                bool
+}
+
+// NewNormalizeReward returns env with normalised rewards. discount, in [0, 1], is that of the agent.
+func NewNormalizeReward(env envs.Env, discount float64) (*NormalizeReward, error) {
+	if env == nil {
+		return nil, errors.New("wrappers: NewNormalizeReward needs an environment, got nil")
+	}
+	if !(discount >= 0 && discount <= 1) {
+		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", discount)
+	}
+	n := env.NumEnvs()
+	return &NormalizeReward{inner: env, rewards: make([]float32, n), sums: make([]float64, n),
+		variance: 1, count: 1e-4, discount: discount, epsilon: 1e-8}, nil
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (r *NormalizeReward) Unwrap() envs.Env { return r.inner }
+
+// Freeze stops (or resumes) updating the running statistics, for evaluation.
+func (r *NormalizeReward) Freeze(on bool) { r.frozen = on }
+
+// Reset resets the environment inside. The running statistics stay.
+func (r *NormalizeReward) Reset(seed int64) (*envs.Step, error) {
+	clear(r.sums)
+	return r.inner.Reset(seed)
+}
+
+// Step steps the environment inside and normalises its rewards.
+func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
+	s, err := r.inner.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	n := float64(len(s.Rewards))
+	var mean, variance float64
+	for i, x := range s.Rewards {
+		r.sums[i] = r.sums[i]*r.discount + float64(x)
+		mean += r.sums[i] / n
+	}
+	for i := range s.Rewards {
+		variance += (r.sums[i] - mean) * (r.sums[i] - mean) / n
+		if s.Terminated[i] || s.Truncated[i] {
+			r.sums[i] = 0
+		}
+	}
+	if !r.frozen {
+		r.merge(mean, variance, n)
+	}
+	scale := 1 / math.Sqrt(r.variance+r.epsilon)
+	for i, x := range s.Rewards {
+		r.rewards[i] = float32(float64(x) * scale)
+	}
+	r.step = *s
+	r.step.Rewards = r.rewards
+	return &r.step, nil
+}
+
+// merge adds n values of the given mean and population variance to the running statistics (Chan et al.'s formula).
+func (r *NormalizeReward) merge(mean, variance, n float64) {
+	delta, total := mean-r.mean, r.count+n
+	r.variance = (r.variance*r.count + variance*n + delta*delta*r.count*n/total) / total
+	r.mean += delta * n / total
+	r.count = total
+}
+
+// Supports reports whether the environment inside is [envs.Stateful].
+func (r *NormalizeReward) Supports(iface any) bool { return supportsInside(r.inner, iface) }
+
+const normalizeHeader = "gorl normalized reward 1"
+
+// MarshalState returns the running statistics and the state of the environment inside.
+func (r *NormalizeReward) MarshalState() ([]byte, error) {
+	in, err := stateful(r.inner)
+	if err != nil {
+		return nil, err
+	}
+	b, err := in.MarshalState()
+	if err != nil {
+		return nil, err
+	}
+	e := statecodec.NewEncoder(normalizeHeader)
+	e.Float(r.mean)
+	e.Float(r.variance)
+	e.Float(r.count)
+	e.Int(len(r.sums))
+	for _, x := range r.sums {
+		e.Float(x)
+	}
+	e.Bytes(b)
+	return e.State(), nil
+}
+
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing.
+func (r *NormalizeReward) RestoreState(b []byte) error {
+	in, err := stateful(r.inner)
+	if err != nil {
+		return err
+	}
+	d := statecodec.NewDecoder(normalizeHeader, b)
+	mean, variance, count := d.Float(), d.Float(), d.Float()
+	if got := d.Int(); got != len(r.sums) {
+		d.Fail("it is of %d environments, here are %d", got, len(r.sums))
+	}
+	sums := make([]float64, len(r.sums))
+	for i := range sums {
+		sums[i] = d.Float()
+	}
+	if variance < 0 || count <= 0 {
+		d.Fail("variance is %g after %g rewards", variance, count)
+	}
+	state := d.Bytes()
+	if err := d.End(); err != nil {
+		return fmt.Errorf("wrappers: %w", err)
+	}
+	if err := in.RestoreState(state); err != nil {
+		return err
+	}
+	r.mean, r.variance, r.count = mean, variance, count
+	copy(r.sums, sums)
+	return nil
+}

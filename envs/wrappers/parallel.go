@@ -1,0 +1,264 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// ParallelOptions are the settings of [NewParallel].
+type ParallelOptions struct {
+	// Seed seeds the generators for a first Reset with a negative seed. It must not be negative.
+	Seed int64
+	// Workers is how many goroutines step environments at once: the default 0 means one for each processor Go may
+	// use, and there are never more than environments. One worker steps them on the caller's goroutine, which is
+	// faster for environments whose step takes less than a microsecond. Results do not depend on it.
+	Workers int
+}
+
+// Parallel steps many [envs.Single] environments as one batch. Each has its own generator, seeded from the seed and
+// its index. Environments that end are reset in the same step. A panic inside an environment becomes a
+// [*PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
+// an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode
+// ends whose environment is [envs.Metered].
+//
+// Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer] and [envs.MotionSource] where its
+// environments are (a Single draws itself as [envs.SingleRenderer]); ask [envs.As].
+type Parallel struct {
+	set     spaces.Set
+	singles []envs.Single
+	meters  []envs.Metered // nil where a Single has no figures
+	pcgs    []*rand.PCG
+	rngs    []*rand.Rand
+	returns []float64
+	lengths []int
+	metrics []map[string]float64 // of episodes that ended in this step
+
+	step                                        envs.Step // what was returned last
+	observations, states                        []float32
+	finalObservations, finalStates              []float32
+	amp                                         []float32
+	rewards                                     []float32
+	terminated, truncated                       []bool
+	episodes                                    []envs.Episode
+	chunks                                      []*chunk
+	wg                                          sync.WaitGroup
+	ready                                       bool // reset, and no error since
+	closed                                      bool
+	widthObs, widthState, widthAMP, widthAction int
+}
+
+// NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
+// as one batch. All must have the same spaces. On an error those already made are closed.
+func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
+	switch {
+	case n <= 0:
+		return nil, fmt.Errorf("wrappers: the number of environments is %d; it must be positive", n)
+	case create == nil:
+		return nil, errors.New("wrappers: NewParallel needs a function that makes environments, got nil")
+	case opts.Seed < 0:
+		return nil, fmt.Errorf("wrappers: seed is %d; it must not be negative", opts.Seed)
+	case opts.Workers < 0:
+		return nil, fmt.Errorf("wrappers: workers is %d; it must not be negative (0 means one for each processor)", opts.Workers)
+	}
+	p := &Parallel{}
+	for i := range n {
+		if err := p.add(i, create); err != nil {
+			return nil, errors.Join(err, p.closeSingles())
+		}
+	}
+	p.allocate(n)
+	p.seed(opts.Seed)
+	workers := opts.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	p.startWorkers(min(workers, n))
+	return p, nil
+}
+
+// add makes environment i.
+func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
+	s, err := create(i)
+	if err != nil {
+		return fmt.Errorf("wrappers: environment %d: %w", i, err)
+	}
+	if s == nil {
+		return fmt.Errorf("wrappers: environment %d is nil", i)
+	}
+	p.singles = append(p.singles, s)
+	set := s.Spaces()
+	if i == 0 {
+		if err := set.Validate(); err != nil {
+			return fmt.Errorf("wrappers: environment 0 (%T): %w", s, err)
+		}
+		p.set = set
+	}
+	for _, x := range []struct {
+		name      string
+		got, want spaces.Space
+	}{
+		{"observation", set.Observation, p.set.Observation},
+		{"state", set.State, p.set.State},
+		{"action", set.Action, p.set.Action},
+		{"AMP observation", set.AMPObservation, p.set.AMPObservation},
+	} {
+		if !x.got.Equal(x.want) {
+			return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, environment 0 has %v with limits %v to %v; they must be the same",
+				i, s, x.name, x.got, x.got.Low, x.got.High, x.want, x.want.Low, x.want.High)
+		}
+	}
+	m, _ := envs.SingleAs[envs.Metered](s)
+	p.meters = append(p.meters, m)
+	return nil
+}
+
+// allocate makes the buffers of the batch.
+func (p *Parallel) allocate(n int) {
+	p.widthObs, p.widthState = p.set.Observation.Width(), p.set.State.Width()
+	p.widthAMP, p.widthAction = p.set.AMPObservation.Width(), p.set.Action.Width()
+	p.observations, p.finalObservations = rows(n, p.widthObs), rows(n, p.widthObs)
+	p.states, p.finalStates = rows(n, p.widthState), rows(n, p.widthState)
+	p.amp = rows(n, p.widthAMP)
+	p.rewards = make([]float32, n)
+	p.terminated, p.truncated = make([]bool, n), make([]bool, n)
+	p.returns, p.lengths = make([]float64, n), make([]int, n)
+	p.metrics = make([]map[string]float64, n)
+	p.episodes = make([]envs.Episode, 0, n)
+	for range n {
+		pcg := rand.NewPCG(0, 0)
+		p.pcgs = append(p.pcgs, pcg)
+		p.rngs = append(p.rngs, rand.New(pcg))
+	}
+}
+
+// seed gives every environment's generator its own state.
+func (p *Parallel) seed(seed int64) {
+	for i, pcg := range p.pcgs {
+		s := splitmix(uint64(seed))
+		pcg.Seed(s, splitmix(s^splitmix(uint64(i)+1)))
+	}
+}
+
+// splitmix is the output function of SplitMix64: nearby seeds give unrelated numbers.
+func splitmix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// NumEnvs is the number of environments.
+func (p *Parallel) NumEnvs() int { return len(p.singles) }
+
+// Spaces are those of every environment.
+func (p *Parallel) Spaces() spaces.Set { return p.set }
+
+// Reset starts a new episode in every environment. A seed of at least 0 seeds every generator first.
+func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
+	if p.closed {
+		return nil, errors.New("wrappers: Reset was called after Close")
+	}
+	if seed >= 0 {
+		p.seed(seed)
+	}
+	p.ready = false
+	if err := p.each(nil); err != nil {
+		return nil, err
+	}
+	p.ready = true
+	p.step = envs.Step{Observations: p.observations, States: p.states}
+	return &p.step, nil
+}
+
+// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
+// indices out of range are refused before any environment moves.
+func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
+	switch {
+	case p.closed:
+		return nil, errors.New("wrappers: Step was called after Close")
+	case !p.ready:
+		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an error stopped them")
+	}
+	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
+		return nil, fmt.Errorf("wrappers: actions: %w", err)
+	}
+	p.ready = false
+	if err := p.each(actions); err != nil {
+		return nil, err
+	}
+	p.ready = true
+	p.step = envs.Step{
+		Observations: p.observations, States: p.states, Rewards: p.rewards,
+		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp,
+	}
+	p.collectEnds()
+	return &p.step, nil
+}
+
+// collectEnds lists the episodes that ended in this step.
+func (p *Parallel) collectEnds() {
+	p.episodes = p.episodes[:0]
+	for i := range p.singles {
+		if !p.terminated[i] && !p.truncated[i] {
+			continue
+		}
+		p.episodes = append(p.episodes, envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
+		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
+	}
+	if len(p.episodes) > 0 {
+		p.step.FinalObservations, p.step.FinalStates = p.finalObservations, p.finalStates
+		p.step.Episodes = p.episodes
+	}
+}
+
+// Observe returns the current observations and states.
+func (p *Parallel) Observe() (*envs.Step, error) {
+	if p.closed || !p.ready {
+		return nil, errors.New("wrappers: nothing to observe: call Reset or RestoreState first")
+	}
+	return &envs.Step{Observations: p.observations, States: p.states}, nil
+}
+
+// Close stops the workers and closes every environment. A second call does nothing.
+func (p *Parallel) Close() error {
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	for _, c := range p.chunks[1:] {
+		close(c.work)
+	}
+	return p.closeSingles()
+}
+
+func (p *Parallel) closeSingles() error {
+	var errs []error
+	for i, s := range p.singles {
+		if err := s.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("wrappers: environment %d (%T): %w", i, s, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// rows makes an (n, w) batch, nil where w is 0.
+func rows(n, w int) []float32 {
+	if w == 0 {
+		return nil
+	}
+	return make([]float32, n*w)
+}
+
+// row is row i of a batch of rows of width w, nil where w is 0.
+func row(batch []float32, i, w int) []float32 {
+	if w == 0 {
+		return nil
+	}
+	return batch[i*w : (i+1)*w : (i+1)*w]
+}

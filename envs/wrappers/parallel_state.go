@@ -1,0 +1,158 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+)
+
+const parallelHeader = "gorl parallel environments 1"
+
+// MarshalState returns the state of every environment, of its generator and of its running episode, and the current
+// observations.
+func (p *Parallel) MarshalState() ([]byte, error) {
+	if p.closed || !p.ready {
+		return nil, errors.New("wrappers: there is no state to save: call Reset first")
+	}
+	e := statecodec.NewEncoder(parallelHeader)
+	e.Int(len(p.singles))
+	e.Floats(p.observations)
+	e.Floats(p.states)
+	for i := range p.singles {
+		pcg, err := p.pcgs[i].MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("wrappers: environment %d: %w", i, err)
+		}
+		state, err := p.marshalOne(i)
+		if err != nil {
+			return nil, err
+		}
+		e.Bytes(pcg)
+		e.Float(p.returns[i])
+		e.Int(p.lengths[i])
+		e.Bytes(state)
+	}
+	return e.State(), nil
+}
+
+// RestoreState puts back what MarshalState of as many environments of the same kind returned; on an error nothing has
+// changed. Reset need not be called before or after; Observe then shows the observations.
+func (p *Parallel) RestoreState(b []byte) error {
+	if p.closed {
+		return errors.New("wrappers: RestoreState was called after Close")
+	}
+	saved, err := p.decode(b)
+	if err != nil {
+		return fmt.Errorf("wrappers: %w", err)
+	}
+	undo, err := p.prepare()
+	if err != nil {
+		return err
+	}
+	for i := range p.singles {
+		if err := p.restoreOne(i, saved.singles[i]); err != nil {
+			return errors.Join(err, undo(i))
+		}
+	}
+	for i, pcg := range saved.pcgs {
+		*p.pcgs[i] = pcg
+	}
+	copy(p.observations, saved.observations)
+	copy(p.states, saved.states)
+	copy(p.returns, saved.returns)
+	copy(p.lengths, saved.lengths)
+	clear(p.metrics)
+	p.ready = true
+	return nil
+}
+
+// parallelState is a decoded state.
+type parallelState struct {
+	observations, states []float32
+	pcgs                 []rand.PCG
+	returns              []float64
+	lengths              []int
+	singles              [][]byte
+}
+
+func (p *Parallel) decode(b []byte) (*parallelState, error) {
+	n := len(p.singles)
+	d := statecodec.NewDecoder(parallelHeader, b)
+	if got := d.Int(); got != n {
+		d.Fail("it is of %d environments, here are %d", got, n)
+	}
+	s := &parallelState{
+		observations: d.Floats(n * p.widthObs), states: d.Floats(n * p.widthState),
+		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
+	}
+	for i := range n {
+		if err := s.pcgs[i].UnmarshalBinary(d.Bytes()); err != nil {
+			d.Fail("environment %d: %v", i, err)
+		}
+		s.returns[i], s.lengths[i], s.singles[i] = d.Float(), d.Int(), d.Bytes()
+		if s.lengths[i] < 0 {
+			d.Fail("environment %d: the episode's length is %d", i, s.lengths[i])
+		}
+	}
+	return s, d.End()
+}
+
+// prepare makes the environments ready to be restored and returns what undoes the restoring of environments 0 to i.
+func (p *Parallel) prepare() (undo func(i int) error, err error) {
+	backup := make([][]byte, len(p.singles))
+	if p.ready {
+		for i := range p.singles {
+			if backup[i], err = p.marshalOne(i); err != nil {
+				return nil, err
+			}
+		}
+		return func(last int) error {
+			var errs []error
+			for i := range last + 1 {
+				errs = append(errs, p.restoreOne(i, backup[i]))
+			}
+			return errors.Join(errs...)
+		}, nil
+	}
+	// A Single may keep the generator that Reset gives it, so one that was never reset is reset before its
+	// state comes back. The generators are put back if that fails; the rest waits for a Reset anyway.
+	pcgs := make([]rand.PCG, len(p.pcgs))
+	for i, pcg := range p.pcgs {
+		pcgs[i] = *pcg
+	}
+	undo = func(int) error {
+		for i := range pcgs {
+			*p.pcgs[i] = pcgs[i]
+		}
+		return nil
+	}
+	if err := p.each(nil); err != nil {
+		return nil, errors.Join(err, undo(0))
+	}
+	return undo, nil
+}
+
+func (p *Parallel) marshalOne(i int) (b []byte, err error) {
+	s, ok := envs.SingleAs[envs.Stateful](p.singles[i])
+	if !ok {
+		return nil, fmt.Errorf("wrappers: the state of environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
+	}
+	if b, err = s.MarshalState(); err != nil {
+		return nil, fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
+	}
+	return b, nil
+}
+
+func (p *Parallel) restoreOne(i int, b []byte) error {
+	s, ok := envs.SingleAs[envs.Stateful](p.singles[i])
+	if !ok {
+		return fmt.Errorf("wrappers: the state of environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
+	}
+	if err := s.RestoreState(b); err != nil {
+		return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
+	}
+	return nil
+}

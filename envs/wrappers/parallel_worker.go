@@ -1,0 +1,165 @@
+package wrappers
+
+import (
+	"fmt"
+	"maps"
+	"runtime/debug"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// PanicError is what a panic inside an environment becomes.
+type PanicError struct {
+	// Env is the environment's index and Type its Go type.
+	Env  int
+	Type string
+	// Value is what it panicked with, Stack where.
+	Value any
+	Stack []byte
+}
+
+// Error names the environment and what it panicked with; print Stack to see where.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("wrappers: environment %d (%s) panicked: %v", e.Env, e.Type, e.Value)
+}
+
+// chunk is a run of neighbouring environments that one goroutine steps.
+type chunk struct {
+	from, to int
+	at       int            // the environment being worked on
+	work     chan []float32 // the batch's actions, nil for a reset; the first chunk runs on the caller's goroutine and has none
+	err      error
+	scratch  []float32 // takes the AMP observation that a reset may write
+}
+
+// startWorkers splits the environments evenly.
+func (p *Parallel) startWorkers(workers int) {
+	n := len(p.singles)
+	for w := range workers {
+		c := &chunk{from: w * n / workers, to: (w + 1) * n / workers, scratch: rows(1, p.widthAMP)}
+		p.chunks = append(p.chunks, c)
+		if w == 0 {
+			continue
+		}
+		c.work = make(chan []float32)
+		go func() {
+			for actions := range c.work {
+				p.run(c, actions)
+				p.wg.Done()
+			}
+		}()
+	}
+}
+
+// each steps every environment, or resets it where actions is nil, and returns the error of the lowest index.
+func (p *Parallel) each(actions []float32) error {
+	p.wg.Add(len(p.chunks) - 1)
+	for _, c := range p.chunks[1:] {
+		c.work <- actions
+	}
+	p.run(p.chunks[0], actions)
+	p.wg.Wait()
+	for _, c := range p.chunks {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// run works through one chunk up to its first error.
+func (p *Parallel) run(c *chunk, actions []float32) {
+	c.err = nil
+	defer func() {
+		if v := recover(); v != nil {
+			c.err = &PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()}
+		}
+	}()
+	for c.at = c.from; c.at < c.to; c.at++ {
+		var err error
+		if actions == nil {
+			p.returns[c.at], p.lengths[c.at], p.metrics[c.at] = 0, 0, nil
+			err = p.resetOne(c.at, c.scratch)
+		} else {
+			err = p.stepOne(c.at, row(actions, c.at, p.widthAction), c.scratch)
+		}
+		if err != nil {
+			c.err = fmt.Errorf("wrappers: environment %d (%T): %w", c.at, p.singles[c.at], err)
+			return
+		}
+	}
+}
+
+// stepOne steps environment i, and resets it where its episode ended.
+func (p *Parallel) stepOne(i int, action, scratch []float32) error {
+	out := envs.Row{
+		Observation:    row(p.observations, i, p.widthObs),
+		State:          row(p.states, i, p.widthState),
+		AMPObservation: row(p.amp, i, p.widthAMP),
+	}
+	reward, terminated, truncated, err := p.singles[i].Step(action, out)
+	if err != nil {
+		return fmt.Errorf("step %d of the episode: %w", p.lengths[i]+1, err)
+	}
+	p.returns[i] += reward
+	p.lengths[i]++
+	p.rewards[i] = float32(reward)
+	p.terminated[i], p.truncated[i] = terminated, truncated
+	if r := p.rewards[i]; r-r != 0 {
+		return fmt.Errorf("step %d of the episode: the reward is %g; it must be finite", p.lengths[i], reward)
+	}
+	if err := finite(out); err != nil {
+		return fmt.Errorf("step %d of the episode: %w", p.lengths[i], err)
+	}
+	if !terminated && !truncated {
+		return nil
+	}
+	if m := p.meters[i]; m != nil {
+		p.metrics[i] = maps.Clone(m.EpisodeMetrics())
+	}
+	copy(row(p.finalObservations, i, p.widthObs), out.Observation)
+	copy(row(p.finalStates, i, p.widthState), out.State)
+	return p.resetOne(i, scratch)
+}
+
+// resetOne starts environment i's next episode.
+func (p *Parallel) resetOne(i int, scratch []float32) error {
+	out := envs.Row{
+		Observation:    row(p.observations, i, p.widthObs),
+		State:          row(p.states, i, p.widthState),
+		AMPObservation: scratch,
+	}
+	err := p.singles[i].Reset(p.rngs[i], out)
+	if err == nil {
+		out.AMPObservation = nil
+		err = finite(out)
+	}
+	if err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	return nil
+}
+
+// finite returns an error that names the first value of a row that is NaN or infinite.
+func finite(r envs.Row) error {
+	if i := infinite(r.Observation); i >= 0 {
+		return fmt.Errorf("observation, dimension %d is %g; it must be finite", i, r.Observation[i])
+	}
+	if i := infinite(r.State); i >= 0 {
+		return fmt.Errorf("state, dimension %d is %g; it must be finite", i, r.State[i])
+	}
+	if i := infinite(r.AMPObservation); i >= 0 {
+		return fmt.Errorf("AMP observation, dimension %d is %g; it must be finite", i, r.AMPObservation[i])
+	}
+	return nil
+}
+
+// infinite is the index of the first value that is NaN or infinite, -1 where there is none.
+func infinite(v []float32) int {
+	for i, x := range v {
+		if x-x != 0 {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,258 @@
+package wrappers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// RecordOptions are the settings of [NewRecord].
+type RecordOptions struct {
+	// Dir is the folder that takes the files; it is made where it is missing.
+	Dir string
+	// Env is the index of the environment to record.
+	Env int
+	// Every records one episode in so many, beginning with the first; 0 means every episode.
+	Every int
+	// GIF writes episode-N.gif, a picture of the first state and of that after each step. It needs an
+	// [envs.Renderer]. The picture after an episode's last step is left out: the environment has begun the
+	// next episode by then.
+	GIF bool
+	// Transitions writes episode-N.jsonl, one JSON object a step: step (from 1), observation, action, reward,
+	// next_observation, terminated, truncated, and state, next_state and amp_observation where there are such spaces.
+	Transitions bool
+	// FPS is how many pictures a GIF shows a second, 1 to 100; 0 means 25. GIFs count in hundredths of a second.
+	FPS int
+	// MaxSteps is how many steps of an episode are kept, the first ones; 0 means 1000.
+	MaxSteps int
+}
+
+// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears
+// when its episode ends, whole or not at all; an episode that Reset or Close interrupts is written as far as
+// it went. N goes on from the highest number that Dir holds. What is restored through it (see [envs.Stateful])
+// is recorded from its next episode.
+type Record struct {
+	inner
+	opts     RecordOptions
+	renderer envs.Renderer
+	number   int  // of the next file
+	episode  int  // since construction
+	running  bool // the current episode is recorded
+	steps    int
+	last     transition // the observation that the next step starts from
+	lines    bytes.Buffer
+	frames   []*image.Paletted
+}
+
+// transition is a line of episode-N.jsonl.
+type transition struct {
+	Step            int       `json:"step"`
+	Observation     []float32 `json:"observation"`
+	State           []float32 `json:"state,omitempty"`
+	Action          []float32 `json:"action"`
+	Reward          float32   `json:"reward"`
+	NextObservation []float32 `json:"next_observation"`
+	NextState       []float32 `json:"next_state,omitempty"`
+	AMPObservation  []float32 `json:"amp_observation,omitempty"`
+	Terminated      bool      `json:"terminated"`
+	Truncated       bool      `json:"truncated"`
+}
+
+// NewRecord returns env with the episodes of one environment recorded.
+func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
+	if env == nil {
+		return nil, errors.New("wrappers: NewRecord needs an environment, got nil")
+	}
+	for _, d := range []struct {
+		value        *int
+		defaultValue int
+	}{{&opts.Every, 1}, {&opts.FPS, 25}, {&opts.MaxSteps, 1000}} {
+		if *d.value == 0 {
+			*d.value = d.defaultValue
+		}
+	}
+	renderer, drawn := envs.As[envs.Renderer](env)
+	switch {
+	case opts.Dir == "":
+		return nil, errors.New("wrappers: NewRecord needs a folder: set Dir")
+	case opts.Env < 0 || opts.Env >= env.NumEnvs():
+		return nil, fmt.Errorf("wrappers: environment to record is %d; it must be 0 to %d", opts.Env, env.NumEnvs()-1)
+	case opts.Every < 0 || opts.MaxSteps < 0:
+		return nil, fmt.Errorf("wrappers: Every is %d and MaxSteps %d; neither may be negative", opts.Every, opts.MaxSteps)
+	case opts.FPS < 0 || opts.FPS > 100:
+		return nil, fmt.Errorf("wrappers: FPS is %d; it must be 1 to 100", opts.FPS)
+	case !opts.GIF && !opts.Transitions:
+		return nil, errors.New("wrappers: nothing to record: set GIF, Transitions or both")
+	case opts.GIF && !drawn:
+		return nil, fmt.Errorf("wrappers: %T cannot draw itself (it is no envs.Renderer); record Transitions only", env)
+	}
+	if err := os.MkdirAll(opts.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("wrappers: recording: %w", err)
+	}
+	number, err := nextEpisodeFile(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("wrappers: recording: %w", err)
+	}
+	return &Record{inner: env, opts: opts, renderer: renderer, number: number}, nil
+}
+
+// nextEpisodeFile is one more than the highest N of episode-N.* in dir.
+func nextEpisodeFile(dir string) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	next := 0
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "episode-%d.", &n); err == nil {
+			next = max(next, n+1)
+		}
+	}
+	return next, nil
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (r *Record) Unwrap() envs.Env { return r.inner }
+
+// Reset writes the episode that was running and resets the environment inside.
+func (r *Record) Reset(seed int64) (*envs.Step, error) {
+	if err := r.flush(); err != nil {
+		return nil, err
+	}
+	s, err := r.inner.Reset(seed)
+	if err != nil {
+		return nil, err
+	}
+	return s, r.begin(s)
+}
+
+// Step steps the environment inside and records it. An error of drawing or writing is returned after the step was made.
+func (r *Record) Step(actions []float32) (*envs.Step, error) {
+	s, err := r.inner.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	i := r.opts.Env
+	ended := s.Terminated[i] || s.Truncated[i]
+	if r.running && r.steps < r.opts.MaxSteps {
+		if err := r.record(s, actions, ended); err != nil {
+			return nil, err
+		}
+	}
+	if ended {
+		if err := r.flush(); err != nil {
+			return nil, err
+		}
+		if err := r.begin(s); err != nil {
+			return nil, err
+		}
+	} else if r.running {
+		r.remember(s)
+	}
+	return s, nil
+}
+
+// Close writes the episode that was running and closes the environment inside.
+func (r *Record) Close() error { return errors.Join(r.flush(), r.inner.Close()) }
+
+// begin starts the next episode, whose first observation s holds.
+func (r *Record) begin(s *envs.Step) error {
+	r.running = r.episode%r.opts.Every == 0
+	r.episode++
+	r.discard()
+	if !r.running {
+		return nil
+	}
+	r.remember(s)
+	return r.draw()
+}
+
+// remember copies the observation that the next step starts from.
+func (r *Record) remember(s *envs.Step) {
+	set := r.Spaces()
+	r.last.Observation = append(r.last.Observation[:0], row(s.Observations, r.opts.Env, set.Observation.Width())...)
+	r.last.State = append(r.last.State[:0], row(s.States, r.opts.Env, set.State.Width())...)
+}
+
+// record adds a step to the running episode.
+func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
+	r.steps++
+	i, set := r.opts.Env, r.Spaces()
+	if r.opts.Transitions {
+		t := r.last
+		t.Step, t.Reward, t.Terminated, t.Truncated = r.steps, s.Rewards[i], s.Terminated[i], s.Truncated[i]
+		t.Action = row(actions, i, set.Action.Width())
+		next, nextState := s.Observations, s.States
+		if ended {
+			next, nextState = s.FinalObservations, s.FinalStates
+		}
+		t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
+		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
+		if err := json.NewEncoder(&r.lines).Encode(t); err != nil {
+			return fmt.Errorf("wrappers: recording step %d of environment %d: %w", r.steps, i, err)
+		}
+	}
+	if ended {
+		return nil
+	}
+	return r.draw()
+}
+
+// draw adds a picture where pictures are asked for.
+func (r *Record) draw() error {
+	if !r.opts.GIF {
+		return nil
+	}
+	img, err := r.renderer.Render(r.opts.Env)
+	if err != nil {
+		return fmt.Errorf("wrappers: recording environment %d: %w", r.opts.Env, err)
+	}
+	frame := paletted(img)
+	if len(r.frames) > 0 && frame.Rect != r.frames[0].Rect {
+		return fmt.Errorf("wrappers: recording environment %d: a picture is %v, those before are %v", r.opts.Env, frame.Rect.Max, r.frames[0].Rect.Max)
+	}
+	r.frames = append(r.frames, frame)
+	return nil
+}
+
+// flush writes the running episode unless it has no steps, and forgets it.
+func (r *Record) flush() error {
+	if r.steps == 0 {
+		r.discard()
+		return nil
+	}
+	path := filepath.Join(r.opts.Dir, fmt.Sprintf("episode-%06d", r.number))
+	r.number++
+	var errs []error
+	if r.opts.Transitions {
+		errs = append(errs, writeFile(path+".jsonl", func(w io.Writer) error {
+			_, err := w.Write(r.lines.Bytes())
+			return err
+		}))
+	}
+	if r.opts.GIF {
+		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
+		errs = append(errs, writeFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
+	}
+	r.discard()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("wrappers: recording: %w", err)
+	}
+	return nil
+}
+
+// discard forgets the steps of the running episode.
+func (r *Record) discard() {
+	r.steps, r.frames = 0, nil
+	r.lines.Reset()
+}

@@ -1,0 +1,46 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// RewardScale multiplies every reward by a constant. The returns of finished episodes stay unscaled, so that figures of
+// runs with different scales compare.
+type RewardScale struct {
+	inner
+	scale   float32
+	step    envs.Step
+	rewards []float32
+}
+
+// NewRewardScale returns env with its rewards multiplied by scale, which must be finite and not 0.
+func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
+	if env == nil {
+		return nil, errors.New("wrappers: NewRewardScale needs an environment, got nil")
+	}
+	f := float32(scale)
+	if f-f != 0 || f == 0 {
+		return nil, fmt.Errorf("wrappers: reward scale is %g; it must be finite in float32 and not 0", scale)
+	}
+	return &RewardScale{inner: env, scale: f, rewards: make([]float32, env.NumEnvs())}, nil
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (r *RewardScale) Unwrap() envs.Env { return r.inner }
+
+// Step steps the environment inside and scales its rewards.
+func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
+	s, err := r.inner.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range s.Rewards {
+		r.rewards[i] = x * r.scale
+	}
+	r.step = *s
+	r.step.Rewards = r.rewards
+	return &r.step, nil
+}

@@ -1,0 +1,106 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the very
+// step that reaches the limit is terminated, not truncated (Gymnasium reports both), so that its return is not
+// bootstrapped. It is [envs.Stateful] where the environment inside is.
+type TimeLimit struct {
+	single       envs.Single
+	limit, steps int
+}
+
+// NewTimeLimit returns single with its episodes truncated after limit steps.
+func NewTimeLimit(single envs.Single, limit int) (*TimeLimit, error) {
+	if single == nil {
+		return nil, errors.New("wrappers: NewTimeLimit needs an environment, got nil")
+	}
+	if limit <= 0 {
+		return nil, fmt.Errorf("wrappers: time limit is %d steps; it must be positive", limit)
+	}
+	return &TimeLimit{single: single, limit: limit}, nil
+}
+
+// Spaces are those of the environment inside.
+func (t *TimeLimit) Spaces() spaces.Set { return t.single.Spaces() }
+
+// Unwrap returns the environment inside, see [envs.SingleAs].
+func (t *TimeLimit) Unwrap() envs.Single { return t.single }
+
+// Reset starts a new episode of limit steps.
+func (t *TimeLimit) Reset(rng *rand.Rand, out envs.Row) error {
+	t.steps = 0
+	return t.single.Reset(rng, out)
+}
+
+// Step steps the environment inside.
+func (t *TimeLimit) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	reward, terminated, truncated, err = t.single.Step(action, out)
+	if err != nil {
+		return 0, false, false, err
+	}
+	t.steps++
+	if t.steps >= t.limit && !terminated {
+		truncated = true
+	}
+	return reward, terminated, truncated, nil
+}
+
+// Close closes the environment inside.
+func (t *TimeLimit) Close() error { return t.single.Close() }
+
+// Supports reports whether the environment inside is [envs.Stateful].
+func (t *TimeLimit) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Stateful); ok {
+		_, ok := envs.SingleAs[envs.Stateful](t.single)
+		return ok
+	}
+	return true
+}
+
+const timeLimitHeader = "gorl time limit 1"
+
+// MarshalState returns the steps taken and the state of the environment inside.
+func (t *TimeLimit) MarshalState() ([]byte, error) {
+	s, ok := envs.SingleAs[envs.Stateful](t.single)
+	if !ok {
+		return nil, fmt.Errorf("wrappers: the state of %T: %w", t.single, errors.ErrUnsupported)
+	}
+	b, err := s.MarshalState()
+	if err != nil {
+		return nil, err
+	}
+	e := statecodec.NewEncoder(timeLimitHeader)
+	e.Int(t.steps)
+	e.Bytes(b)
+	return e.State(), nil
+}
+
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing.
+func (t *TimeLimit) RestoreState(b []byte) error {
+	s, ok := envs.SingleAs[envs.Stateful](t.single)
+	if !ok {
+		return fmt.Errorf("wrappers: the state of %T: %w", t.single, errors.ErrUnsupported)
+	}
+	d := statecodec.NewDecoder(timeLimitHeader, b)
+	steps, state := d.Int(), d.Bytes()
+	if steps < 0 || steps >= t.limit {
+		d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
+	}
+	if err := d.End(); err != nil {
+		return fmt.Errorf("wrappers: %w", err)
+	}
+	if err := s.RestoreState(state); err != nil {
+		return err
+	}
+	t.steps = steps
+	return nil
+}

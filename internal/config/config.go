@@ -1,0 +1,119 @@
+// Package config merges dictionaries, as written in Go or read from YAML, over Go structs that hold the defaults.
+//
+// A struct is described by its tags and nothing else:
+//
+//	type Config struct {
+//		LearningRate float64        `yaml:"learning_rate" config:"gt=0"`
+//		MiniBatches  int            `yaml:"mini_batches" config:"min=1"`
+//		Loss         string         `yaml:"loss" config:"oneof=bce|lsgan|wasserstein"`
+//		Kwargs       map[string]any `yaml:"kwargs"`
+//		Experiment   Experiment     `yaml:"experiment"` // a section: its keys are "experiment.directory", ...
+//		Shared       `yaml:",inline"` // its keys stand beside the others
+//	}
+//
+// The yaml tag gives the key ("-" leaves a field out; without a tag the key is the lower-cased field name, as in
+// yaml.v3). The config tag gives the rules, separated by commas: min=, max=, gt=, lt= for numbers, oneof=a|b|c,
+// minlen=, maxlen= for lists, and inf, without which infinities are refused. NaN is always refused. The rules of a list
+// field hold for every element.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Options say how Merge reads a dictionary.
+type Options struct {
+	// Prefix opens every message: the package whose configuration this is, e.g. "amp".
+	Prefix string
+	// Aliases are other names for keys, by the name that may be given. Names and keys of nested sections are
+	// dotted: "experiment.directory".
+	Aliases map[string]Alias
+}
+
+// Alias is another, usually older, name of a setting.
+type Alias struct {
+	// Key is the setting the name stands for. Empty: Convert is given a pointer to the whole struct.
+	Key string
+	// Convert stores the value given under the other name into dst, a pointer to the field of Key (for example a
+	// *float64) that holds the value so far. It replaces what a slice or map field holds and does not write into
+	// it. nil: the value is read exactly as Key's would be.
+	Convert func(value any, dst any) error
+	// Adjust says that the name does not stand for Key but changes its value, as a weight does that Key's
+	// value is multiplied with. It is applied after Key itself and is allowed beside it.
+	Adjust bool
+	// Excludes names keys and aliases that must not be given together with this one.
+	Excludes []string
+	// Note says in a few words how the name relates to Key; it is added to errors about the name.
+	Note string
+}
+
+// Setter is implemented by (pointers to) field types that read values of more than one type themselves, such as
+// an interval that is a number or the word "auto". The error says what is allowed: "want ...".
+type Setter interface {
+	SetConfig(value any) error
+}
+
+// Merge writes the values of dict over the fields of the struct that dst points to.
+//
+// Keys are compared exactly, case included. Values are read with these conversions and no others: integers where
+// numbers are wanted; numbers without a fraction where integers are wanted; numbers in exponent form that a reader of
+// YAML 1.1 left as strings ("1e-4"); "yes", "no", "on" and "off" likewise for booleans; durations as strings ("1m30s");
+// one value where a list is wanted; null, which resets a field to its zero value. Maps and lists are copied. Function
+// and interface fields take any value of a fitting type.
+//
+// Where anything is wrong, dst is left exactly as it was and the error joins one *Error for every problem, sorted by
+// path. A malformed struct, tag or alias table is a programming error and panics.
+func Merge(dst any, dict map[string]any, opts Options) error {
+	target := structPointer(dst)
+	work := reflect.New(target.Type()).Elem()
+	work.Set(target)
+
+	m := merger{opts: opts, given: map[string]given{}}
+	m.checkAliases(work.Type())
+	m.section("", work, dict)
+	m.applyAliases(work)
+	if len(m.problems) > 0 {
+		return join(m.problems)
+	}
+	target.Set(work)
+	return nil
+}
+
+// Check verifies every field of the struct v (or pointer to one) against its rules: NaN, infinities, ranges, choices. The
+// error joins one *Error for every field that breaks them, with prefix as in Options.
+func Check(v any, prefix string) error {
+	value := reflect.ValueOf(v)
+	for value.Kind() == reflect.Pointer && !value.IsNil() {
+		value = value.Elem()
+	}
+	if value.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: Check: got %T, want a struct or a pointer to one", v))
+	}
+	c := checker{prefix: prefix}
+	c.section("", value)
+	if len(c.problems) > 0 {
+		return join(c.problems)
+	}
+	return nil
+}
+
+func structPointer(dst any) reflect.Value {
+	v := reflect.ValueOf(dst)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: got %T, want a pointer to a struct", dst))
+	}
+	return v.Elem()
+}
+
+func join(problems []*Error) error {
+	slices.SortStableFunc(problems, func(a, b *Error) int { return cmp.Compare(a.Path, b.Path) })
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = p
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,401 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type experiment struct {
+	Directory     string `yaml:"directory"`
+	WriteInterval every  `yaml:"write_interval"`
+}
+
+type shared struct {
+	Epochs int `yaml:"learning_epochs" config:"min=1"`
+}
+
+type sampler struct {
+	Weight float64 `yaml:"weight" config:"min=0"`
+	Name   string  `yaml:"name"`
+}
+
+// every is a number of steps or "auto".
+type every struct{ Steps int }
+
+func (e *every) SetConfig(value any) error {
+	switch v := value.(type) {
+	case int:
+		e.Steps = v
+		return nil
+	case string:
+		if v == "auto" {
+			e.Steps = -1
+			return nil
+		}
+	}
+	return errors.New(`want a number of steps or "auto"`)
+}
+
+type sample struct {
+	LearningRate []float64               `yaml:"learning_rate" config:"gt=0,minlen=1,maxlen=3"`
+	MiniBatches  int                     `yaml:"mini_batches" config:"min=1"`
+	Lambda       float64                 `yaml:"gae_lambda" config:"min=0,max=1"`
+	ValueClip    float64                 `yaml:"value_clip"`
+	StyleScale   float64                 `yaml:"style_reward_scale"`
+	Limit        float64                 `yaml:"limit" config:"inf"`
+	Loss         string                  `yaml:"loss" config:"oneof=bce|lsgan|wasserstein"`
+	Mixed        bool                    `yaml:"mixed_precision"`
+	Seed         *int64                  `yaml:"seed"`
+	Capacity     uint32                  `yaml:"capacity"`
+	Small        int8                    `yaml:"small"`
+	Layers       []int                   `yaml:"layers" config:"min=1"`
+	Names        []string                `yaml:"names"`
+	Range        [2]float64              `yaml:"range"`
+	Kwargs       map[string]any          `yaml:"kwargs"`
+	Rules        map[string]string       `yaml:"rules" config:"oneof=a|b"`
+	Every        time.Duration           `yaml:"every"`
+	Shaper       func(r float64) float64 `yaml:"rewards_shaper"`
+	Printer      fmt.Stringer            `yaml:"printer"`
+	Experiment   experiment              `yaml:"experiment"`
+	Sampler      *sampler                `yaml:"sampler"`
+	Hidden       int                     `yaml:"-"`
+	shared       `yaml:",inline"`
+	Terms        []sampler `yaml:"terms"`
+	private      int
+}
+
+func defaults() sample {
+	return sample{LearningRate: []float64{5e-5}, MiniBatches: 2, Lambda: .95, ValueClip: .2, StyleScale: 2, Loss: "bce",
+		Layers: []int{1024, 512}, Kwargs: map[string]any{"old": 1}, Experiment: experiment{Directory: "runs", WriteInterval: every{-1}},
+		Sampler: &sampler{Weight: 1, Name: "s"}, Hidden: 7, shared: shared{Epochs: 6}, private: 3}
+}
+
+var compare = cmp.Options{cmp.AllowUnexported(sample{}), cmp.FilterPath(func(p cmp.Path) bool {
+	return strings.HasSuffix(p.String(), "Shaper")
+}, cmp.Comparer(func(a, b func(float64) float64) bool { return (a == nil) == (b == nil) }))}
+
+func TestMerge(t *testing.T) {
+	seven := int64(7)
+	type dict = map[string]any
+	tests := []struct {
+		name string
+		dict dict
+		want func(*sample)
+	}{
+		{"empty", dict{}, func(*sample) {}},
+		{"nil", nil, func(*sample) {}},
+		{"scalar for list", dict{"learning_rate": 1e-3}, func(s *sample) { s.LearningRate = []float64{1e-3} }},
+		{"integer scalar for list", dict{"learning_rate": 1}, func(s *sample) { s.LearningRate = []float64{1} }},
+		{"list of any", dict{"learning_rate": []any{1, 0.5, "1e-4"}}, func(s *sample) { s.LearningRate = []float64{1, .5, 1e-4} }},
+		{"typed list", dict{"layers": []int64{3, 4}}, func(s *sample) { s.Layers = []int{3, 4} }},
+		{"strings", dict{"names": "one"}, func(s *sample) { s.Names = []string{"one"} }},
+		{"array", dict{"range": []any{1, 2.5}}, func(s *sample) { s.Range = [2]float64{1, 2.5} }},
+		{"exponent string", dict{"gae_lambda": "9e-1", "mini_batches": "1e2"}, func(s *sample) { s.Lambda = .9; s.MiniBatches = 100 }},
+		{"whole float for integer", dict{"mini_batches": 3.0, "capacity": 4e9}, func(s *sample) { s.MiniBatches = 3; s.Capacity = 4e9 }},
+		{"float32", dict{"value_clip": float32(0.5)}, func(s *sample) { s.ValueClip = .5 }},
+		{"infinity where allowed", dict{"limit": math.Inf(1)}, func(s *sample) { s.Limit = math.Inf(1) }},
+		{"infinity by name", dict{"limit": "-inf"}, func(s *sample) { s.Limit = math.Inf(-1) }},
+		{"yes", dict{"mixed_precision": "Yes"}, func(s *sample) { s.Mixed = true }},
+		{"pointer", dict{"seed": 7}, func(s *sample) { s.Seed = &seven }},
+		{"given pointer", dict{"seed": &seven}, func(s *sample) { s.Seed = &seven }},
+		{"null", dict{"seed": nil, "kwargs": nil, "value_clip": nil, "sampler": nil, "experiment": nil}, func(s *sample) {
+			s.Kwargs, s.ValueClip, s.Sampler, s.Experiment = nil, 0, nil, experiment{}
+		}},
+		{"map replaces", dict{"kwargs": dict{"new": []any{1, dict{"x": 2}}}}, func(s *sample) {
+			s.Kwargs = dict{"new": []any{1, dict{"x": 2}}}
+		}},
+		{"typed map", dict{"rules": map[string]any{"x": "a"}}, func(s *sample) { s.Rules = map[string]string{"x": "a"} }},
+		{"duration", dict{"every": "1m30s"}, func(s *sample) { s.Every = 90 * time.Second }},
+		{"function", dict{"rewards_shaper": func(r float64) float64 { return r / 2 }}, func(s *sample) {
+			s.Shaper = func(r float64) float64 { return r }
+		}},
+		{"interface", dict{"printer": time.Second}, func(s *sample) { s.Printer = time.Second }},
+		{"section", dict{"experiment": dict{"write_interval": 10}}, func(s *sample) { s.Experiment.WriteInterval.Steps = 10 }},
+		{"section of any keys", dict{"experiment": map[any]any{"directory": "x"}}, func(s *sample) { s.Experiment.Directory = "x" }},
+		{"section as struct", dict{"experiment": experiment{Directory: "y"}}, func(s *sample) { s.Experiment = experiment{Directory: "y"} }},
+		{"section behind pointer", dict{"sampler": dict{"weight": 3}}, func(s *sample) { s.Sampler = &sampler{3, "s"} }},
+		{"inlined", dict{"learning_epochs": 9}, func(s *sample) { s.Epochs = 9 }},
+		{"list of sections", dict{"terms": []any{dict{"name": "a"}, dict{"weight": 2}}}, func(s *sample) {
+			s.Terms = []sampler{{Name: "a"}, {Weight: 2}}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, want := defaults(), defaults()
+			before := got.Sampler
+			test.want(&want)
+			if err := Merge(&got, test.dict, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, compare); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if *before != (sampler{1, "s"}) {
+				t.Error("the struct behind the pointer was written to")
+			}
+		})
+	}
+}
+
+func TestMergeErrors(t *testing.T) {
+	type dict = map[string]any
+	tests := []struct {
+		name string
+		dict dict
+		want string
+	}{
+		{"unknown", dict{"mini_batchs": 4}, `amp: unknown key "mini_batchs" (given 4): did you mean "mini_batches"?`},
+		{"case", dict{"Loss": "bce"}, `amp: unknown key "Loss" (given "bce"): did you mean "loss"?`},
+		{"hyphen", dict{"value-clip": 1}, `amp: unknown key "value-clip" (given 1): did you mean "value_clip"?`},
+		{"nothing near", dict{"wandb_project": nil}, `amp: unknown key "wandb_project" (given null)`},
+		{"left out", dict{"hidden": 1}, `amp: unknown key "hidden" (given 1)`},
+		{"unknown in section", dict{"experiment": dict{"dir": "x", "directry": "y"}},
+			"amp: unknown key \"experiment.dir\" (given \"x\")\namp: unknown key \"experiment.directry\" (given \"y\"): did you mean \"experiment.directory\"?"},
+		{"alias suggested", dict{"lamda": 1}, `amp: unknown key "lamda" (given 1): did you mean "lambda"?`},
+		{"string for integer", dict{"mini_batches": "two"}, `amp: "mini_batches" is "two" (string): want an integer ≥ 1`},
+		{"digits in quotes", dict{"mini_batches": "2"}, `amp: "mini_batches" is "2" (string): want an integer ≥ 1`},
+		{"fraction", dict{"mini_batches": 3.5}, `amp: "mini_batches" is 3.5: want an integer ≥ 1`},
+		{"too small", dict{"mini_batches": 0}, `amp: "mini_batches" is 0: want an integer ≥ 1`},
+		{"negative", dict{"mini_batches": -4}, `amp: "mini_batches" is -4: want an integer ≥ 1`},
+		{"null out of range", dict{"mini_batches": nil}, `amp: "mini_batches" is null: want an integer ≥ 1`},
+		{"bool for integer", dict{"mini_batches": true}, `amp: "mini_batches" is true (bool): want an integer ≥ 1`},
+		{"overflow", dict{"small": 128}, `amp: "small" is 128: want an integer`},
+		{"huge", dict{"mini_batches": 1e300}, `amp: "mini_batches" is 1e+300: want an integer ≥ 1`},
+		{"negative unsigned", dict{"capacity": -1}, `amp: "capacity" is -1: want an integer ≥ 0`},
+		{"range", dict{"gae_lambda": 1.5}, `amp: "gae_lambda" is 1.5: want a number in [0, 1]`},
+		{"NaN", dict{"gae_lambda": math.NaN()}, `amp: "gae_lambda" is NaN: want a number in [0, 1]`},
+		{"infinity", dict{"value_clip": math.Inf(1)}, `amp: "value_clip" is +Inf: want a finite number`},
+		{"infinity as string", dict{"value_clip": "inf"}, `amp: "value_clip" is "inf": want a finite number`},
+		{"NaN in kwargs", dict{"kwargs": dict{"a": []any{1.0, math.NaN()}}}, `amp: "kwargs.a[1]" is NaN: want a finite number`},
+		{"list", dict{"mini_batches": []any{1}}, `amp: "mini_batches" is [1] (list): want an integer ≥ 1`},
+		{"element", dict{"learning_rate": []any{1e-3, 0}}, `amp: "learning_rate[1]" is 0: want a number > 0`},
+		{"scalar element", dict{"learning_rate": -1}, `amp: "learning_rate" is -1: want a list of 1 to 3, each a number > 0`},
+		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}}, `amp: "learning_rate" is [1,2,3,4]: want a list of 1 to 3, each a number > 0`},
+		{"short list", dict{"learning_rate": []any{}}, `amp: "learning_rate" is []: want a list of 1 to 3, each a number > 0`},
+		{"array length", dict{"range": []any{1}}, `amp: "range" is [1]: want a list of 2, each a number`},
+		{"choice", dict{"loss": "lsgam"}, `amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
+		{"number for string", dict{"loss": 3}, `amp: "loss" is 3: want one of "bce", "lsgan", "wasserstein"`},
+		{"bool", dict{"mixed_precision": "maybe"}, `amp: "mixed_precision" is "maybe" (string): want true or false`},
+		{"one for bool", dict{"mixed_precision": 1}, `amp: "mixed_precision" is 1: want true or false`},
+		{"section wants mapping", dict{"experiment": "runs"}, `amp: "experiment" is "runs" (string): want a mapping`},
+		{"map wants mapping", dict{"kwargs": 3}, `amp: "kwargs" is 3: want a mapping`},
+		{"setter", dict{"experiment": dict{"write_interval": "often"}}, `amp: "experiment.write_interval" is "often": want a number of steps or "auto"`},
+		{"function", dict{"rewards_shaper": "half"}, `amp: "rewards_shaper" is "half" (string): want a Go value of type func(float64) float64`},
+		{"duration", dict{"every": 5}, `amp: "every" is 5: want a duration such as "90s" or "1h30m"`},
+		{"map element", dict{"rules": dict{"x": "c"}}, `amp: "rules.x" is "c": want one of "a", "b"`},
+		{"all at once", dict{"mini_batches": 0, "gae_lambda": 2, "loss": "bce"},
+			"amp: \"gae_lambda\" is 2: want a number in [0, 1]\namp: \"mini_batches\" is 0: want an integer ≥ 1"},
+		{"long value", dict{"loss": strings.Repeat("ü", 100)}, `amp: "loss" is "` + strings.Repeat("ü", 40) + `…": want one of "bce", "lsgan", "wasserstein"`},
+		{"one struct element", dict{"terms": dict{"weight": -1}}, `amp: "terms" is {"weight":-1} (mapping): want a list, each a mapping`},
+		{"section struct out of range", dict{"sampler": sampler{Weight: -1}}, `amp: "sampler.weight" is -1: want a number ≥ 0`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := defaults()
+			// Everything else in the dictionary is good, and must not arrive either.
+			dict := dict{"style_reward_scale": 9.0, "sampler": map[string]any{"name": "changed"}, "layers": []int{1}}
+			for key, value := range test.dict {
+				dict[key] = value
+			}
+			err := Merge(&got, dict, Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"}}})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if err.Error() != test.want {
+				t.Errorf("error is\n%s\nwant\n%s", err, test.want)
+			}
+			var typed *Error
+			if !errors.As(err, &typed) || typed.Prefix != "amp" || typed.Path == "" {
+				t.Errorf("not a complete *Error: %#v", typed)
+			}
+			if diff := cmp.Diff(defaults(), got, compare); diff != "" {
+				t.Errorf("changed on error:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMergeCopies(t *testing.T) {
+	got := defaults()
+	kwargs := map[string]any{"inner": map[string]any{"a": 1}}
+	layers := []int{1, 2}
+	if err := Merge(&got, map[string]any{"kwargs": kwargs, "layers": layers}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	kwargs["inner"].(map[string]any)["a"] = 2
+	layers[0] = 9
+	if got.Kwargs["inner"].(map[string]any)["a"] != 1 || got.Layers[0] != 1 {
+		t.Error("the configuration shares memory with the dictionary")
+	}
+}
+
+var aliases = map[string]Alias{
+	"lambda": {Key: "gae_lambda", Note: "skrl 1.x"},
+	"gae":    {Key: "gae_lambda"},
+	"clip_predicted_values": {Key: "value_clip", Adjust: true, Convert: func(value, dst any) error {
+		on, ok := value.(bool)
+		if !ok {
+			return errors.New("want true or false")
+		}
+		if !on {
+			*dst.(*float64) = 0
+		}
+		return nil
+	}},
+	"style_reward_weight": {Key: "style_reward_scale", Adjust: true, Excludes: []string{"style_reward_scale"}, Convert: func(value, dst any) error {
+		*dst.(*float64) *= value.(float64)
+		return nil
+	}},
+	"discriminator_reward_scale": {Key: "style_reward_scale"},
+	"rewards_shaper_scale": {Convert: func(value, dst any) error {
+		scale := value.(float64)
+		dst.(*sample).Shaper = func(r float64) float64 { return scale * r }
+		return nil
+	}},
+	"learning_epoch": {Key: "learning_epochs", Convert: func(value, dst any) error {
+		*dst.(*int) = value.(int)
+		return nil
+	}},
+	"sampler.w": {Key: "sampler.weight"},
+}
+
+func TestAliases(t *testing.T) {
+	type dict = map[string]any
+	tests := []struct {
+		name string
+		dict dict
+		want func(*sample)
+		err  string
+	}{
+		{"plain", dict{"lambda": 0.5}, func(s *sample) { s.Lambda = .5 }, ""},
+		{"same value twice", dict{"lambda": 1, "gae_lambda": 1.0}, func(s *sample) { s.Lambda = 1 }, ""},
+		{"different", dict{"lambda": 0.9, "gae_lambda": 0.8}, nil, `amp: "lambda" is 0.9: it means the same as "gae_lambda", which is 0.8; give one of them (skrl 1.x)`},
+		{"two aliases differ", dict{"lambda": 0.9, "gae": 0.8}, nil, `amp: "lambda" is 0.9: it means the same as "gae", which is 0.8; give one of them (skrl 1.x)`},
+		{"wrong type", dict{"lambda": "x"}, nil, `amp: "lambda" is "x" (string): want a number in [0, 1]`},
+		{"out of range", dict{"lambda": 2}, nil, `amp: "lambda" is 2: want a number in [0, 1]`},
+		{"converted out of range", dict{"learning_epoch": 0}, nil, `amp: "learning_epoch" is 0: want an integer ≥ 1`},
+		{"key wrong beside alias", dict{"lambda": 0.5, "gae_lambda": 3}, nil, `amp: "gae_lambda" is 3: want a number in [0, 1]`},
+		{"adjusts", dict{"clip_predicted_values": false}, func(s *sample) { s.ValueClip = 0 }, ""},
+		{"adjusts beside key", dict{"clip_predicted_values": true, "value_clip": 0.3}, func(s *sample) { s.ValueClip = .3 }, ""},
+		{"convert fails", dict{"clip_predicted_values": 3}, nil, `amp: "clip_predicted_values" is 3: want true or false`},
+		{"weight alone", dict{"style_reward_weight": 0.5}, func(s *sample) { s.StyleScale = 1 }, ""},
+		{"weight and scale", dict{"style_reward_weight": 0.5, "discriminator_reward_scale": 8}, func(s *sample) { s.StyleScale = 4 }, ""},
+		{"excluded", dict{"style_reward_weight": 0.5, "style_reward_scale": 2}, nil, `amp: "style_reward_weight" is 0.5: it cannot be given together with "style_reward_scale" (2); give one of them`},
+		{"whole struct", dict{"rewards_shaper_scale": 0.5}, func(s *sample) { s.Shaper = func(float64) float64 { return 0 } }, ""},
+		{"in a section", dict{"sampler": dict{"w": 4}}, func(s *sample) { s.Sampler = &sampler{4, "s"} }, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, want := defaults(), defaults()
+			before := got.Sampler
+			err := Merge(&got, test.dict, Options{Prefix: "amp", Aliases: aliases})
+			if test.want != nil {
+				test.want(&want)
+			}
+			if text := fmt.Sprint(err); text != test.err && (err != nil || test.err != "") {
+				t.Errorf("error is\n%s\nwant\n%s", text, test.err)
+			}
+			if diff := cmp.Diff(want, got, compare); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if *before != (sampler{1, "s"}) {
+				t.Error("the struct behind the pointer was written to")
+			}
+		})
+	}
+}
+
+func TestProgrammingErrorsPanic(t *testing.T) {
+	type badTag struct {
+		A int `yaml:"a" config:"minimum=3"`
+	}
+	type twice struct {
+		A int `yaml:"a"`
+		B int `yaml:"a"`
+	}
+	cases := map[string]func(){
+		"not a pointer": func() { _ = Merge(sample{}, nil, Options{}) },
+		"unknown rule":  func() { _ = Merge(&badTag{}, nil, Options{}) },
+		"key twice":     func() { _ = Merge(&twice{}, map[string]any{"a": 1}, Options{}) },
+		"alias to nothing": func() {
+			_ = Merge(&sample{}, nil, Options{Aliases: map[string]Alias{"a": {Key: "nowhere"}}})
+		},
+		"alias hides key": func() {
+			_ = Merge(&sample{}, nil, Options{Aliases: map[string]Alias{"loss": {Key: "seed"}}})
+		},
+		"check of no struct": func() { _ = Check(3, "") },
+	}
+	for name, f := range cases {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := defaults()
+	if err := Check(good, "amp"); err != nil {
+		t.Error(err)
+	}
+	bad := defaults()
+	bad.LearningRate = []float64{math.NaN()}
+	bad.Loss = "hinge"
+	bad.Epochs = 0
+	bad.Sampler.Weight = -1
+	bad.Kwargs = map[string]any{"x": math.Inf(-1)}
+	want := `amp: "kwargs.x" is -Inf: want a finite number
+amp: "learning_epochs" is 0: want an integer ≥ 1
+amp: "learning_rate[0]" is NaN: want a number > 0
+amp: "loss" is "hinge": want one of "bce", "lsgan", "wasserstein"
+amp: "sampler.weight" is -1: want a number ≥ 0`
+	if err := Check(&bad, "amp"); err == nil || err.Error() != want {
+		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestKeysDictLookup(t *testing.T) {
+	d := defaults()
+	byKey := map[string]Field{}
+	for _, f := range Keys(&d) {
+		byKey[f.Key] = f
+	}
+	if f := byKey["gae_lambda"]; f.Type != "float64" || f.Default != .95 || f.Allowed != "a number in [0, 1]" {
+		t.Errorf("gae_lambda is described as %+v", f)
+	}
+	if f := byKey["experiment.directory"]; f.Default != "runs" {
+		t.Errorf("experiment.directory is described as %+v", f)
+	}
+	if _, ok := byKey["learning_epochs"]; !ok {
+		t.Error("inlined key missing")
+	}
+	if v, ok := Lookup(d, "sampler.weight"); !ok || v != 1.0 {
+		t.Errorf("Lookup gives %v, %v", v, ok)
+	}
+	if _, ok := Lookup(d, "sampler.nothing"); ok {
+		t.Error("Lookup found what is not there")
+	}
+	// What Dict returns, Merge reads back.
+	d.LearningRate, d.Seed = []float64{1e-2, 1e-3}, new(int64)
+	d.Experiment.WriteInterval = every{-1}
+	dict := Dict(d)
+	delete(dict["experiment"].(map[string]any), "write_interval") // a Setter reads what it likes
+	got := defaults()
+	if err := Merge(&got, dict, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	d.Names, d.Rules, d.Terms = []string{}, map[string]string{}, []sampler{}
+	if diff := cmp.Diff(d, got, compare); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

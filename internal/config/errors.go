@@ -1,0 +1,157 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Error is one thing wrong with a configuration.
+type Error struct {
+	// Prefix is the package concerned, e.g. "amp". May be empty.
+	Prefix string
+	// Path is the key as it was given, dotted through sections: "experiment.directory", "learning_rate[1]".
+	Path string
+	// Given is the value that was given.
+	Given any
+	// Allowed says what the key takes, e.g. "an integer ≥ 1". Empty for unknown keys.
+	Allowed string
+	// Nearest is the known key (or choice) closest to the one given, empty where none is close.
+	Nearest string
+	// Unknown says that there is no such key.
+	Unknown bool
+	// Reason stands instead of "want " + Allowed where the problem is of another kind.
+	Reason string
+	// Err is what a Setter, a TextUnmarshaler or an Alias's Convert returned.
+	Err error
+
+	// mismatch says that Given is of the wrong type, so that the message names its type.
+	mismatch bool
+}
+
+// Error is, for example: amp: "mini_batches" is "two" (string): want an integer ≥ 1
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Prefix != "" {
+		b.WriteString(e.Prefix + ": ")
+	}
+	if e.Unknown {
+		fmt.Fprintf(&b, "unknown key %s (given %s)", quote(e.Path), show(e.Given))
+	} else {
+		fmt.Fprintf(&b, "%s is %s", quote(e.Path), show(e.Given))
+		if e.mismatch {
+			if name := kindName(e.Given); name != "" {
+				b.WriteString(" (" + name + ")")
+			}
+		}
+		switch {
+		case e.Reason != "":
+			b.WriteString(": " + e.Reason)
+		case e.Err != nil:
+			b.WriteString(": " + e.Err.Error())
+		default:
+			b.WriteString(": want " + e.Allowed)
+		}
+	}
+	if e.Nearest != "" {
+		sep := "; "
+		if e.Unknown {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%sdid you mean %s?", sep, quote(e.Nearest))
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+const maxShown = 80
+
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	cut := maxShown
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// show writes a value as a user would have written it.
+func show(v any) string {
+	if v == nil {
+		return "null"
+	}
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.String:
+		return quote(rv.String())
+	case reflect.Float32:
+		return strconv.FormatFloat(rv.Float(), 'g', -1, 32)
+	case reflect.Float64:
+		return strconv.FormatFloat(rv.Float(), 'g', -1, 64)
+	case reflect.Func, reflect.Chan:
+		return rv.Type().String()
+	case reflect.Map, reflect.Slice, reflect.Array:
+		if text, err := json.Marshal(v); err == nil {
+			return shorten(string(text))
+		}
+	}
+	return shorten(fmt.Sprintf("%v", v))
+}
+
+// kindName names a value's type in a user's words; empty where the value shows it already.
+func kindName(v any) string {
+	if v == nil {
+		return ""
+	}
+	t := reflect.TypeOf(v)
+	switch k := t.Kind(); {
+	case isNumber(k):
+		return ""
+	case k == reflect.String:
+		return "string"
+	case k == reflect.Bool:
+		return "bool"
+	case k == reflect.Map:
+		return "mapping"
+	case k == reflect.Slice || k == reflect.Array:
+		return "list"
+	case k == reflect.Func || k == reflect.Chan:
+		return ""
+	}
+	return t.String()
+}
+
+func isNumber(k reflect.Kind) bool {
+	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
+}
+
+// nearest returns the candidate closest to name, or "" where none is close enough to be what was meant. Case and
+// hyphens instead of underscores cost nothing.
+func nearest(name string, candidates []string) string {
+	// A key this long is no slip of the finger, and the distance costs the product of the lengths.
+	if len(name) > 64 {
+		return ""
+	}
+	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+	best, limit := "", max(2, len(name)/3)+1
+	if len(name) < 4 {
+		limit = min(2, len(name))
+	}
+	for _, c := range candidates {
+		if d := levenshtein.ComputeDistance(fold(name), fold(c)); d < limit {
+			best, limit = c, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Field describes one key, for generated documentation.
+type Field struct {
+	// Key is dotted through sections.
+	Key string
+	// Type is the Go type, e.g. "float64" or "[]int".
+	Type string
+	// Default is the value in the struct that was given.
+	Default any
+	// Allowed says what the key takes, e.g. "a number in [0, 1]".
+	Allowed string
+}
+
+// Keys lists the keys of a struct that holds its defaults (or of a pointer to one), in the order of its fields, those
+// of sections in place of the section.
+func Keys(v any) []Field {
+	value := reflect.Indirect(reflect.ValueOf(v))
+	if value.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: Keys: got %T, want a struct or a pointer to one", v))
+	}
+	return keys("", value)
+}
+
+func keys(prefix string, v reflect.Value) []Field {
+	var all []Field
+	for _, f := range fieldsOf(v.Type()) {
+		at := v.FieldByIndex(f.index)
+		if _, ok := section(f.typ); ok {
+			if at.Kind() == reflect.Pointer {
+				if at.IsNil() {
+					all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Allowed: allowed(f.typ, f.rules)})
+					continue
+				}
+				at = at.Elem()
+			}
+			all = append(all, keys(prefix+f.key+".", at)...)
+			continue
+		}
+		all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Default: at.Interface(), Allowed: allowed(f.typ, f.rules)})
+	}
+	return all
+}
+
+// Lookup returns the value of a dotted key of a struct (or of a pointer to one). The second result is false where there is no such
+// key, or a nil section on the way to it.
+func Lookup(v any, key string) (any, bool) {
+	value := reflect.Indirect(reflect.ValueOf(v))
+	for {
+		name, rest, nested := strings.Cut(key, ".")
+		if value.Kind() != reflect.Struct {
+			return nil, false
+		}
+		found := false
+		for _, f := range fieldsOf(value.Type()) {
+			if f.key == name {
+				value, found = value.FieldByIndex(f.index), true
+				break
+			}
+		}
+		if !found {
+			return nil, false
+		}
+		if !nested {
+			return value.Interface(), true
+		}
+		key, value = rest, reflect.Indirect(value)
+	}
+}
+
+// Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil pointers as nil.
+// Functions, channels and interfaces that hold anything but plain data are left out.
+func Dict(v any) map[string]any {
+	value := reflect.Indirect(reflect.ValueOf(v))
+	if value.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: Dict: got %T, want a struct or a pointer to one", v))
+	}
+	dict := map[string]any{}
+	for _, f := range fieldsOf(value.Type()) {
+		if plain, ok := plainValue(value.FieldByIndex(f.index)); ok {
+			dict[f.key] = plain
+		}
+	}
+	return dict
+}
+
+func plainValue(v reflect.Value) (any, bool) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil, true
+		}
+		return plainValue(v.Elem())
+	case reflect.Struct:
+		if readsItself(v.Type()) {
+			return v.Interface(), true
+		}
+		return Dict(v.Interface()), true
+	case reflect.Slice, reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			e, ok := plainValue(v.Index(i))
+			if !ok {
+				return nil, false
+			}
+			list[i] = e
+		}
+		return list, true
+	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			return nil, false
+		}
+		dict := make(map[string]any, v.Len())
+		for it := v.MapRange(); it.Next(); {
+			if e, ok := plainValue(it.Value()); ok {
+				dict[it.Key().String()] = e
+			}
+		}
+		return dict, true
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return nil, false
+	}
+	return v.Interface(), true
+}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rules are what a config tag asks of a value.
+type rules struct {
+	min, max, gt, lt *float64
+	oneof            []string
+	minLen, maxLen   *int
+	inf              bool
+}
+
+func parseRules(tag string) (rules, error) {
+	var r rules
+	if tag == "" {
+		return r, nil
+	}
+	for part := range strings.SplitSeq(tag, ",") {
+		name, text, _ := strings.Cut(part, "=")
+		var err error
+		switch name {
+		case "min":
+			r.min, err = number(text)
+		case "max":
+			r.max, err = number(text)
+		case "gt":
+			r.gt, err = number(text)
+		case "lt":
+			r.lt, err = number(text)
+		case "minlen":
+			r.minLen, err = length(text)
+		case "maxlen":
+			r.maxLen, err = length(text)
+		case "oneof":
+			r.oneof = strings.Split(text, "|")
+		case "inf":
+			r.inf = true
+		default:
+			err = fmt.Errorf("unknown rule %q", part)
+		}
+		if err != nil {
+			return rules{}, fmt.Errorf("config tag %q: %w", tag, err)
+		}
+	}
+	return r, nil
+}
+
+func number(text string) (*float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	return &f, err
+}
+
+func length(text string) (*int, error) {
+	n, err := strconv.Atoi(text)
+	return &n, err
+}
+
+// holds reports whether a scalar keeps the rules. Values of other kinds always do.
+func (r rules) holds(v reflect.Value) bool {
+	switch k := v.Kind(); {
+	case k == reflect.String:
+		return r.oneof == nil || slices.Contains(r.oneof, v.String())
+	case v.CanInt():
+		if r.oneof != nil && !slices.Contains(r.oneof, strconv.FormatInt(v.Int(), 10)) {
+			return false
+		}
+		return r.inRange(float64(v.Int()))
+	case v.CanUint():
+		if r.oneof != nil && !slices.Contains(r.oneof, strconv.FormatUint(v.Uint(), 10)) {
+			return false
+		}
+		return r.inRange(float64(v.Uint()))
+	case v.CanFloat():
+		return r.inRange(v.Float())
+	}
+	return true
+}
+
+func (r rules) inRange(f float64) bool {
+	switch {
+	case math.IsNaN(f), math.IsInf(f, 0) && !r.inf:
+		return false
+	case r.min != nil && f < *r.min, r.max != nil && f > *r.max:
+		return false
+	case r.gt != nil && f <= *r.gt, r.lt != nil && f >= *r.lt:
+		return false
+	}
+	return true
+}
+
+func (r rules) holdsLength(n int) bool {
+	return (r.minLen == nil || n >= *r.minLen) && (r.maxLen == nil || n <= *r.maxLen)
+}
+
+// allowed says what a field of type t takes, as it follows "want".
+func allowed(t reflect.Type, r rules) string {
+	if t == reflect.TypeFor[time.Duration]() {
+		return `a duration such as "90s" or "1h30m"`
+	}
+	if len(r.oneof) > 0 && t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+		return "one of " + r.choices(t)
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Pointer:
+		return allowed(t.Elem(), r) + ", or null"
+	case k == reflect.Bool:
+		return "true or false"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number" + r.bounds()
+	case k >= reflect.Uint && k <= reflect.Uint64:
+		if r.min == nil && r.gt == nil {
+			zero := 0.0
+			r.min = &zero
+		}
+		return "an integer" + r.bounds()
+	case isNumber(k):
+		return "an integer" + r.bounds()
+	case k == reflect.String:
+		return "a string"
+	case k == reflect.Slice || k == reflect.Array:
+		return listAllowed(t, r)
+	case k == reflect.Map:
+		return "a mapping"
+	case k == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return "a string"
+	case k == reflect.Struct:
+		return "a mapping"
+	case k == reflect.Interface && t.NumMethod() == 0:
+		return "any value"
+	}
+	return "a Go value of type " + t.String()
+}
+
+func (r rules) choices(t reflect.Type) string {
+	quoted := make([]string, len(r.oneof))
+	for i, c := range r.oneof {
+		quoted[i] = c
+		if !isNumber(t.Kind()) {
+			quoted[i] = strconv.Quote(c)
+		}
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// bounds is " ≥ 1", " in (0, 1]" or "".
+func (r rules) bounds() string {
+	text := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	var low, high, lowSign, highSign, open, end string
+	switch {
+	case r.gt != nil:
+		low, lowSign, open = text(*r.gt), " > ", "("
+	case r.min != nil:
+		low, lowSign, open = text(*r.min), " ≥ ", "["
+	}
+	switch {
+	case r.lt != nil:
+		high, highSign, end = text(*r.lt), " < ", ")"
+	case r.max != nil:
+		high, highSign, end = text(*r.max), " ≤ ", "]"
+	}
+	switch {
+	case low != "" && high != "":
+		return " in " + open + low + ", " + high + end
+	case low != "":
+		return lowSign + low
+	}
+	return highSign + high
+}
+
+func listAllowed(t reflect.Type, r rules) string {
+	elem := r
+	elem.minLen, elem.maxLen = nil, nil
+	count := ""
+	switch {
+	case t.Kind() == reflect.Array:
+		count = fmt.Sprintf(" of %d", t.Len())
+	case r.minLen != nil && r.maxLen != nil && *r.minLen == *r.maxLen:
+		count = fmt.Sprintf(" of %d", *r.minLen)
+	case r.minLen != nil && r.maxLen != nil:
+		count = fmt.Sprintf(" of %d to %d", *r.minLen, *r.maxLen)
+	case r.minLen != nil:
+		count = fmt.Sprintf(" of at least %d", *r.minLen)
+	case r.maxLen != nil:
+		count = fmt.Sprintf(" of at most %d", *r.maxLen)
+	}
+	return "a list" + count + ", each " + allowed(t.Elem(), elem)
+}

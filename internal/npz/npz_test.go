@@ -1,0 +1,295 @@
+package npz
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func open(t *testing.T, name string) *File {
+	t.Helper()
+	f, err := Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func equal[T any](t *testing.T, name string, got []T, err error, want ...T) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	} else if d := cmp.Diff(want, got); d != "" && len(want)+len(got) > 0 {
+		t.Errorf("%s: %s", name, d)
+	}
+}
+
+// TestReadsNumPy reads what NumPy 2.4 wrote.
+func TestReadsNumPy(t *testing.T) {
+	f := open(t, "numpy.npz")
+	ramp := make([]float32, 24)
+	scaled := make([]float64, 24)
+	for i := range ramp {
+		ramp[i] = float32(i) / 2
+		scaled[i] = float64(i) / 2 * math.Pi
+	}
+	for _, name := range []string{"f4", "fortran"} {
+		got, err := f.Arrays[name].Float32s()
+		equal(t, name, got, err, ramp...)
+		equal(t, name, f.Arrays[name].Shape, nil, 2, 3, 4)
+	}
+	f8, err := f.Arrays["f8"].Float64s()
+	equal(t, "f8", f8, err, scaled...)
+	wide, err := f.Arrays["f4"].Float64s()
+	if err != nil || wide[23] != 11.5 {
+		t.Errorf("f4 as float64: %v, %v", wide, err)
+	}
+	i4, err := f.Arrays["i4"].Int64s()
+	equal(t, "i4", i4, err, -1, math.MaxInt32)
+	i8, err := f.Arrays["i8"].Int64s()
+	equal(t, "i8", i8, err, -7)
+	equal(t, "i8", f.Arrays["i8"].Shape, nil)
+	u1, err := f.Arrays["u1"].Int64s()
+	equal(t, "u1", u1, err, 0, 255)
+	b1, err := f.Arrays["b1"].Bools()
+	equal(t, "b1", b1, err, true, false, true)
+	equal(t, "b1", f.Arrays["b1"].Shape, nil, 1, 3)
+	text, err := f.Arrays["text"].Strings()
+	equal(t, "text", text, err, "left_hip", "Fuß", "")
+	count, err := f.Arrays["count"].Float64s()
+	equal(t, "count", count, err, 3.5)
+	empty, err := f.Arrays["empty"].Float32s()
+	equal(t, "empty", empty, err)
+	weight, err := f.Arrays["init/policy/net.0.weight"].Float32s()
+	equal(t, "weight", weight, err, 1, 1, 1, 1)
+	if n := open(t, "compressed.npz").Arrays["x"].Len(); n != 2500 {
+		t.Errorf("compressed: %d elements", n)
+	}
+	single, err := open(t, "single.npy").Arrays[""].Float64s()
+	equal(t, "single", single, err, 1.5, -2.5)
+}
+
+func TestMismatchIsAnError(t *testing.T) {
+	f := open(t, "numpy.npz")
+	for _, name := range f.Names() {
+		a := f.Arrays[name]
+		kind := a.DType[1]
+		check := func(method string, err error, ok bool) {
+			if (err == nil) != ok {
+				t.Errorf("%s of %s: %v", method, a.DType, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) {
+				t.Errorf("error does not name the array: %v", err)
+			}
+		}
+		_, err := a.Float64s()
+		check("Float64s", err, kind == 'f')
+		_, err = a.Float32s()
+		check("Float32s", err, a.DType == "<f4")
+		_, err = a.Int64s()
+		check("Int64s", err, kind == 'i' || kind == 'u')
+		_, err = a.Bools()
+		check("Bools", err, kind == 'b')
+		_, err = a.Strings()
+		check("Strings", err, kind == 'U')
+	}
+	if _, err := f.Get("nothing"); err == nil || !strings.Contains(err.Error(), "there are b1, count") {
+		t.Error(err)
+	}
+}
+
+func npy(header string, data ...byte) []byte {
+	return append(append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8)), append([]byte(header), data...)...)
+}
+
+func TestBadFiles(t *testing.T) {
+	ok := "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }"
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"empty", nil, "neither a .npy nor a .npz"},
+		{"text", []byte("hello, this is no archive"), "neither a .npy nor a .npz"},
+		{"short", npy(ok, 1), "needs 2 bytes, and there are 1"},
+		{"long", npy(ok, 1, 2, 3), "needs 2 bytes, and there are 3"},
+		{"truncated header", npy(ok)[:30], "truncated inside its header"},
+		{"only magic", []byte("\x93NUMPY\x02\x00\xff\xff"), "truncated before its header"},
+		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\x7f"), "header of 2147483647 bytes"},
+		{"version", []byte("\x93NUMPY\x09\x00\x00\x00"), "format version 9"},
+		{"object", npy("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", 1, 2), "Python objects"},
+		{"structured", npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"), "structured"},
+		{"big-endian", npy("{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 1, 2, 3, 4), "big-endian"},
+		{"complex", npy("{'descr': '<c8', 'fortran_order': False, 'shape': ()}"), "not supported"},
+		{"huge shape", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}"), "too large"},
+		{"huge empty shape", npy("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,)}"), "too large"},
+		{"many empty strings", npy("{'descr': '<U0', 'fortran_order': False, 'shape': (65537,)}"), "too large"},
+		{"negative shape", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"), "shape is not a tuple"},
+		{"overflowing size", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}"), "shape is not a tuple"},
+		{"no shape", npy("{'descr': '<f8', 'fortran_order': False}"), "lacks"},
+		{"unknown key", npy("{'descr': '<f8', 'order': False}"), "unknown key"},
+		{"twice", npy("{'descr': '<f8', 'descr': '<f8'}"), "malformed"},
+		{"trailing", npy(ok+"x", 1, 2), "followed by"},
+		{"order", npy("{'descr': '<f8', 'fortran_order': None}"), "neither True nor False"},
+		{"not a dict", npy("[]"), "not a dict"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Read(bytes.NewReader(c.data), int64(len(c.data)))
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "npz: ") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestBadArchives(t *testing.T) {
+	if _, err := Open("testdata/objects.npz"); err == nil || !strings.Contains(err.Error(), `objects.npz: array "names": it holds Python objects`) {
+		t.Errorf("objects: %v", err)
+	}
+	if _, err := Open("testdata"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("folder: %v", err)
+	}
+	if _, err := Open("testdata/absent.npz"); !os.IsNotExist(unwrap(err)) {
+		t.Errorf("absent: %v", err)
+	}
+	var double bytes.Buffer
+	z := zip.NewWriter(&double)
+	for range 2 {
+		w, _ := z.Create("a.npy")
+		w.Write(npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 7))
+	}
+	z.Close()
+	if _, err := Read(bytes.NewReader(double.Bytes()), int64(double.Len())); err == nil || !strings.Contains(err.Error(), `"a" is there twice`) {
+		t.Errorf("twice: %v", err)
+	}
+	whole, err := os.ReadFile("testdata/numpy.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(whole); n += 7 {
+		if _, err := Read(bytes.NewReader(whole[:n]), int64(n)); err == nil {
+			t.Fatalf("truncated to %d of %d bytes: no error", n, len(whole))
+		}
+	}
+	at := bytes.Index(whole, []byte("\x93NUMPY")) + 140 // inside the first array's numbers
+	whole[at] ^= 0x10
+	if _, err := Read(bytes.NewReader(whole), int64(len(whole))); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("flipped bit: %v", err)
+	}
+}
+
+func unwrap(err error) error {
+	for {
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return err
+		}
+		if _, path := err.(*os.PathError); path {
+			return err
+		}
+		err = u.Unwrap()
+	}
+}
+
+func sample() []*Array {
+	return []*Array{
+		NewFloat32("a/f4", []float32{1, -2.5, float32(math.Inf(1)), 4, 5, 6}, 2, 3),
+		NewFloat64("f8", []float64{math.Pi}),
+		NewInt64("i8", []int64{math.MinInt64, 5}, 2),
+		NewBool("b1", []bool{true, false}, 1, 2, 1),
+		NewString("text", []string{"waist", "Knöchel", ""}, 3),
+		NewFloat32("empty", nil, 0, 4),
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.npz")
+	if err := WriteFile(path, sample()...); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range sample() {
+		got, err := f.Get(want.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.DType != want.DType || !bytes.Equal(got.data, want.data) || fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
+			t.Errorf("%s: got %v, want %v", want.Name, got, want)
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := Write(&bytes.Buffer{}, sample()[0], sample()[0]); err == nil {
+		t.Error("two arrays of one name were written")
+	}
+	if err := WriteFile(filepath.Join(path, "x.npz")); err == nil {
+		t.Error("wrote into a file as if it were a folder")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"numpy.npz", "compressed.npz", "single.npy", "objects.npz"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(npy("{'descr': '<U3', 'fortran_order': True, 'shape': (1, 2L)}", make([]byte, 24)...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		arrays := make([]*Array, 0, len(file.Arrays))
+		for _, name := range file.Names() {
+			a := file.Arrays[name]
+			a.Float64s()
+			a.Float32s()
+			a.Int64s()
+			a.Bools()
+			a.Strings()
+			arrays = append(arrays, a)
+		}
+		var out bytes.Buffer
+		if err := Write(&out, arrays...); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(bytes.NewReader(out.Bytes()), int64(out.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, a := range file.Arrays {
+			if !bytes.Equal(again.Arrays[name].data, a.data) {
+				t.Fatalf("array %q changed", name)
+			}
+		}
+	})
+}
+
+func ExampleOpen() {
+	file, err := Open("testdata/numpy.npz")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	array, err := file.Get("text")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	names, err := array.Strings()
+	fmt.Println(array.DType, array.Shape, names[0], err)
+	// Output: <U8 [3] left_hip <nil>
+}

@@ -1,0 +1,93 @@
+package npz
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Write writes arrays as a .npz file, uncompressed. The same arrays give the same bytes.
+func Write(w io.Writer, arrays ...*Array) error {
+	z := zip.NewWriter(w)
+	seen := make(map[string]bool, len(arrays))
+	for _, a := range arrays {
+		if seen[a.Name] {
+			return fmt.Errorf("npz: two arrays are named %q", a.Name)
+		}
+		seen[a.Name] = true
+		entry, err := z.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
+		if err != nil {
+			return fmt.Errorf("npz: array %q: %w", a.Name, err)
+		}
+		if err := WriteNPY(entry, a); err != nil {
+			return err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return fmt.Errorf("npz: %w", err)
+	}
+	return nil
+}
+
+// WriteNPY writes one array as a .npy file.
+func WriteNPY(w io.Writer, a *Array) error {
+	var shape strings.Builder
+	for i, d := range a.Shape {
+		if i > 0 {
+			shape.WriteByte(' ')
+		}
+		fmt.Fprintf(&shape, "%d,", d)
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a.DType, strings.TrimSuffix(shape.String(), ","))
+	if len(a.Shape) == 1 {
+		text = strings.Replace(text, ")", ",)", 1)
+	}
+	pad := 64 - (len(magic)+4+len(text)+1)%64
+	text += strings.Repeat(" ", pad) + "\n"
+	head := append(append([]byte{}, magic...), 1, 0)
+	head = binary.LittleEndian.AppendUint16(head, uint16(len(text)))
+	for _, part := range [][]byte{append(head, text...), a.data} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("npz: array %q: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// WriteFile writes arrays as a .npz file at path: aside first, synced, then renamed, so that readers see
+// the old file or the new one.
+func WriteFile(path string, arrays ...*Array) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("npz: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	buffered := bufio.NewWriter(f)
+	if err = Write(buffered, arrays...); err != nil {
+		return err
+	}
+	for _, step := range []func() error{buffered.Flush, func() error { return f.Chmod(0o644) }, f.Sync, f.Close, func() error { return os.Rename(f.Name(), path) }} {
+		if err = step(); err != nil {
+			return fmt.Errorf("npz: %s: %w", path, err)
+		}
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("npz: %w", err)
+	}
+	defer dir.Close()
+	if err = dir.Sync(); err != nil {
+		return fmt.Errorf("npz: %s: %w", path, err)
+	}
+	return nil
+}

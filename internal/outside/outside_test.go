@@ -1,0 +1,136 @@
+package outside
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// program uses gorl's tensors, gotorch's, and the two together: 1·4 + 2·5 + 3·6 = 32, and 32 + 32 by gotorch.
+const program = `package main
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/gorl-dev/gorl/tensor"
+	"github.com/wangkuiyi/gotorch"
+)
+
+func main() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	a := gotorch.NewTensor([]float32{1, 2, 3})
+	b := gotorch.NewTensor([]float32{4, 5, 6})
+	dot := s.Sum(s.Mul(a, b))
+	twice, err := tensor.Item(gotorch.Add(dot, dot, 1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Err(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(twice)
+}
+`
+
+// TestPlainGoBuild builds and runs a module of its own, with none of the variables that could
+// tell the compiler, the linker or the loader where anything is.
+func TestPlainGoBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), module(t, repository))
+	write(t, filepath.Join(dir, "main.go"), program)
+	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), string(sums))
+
+	run(t, dir, "go", "build", "-o", "program", ".")
+	if got := strings.TrimSpace(run(t, dir, "./program")); got != "64" {
+		t.Errorf("the program printed %q, want 64", got)
+	}
+	if runtime.GOOS == "linux" {
+		checkLibraries(t, filepath.Join(dir, "program"))
+	}
+}
+
+// checkLibraries reports an error unless the program needs the two shims and no particular libtorch:
+// that is what lets one binary run on another machine's libtorch, through shims built there.
+func checkLibraries(t *testing.T, path string) {
+	t.Helper()
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	libraries, err := file.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := strings.Join(libraries, " ")
+	for _, shim := range []string{"libcgotorch.so", "libgorltorch.so"} {
+		if !strings.Contains(needed, shim) {
+			t.Errorf("the program does not need %s, but %s", shim, needed)
+		}
+	}
+	for _, library := range []string{"libtorch", "libc10"} {
+		if strings.Contains(needed, library) {
+			t.Errorf("the program needs %s itself, not only through the shims: %s", library, needed)
+		}
+	}
+}
+
+// module is a go.mod that requires gorl, found in the repository, and what gorl requires.
+func module(t *testing.T, repository string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, requirements, found := strings.Cut(string(text), "\n\n")
+	if !found {
+		t.Fatal("go.mod has no blank line after its module line")
+	}
+	return "module example.com/outside\n\n" + requirements +
+		"\nrequire github.com/gorl-dev/gorl v0.0.0\n\nreplace github.com/gorl-dev/gorl => " + repository + "\n"
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	command := exec.Command(name, args...)
+	command.Dir = dir
+	for _, variable := range os.Environ() {
+		key, _, _ := strings.Cut(variable, "=")
+		switch {
+		case strings.HasPrefix(key, "CGO_"), strings.HasPrefix(key, "LD_"), key == "LIBTORCH", key == "GOFLAGS",
+			key == "LIBRARY_PATH", strings.HasSuffix(key, "_PATH") && strings.Contains(key, "INCLUDE"), key == "CPATH",
+			key == "PKG_CONFIG_PATH", key == "GOWORK":
+		default:
+			command.Env = append(command.Env, variable)
+		}
+	}
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,121 @@
+// Package memory stores what agents experience: a [Rollout] of the last T steps of N environments, which an on-policy
+// update reads whole, and a [Replay] of rows in a circle, which a discriminator samples.
+package memory
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Field is one column of a memory: rows of Width float32 values.
+type Field struct {
+	Name  string
+	Width int
+}
+
+// Rollout is T steps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
+// time-major: row t·N + i of the flat view is step t of environment i.
+type Rollout struct {
+	scope  *tensor.Scope
+	fields map[string]tensor.Tensor // (T, N, W)
+	flat   map[string]tensor.Tensor // (T·N, W), the same memory
+	rows   map[string][]tensor.Tensor
+	names  []Field
+	steps  int
+	envs   int
+	next   int
+}
+
+// NewRollout allocates a rollout of the given steps and environments.
+func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, error) {
+	if steps <= 0 || envs <= 0 {
+		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: both must be positive", steps, envs)
+	}
+	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields,
+		fields: map[string]tensor.Tensor{}, flat: map[string]tensor.Tensor{}, rows: map[string][]tensor.Tensor{}}
+	t, n := int64(steps), int64(envs)
+	for _, f := range fields {
+		if f.Width <= 0 {
+			return nil, fmt.Errorf("memory: field %q has width %d; it must be positive", f.Name, f.Width)
+		}
+		if _, double := r.fields[f.Name]; double {
+			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
+		}
+		x := r.scope.Zeros(t, n, int64(f.Width))
+		r.fields[f.Name] = x
+		r.flat[f.Name] = r.scope.Reshape(x, t*n, int64(f.Width))
+		for i := int64(0); i < t; i++ {
+			r.rows[f.Name] = append(r.rows[f.Name], r.scope.Select(x, 0, i))
+		}
+	}
+	return r, r.scope.Err()
+}
+
+// Steps is T.
+func (r *Rollout) Steps() int { return r.steps }
+
+// Envs is N.
+func (r *Rollout) Envs() int { return r.envs }
+
+// Len is the number of steps recorded since the last [Rollout.Clear].
+func (r *Rollout) Len() int { return r.next }
+
+// Full reports whether all T steps are recorded.
+func (r *Rollout) Full() bool { return r.next == r.steps }
+
+// Fields lists the columns.
+func (r *Rollout) Fields() []Field { return r.names }
+
+// Row is field name of the step being recorded, (N, Width): write into it, then [Rollout.Advance].
+func (r *Rollout) Row(name string) tensor.Tensor { return r.at(name, r.next) }
+
+// At is field name of step t, (N, Width).
+func (r *Rollout) At(name string, t int) tensor.Tensor { return r.at(name, t) }
+
+func (r *Rollout) at(name string, t int) tensor.Tensor {
+	rows, ok := r.rows[name]
+	if !ok {
+		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
+	}
+	if t >= len(rows) {
+		panic(fmt.Sprintf("memory: step %d of a rollout of %d", t, r.steps))
+	}
+	return rows[t]
+}
+
+// Advance ends the step being recorded.
+func (r *Rollout) Advance() { r.next++ }
+
+// Clear forgets all steps.
+func (r *Rollout) Clear() { r.next = 0 }
+
+// SetLen sets the number of recorded steps, for restoring a rollout.
+func (r *Rollout) SetLen(n int) error {
+	if n < 0 || n > r.steps {
+		return fmt.Errorf("memory: %d recorded steps do not fit a rollout of %d", n, r.steps)
+	}
+	r.next = n
+	return nil
+}
+
+// Tensor is field name as (T, N, Width).
+func (r *Rollout) Tensor(name string) tensor.Tensor {
+	x, ok := r.fields[name]
+	if !ok {
+		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
+	}
+	return x
+}
+
+// Rows is field name as (T·N, Width), time-major, in the same memory.
+func (r *Rollout) Rows(name string) tensor.Tensor {
+	x, ok := r.flat[name]
+	if !ok {
+		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
+	}
+	return x
+}
+
+// Close releases the memory. It may be called twice.
+func (r *Rollout) Close() { r.scope.Close() }

@@ -1,0 +1,135 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Categorical chooses one of the choices of each index of a Discrete or MultiDiscrete action space; the network's
+// outputs are unnormalised log-probabilities, index after index (skrl: CategoricalMixin, MultiCategoricalMixin).
+// Actions are float32 indices. Its mode is the most probable choice (skrl's evaluation goes on sampling).
+type Categorical struct {
+	nvec      []int
+	reduction string
+}
+
+// NewCategorical returns the distribution over a Discrete action space.
+func NewCategorical(action spaces.Space) (*Categorical, error) {
+	if action.Kind != spaces.Discrete {
+		return nil, fmt.Errorf("models: a Categorical policy needs a Discrete action space, got %v", action)
+	}
+	return &Categorical{nvec: action.NVec, reduction: "sum"}, action.Validate()
+}
+
+// NewMultiCategorical returns independent distributions over a MultiDiscrete action space. reduction joins their
+// log-probabilities: "sum" (the joint one; also for an empty string), "mean" or "prod".
+func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, error) {
+	if action.Kind != spaces.MultiDiscrete && action.Kind != spaces.Discrete {
+		return nil, fmt.Errorf("models: a MultiCategorical policy needs a MultiDiscrete action space, got %v", action)
+	}
+	switch reduction {
+	case "":
+		reduction = "sum"
+	case "sum", "mean", "prod":
+	default:
+		return nil, fmt.Errorf("models: MultiCategorical reduction %q: want sum, mean or prod", reduction)
+	}
+	return &Categorical{nvec: action.NVec, reduction: reduction}, action.Validate()
+}
+
+// Outputs implements [Distribution].
+func (c *Categorical) Outputs() int {
+	n := 0
+	for _, k := range c.nvec {
+		n += k
+	}
+	return n
+}
+
+// ActionWidth implements [Distribution].
+func (c *Categorical) ActionWidth() int { return len(c.nvec) }
+
+// Parameters implements [Distribution]; there are none.
+func (c *Categorical) Parameters() []tensor.Parameter { return nil }
+
+// Close implements [Distribution].
+func (c *Categorical) Close() {}
+
+// parts returns the normalised log-probabilities of each index.
+func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor {
+	if len(c.nvec) == 1 {
+		return []tensor.Tensor{s.LogSoftmax(out, -1)}
+	}
+	parts := make([]tensor.Tensor, len(c.nvec))
+	at := 0
+	for i, k := range c.nvec {
+		parts[i] = s.LogSoftmax(s.Narrow(out, -1, int64(at), int64(k)), -1)
+		at += k
+	}
+	return parts
+}
+
+func (c *Categorical) join(s *tensor.Scope, list []tensor.Tensor) tensor.Tensor {
+	if len(list) == 1 {
+		return list[0]
+	}
+	all := s.Cat(-1, list...)
+	switch c.reduction {
+	case "mean":
+		return s.MeanKeep(all, -1)
+	case "prod":
+		p := list[0]
+		for _, x := range list[1:] {
+			p = s.Mul(p, x)
+		}
+		return p
+	}
+	return s.SumKeep(all, -1)
+}
+
+// Sample implements [Distribution].
+func (c *Categorical) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) Action {
+	var choices, logProbs []tensor.Tensor
+	for _, p := range c.parts(s, out) {
+		choice := s.Multinomial(gen, s.Exp(s.Detach(p)), 1)
+		choices = append(choices, choice)
+		logProbs = append(logProbs, s.Gather(p, -1, choice))
+	}
+	if s.Err() != nil {
+		return Action{}
+	}
+	all := choices[0]
+	if len(choices) > 1 {
+		all = s.Cat(-1, choices...)
+	}
+	actions := s.As(all, tensor.Float32)
+	return Action{Actions: actions, Executed: actions, LogProb: c.join(s, logProbs)}
+}
+
+// Mode implements [Distribution].
+func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	var choices []tensor.Tensor
+	for _, p := range c.parts(s, out) {
+		choices = append(choices, s.ArgMax(p, -1))
+	}
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	return s.As(s.Cat(-1, choices...), tensor.Float32)
+}
+
+// Evaluate implements [Distribution].
+func (c *Categorical) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluation {
+	if s.Err() != nil {
+		return Evaluation{}
+	}
+	index := s.As(actions, tensor.Int64)
+	var logProbs, entropies []tensor.Tensor
+	for i, p := range c.parts(s, out) {
+		logProbs = append(logProbs, s.Gather(p, -1, s.Narrow(index, -1, int64(i), 1)))
+		entropies = append(entropies, s.Neg(s.SumKeep(s.Mul(s.Exp(p), p), -1)))
+	}
+	return Evaluation{LogProb: c.join(s, logProbs), Entropy: c.join(s, entropies)}
+}

@@ -1,0 +1,50 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// NewDistribution returns the usual distribution for an action space: [Gaussian] for a Box, [Categorical] for Discrete
+// and MultiDiscrete.
+func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution, error) {
+	switch action.Kind {
+	case spaces.Box:
+		return NewGaussian(action, gaussian)
+	case spaces.Discrete:
+		return NewCategorical(action)
+	case spaces.MultiDiscrete:
+		return NewMultiCategorical(action, "")
+	}
+	return nil, fmt.Errorf("models: there is no policy for the action space %v", action)
+}
+
+// ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
+// hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
+// the value network reads states where there are any.
+func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed uint64) (Policy, Network, error) {
+	dist, err := NewDistribution(sp.Action, gaussian)
+	if err != nil {
+		return nil, nil, err
+	}
+	net, err := NewMLP(MLPConfig{Inputs: sp.Observation.Width(), Outputs: dist.Outputs(), Hidden: hidden, Activation: activation, OutputGain: 0.01}, seed)
+	if err != nil {
+		dist.Close()
+		return nil, nil, err
+	}
+	policy, err := NewPolicy(net, dist)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, source := sp.Observation.Width(), "observations"
+	if w := sp.State.Width(); w > 0 {
+		in, source = w, "states"
+	}
+	value, err := NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source}, seed+1)
+	if err != nil {
+		policy.Close()
+		return nil, nil, err
+	}
+	return policy, value, nil
+}

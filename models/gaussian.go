@@ -1,0 +1,210 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// GaussianConfig tunes a [Gaussian] or [MultivariateGaussian] distribution; names and defaults are skrl's
+// GaussianMixin.
+type GaussianConfig struct {
+	// ClipActions limits what the environment gets to the action space. The log-probability stays that of the action
+	// drawn. It needs a bounded action space.
+	ClipActions bool `yaml:"clip_actions"`
+	// ClipMeanActions limits the mean to the action space. It needs a bounded action space.
+	ClipMeanActions bool `yaml:"clip_mean_actions"`
+	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd]. Default true.
+	ClipLogStd bool `yaml:"clip_log_std"`
+	// MinLogStd and MaxLogStd are those limits, default −20 and 2.
+	MinLogStd float64 `yaml:"min_log_std"`
+	MaxLogStd float64 `yaml:"max_log_std"`
+	// Reduction joins the log-probabilities of the action's dimensions: "sum" (default, the joint log-density), "mean",
+	// "prod" or "none". Agents need one value an action and refuse "none".
+	Reduction string `yaml:"reduction" config:"oneof=sum|mean|prod|none"`
+	// InitialLogStd is where the log standard deviation starts, default 0.
+	InitialLogStd float64 `yaml:"initial_log_std"`
+	// FixedLogStd keeps it there; otherwise it is a parameter, one a dimension, the same in every state.
+	FixedLogStd bool `yaml:"fixed_log_std"`
+	// ClipBeforeLogProb gives the log-probability of the clipped action, as skrl 2.0 does with ClipActions.
+	ClipBeforeLogProb bool `yaml:"clip_before_log_prob"`
+}
+
+// DefaultGaussianConfig returns the defaults named in [GaussianConfig].
+func DefaultGaussianConfig() GaussianConfig {
+	return GaussianConfig{ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2, Reduction: "sum"}
+}
+
+// Validate says which setting makes no sense for an action space.
+func (c GaussianConfig) Validate(action spaces.Space) error {
+	if err := config.Check(c, "models"); err != nil {
+		return err
+	}
+	if action.Kind != spaces.Box {
+		return fmt.Errorf("models: a Gaussian policy needs a Box action space, got %v", action)
+	}
+	if (c.ClipActions || c.ClipMeanActions) && !action.Bounded() {
+		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
+	}
+	if !(c.MinLogStd <= c.MaxLogStd) {
+		return fmt.Errorf("models: min_log_std %g exceeds max_log_std %g", c.MinLogStd, c.MaxLogStd)
+	}
+	return nil
+}
+
+// Gaussian is a normal distribution a dimension, independent of each other, around the network's output. Its log
+// standard deviation is one vector for all states (skrl: GaussianMixin).
+type Gaussian struct {
+	cfg       GaussianConfig
+	width     int
+	logStd    tensor.Tensor // (A)
+	low, high tensor.Tensor // (A), where actions are clipped
+	scope     *tensor.Scope
+	joint     bool
+}
+
+// NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter.
+func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
+	if cfg.Reduction == "" {
+		cfg.Reduction = "sum"
+	}
+	if err := cfg.Validate(action); err != nil {
+		return nil, err
+	}
+	s := tensor.NoGrad()
+	g := &Gaussian{cfg: cfg, width: action.Width(), scope: s}
+	g.logStd = s.Full(tensor.Float32, cfg.InitialLogStd, int64(g.width))
+	if !cfg.FixedLogStd {
+		s.RequireGrad(g.logStd)
+	}
+	if action.Bounded() {
+		g.low, g.high = tensor.From(s, action.Low), tensor.From(s, action.High)
+	}
+	return g, s.Err()
+}
+
+// NewMultivariateGaussian returns the same distribution with a diagonal covariance treated as one joint density: one
+// log-probability and one entropy a row, whatever the reduction. (skrl 2.0's MultivariateGaussianMixin passes σ² where
+// σ belongs; here the standard deviation is e^log_std.)
+func NewMultivariateGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
+	cfg.Reduction = "sum"
+	g, err := NewGaussian(action, cfg)
+	if err != nil {
+		return nil, err
+	}
+	g.joint = true
+	return g, nil
+}
+
+// Outputs implements [Distribution].
+func (g *Gaussian) Outputs() int { return g.width }
+
+// ActionWidth implements [Distribution].
+func (g *Gaussian) ActionWidth() int { return g.width }
+
+// Config returns the settings.
+func (g *Gaussian) Config() GaussianConfig { return g.cfg }
+
+// LogStd is the log standard deviation (A), before clipping.
+func (g *Gaussian) LogStd() tensor.Tensor { return g.logStd }
+
+// Parameters implements [Distribution]. A fixed log standard deviation is listed too, so that checkpoints hold it, but
+// it has no gradient.
+func (g *Gaussian) Parameters() []tensor.Parameter {
+	return []tensor.Parameter{{Name: "log_std_parameter", Tensor: g.logStd, Fixed: g.cfg.FixedLogStd}}
+}
+
+func (g *Gaussian) mean(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if g.cfg.ClipMeanActions {
+		return g.limit(s, out)
+	}
+	return out
+}
+
+func (g *Gaussian) limit(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+	g.follow(a)
+	return s.Min(s.Max(a, g.low), g.high)
+}
+
+// follow moves the limits to the device of the network's outputs, once.
+func (g *Gaussian) follow(a tensor.Tensor) {
+	if !tensor.Valid(a) || tensor.DeviceOf(a) == tensor.DeviceOf(g.low) {
+		return
+	}
+	d := tensor.DeviceOf(a)
+	g.low, g.high = g.scope.To(g.low, tensor.Float32, d), g.scope.To(g.high, tensor.Float32, d)
+}
+
+func (g *Gaussian) clippedLogStd(s *tensor.Scope) tensor.Tensor {
+	if g.cfg.ClipLogStd {
+		return s.Clamp(g.logStd, g.cfg.MinLogStd, g.cfg.MaxLogStd)
+	}
+	return g.logStd
+}
+
+// Sample implements [Distribution].
+func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) Action {
+	if s.Err() != nil {
+		return Action{}
+	}
+	mean, logStd := g.mean(s, out), g.clippedLogStd(s)
+	noise := s.Randn(gen, tensor.Shape(out)...)
+	a := Action{Actions: s.Add(mean, s.Mul(s.Exp(logStd), noise))}
+	a.Executed = a.Actions
+	if g.cfg.ClipActions {
+		a.Executed = g.limit(s, a.Actions)
+		if g.cfg.ClipBeforeLogProb {
+			a.Actions = a.Executed
+		}
+	}
+	a.LogProb = g.reduce(s, s.GaussianLogProb(a.Actions, mean, logStd))
+	return a
+}
+
+// Mode implements [Distribution]: the mean, limited to the action space where actions are.
+func (g *Gaussian) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if g.cfg.ClipActions && s.Err() == nil {
+		return g.limit(s, out)
+	}
+	return g.mean(s, out)
+}
+
+// Evaluate implements [Distribution].
+func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluation {
+	if s.Err() != nil {
+		return Evaluation{}
+	}
+	mean, logStd := g.mean(s, out), g.clippedLogStd(s)
+	const halfLog2PiE = 1.4189385332046727
+	e := Evaluation{
+		LogProb: g.reduce(s, s.GaussianLogProb(actions, mean, logStd)),
+		StdDev:  s.Exp(s.Detach(logStd)),
+	}
+	// The entropy does not depend on the state: one row stands for all.
+	e.Entropy = s.Unsqueeze(s.AddScalar(logStd, halfLog2PiE), 0)
+	if g.joint {
+		e.Entropy = s.SumKeep(e.Entropy, -1)
+	}
+	return e
+}
+
+func (g *Gaussian) reduce(s *tensor.Scope, logProb tensor.Tensor) tensor.Tensor {
+	switch g.cfg.Reduction {
+	case "mean":
+		return s.MeanKeep(logProb, -1)
+	case "prod":
+		p := s.Narrow(logProb, -1, 0, 1)
+		for i := 1; i < g.width; i++ {
+			p = s.Mul(p, s.Narrow(logProb, -1, int64(i), 1))
+		}
+		return p
+	case "none":
+		return logProb
+	}
+	return s.SumKeep(logProb, -1)
+}
+
+// Close implements [Distribution].
+func (g *Gaussian) Close() { g.scope.Close() }

@@ -1,0 +1,150 @@
+// Package models builds the networks of an agent: multilayer perceptrons, the distributions that turn their outputs
+// into actions, and whatever a user writes that has the few methods of [Network].
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Inputs is a batch that networks compute from. Absent parts are zero Tensors.
+type Inputs struct {
+	// Observations is (n, O), already preprocessed (for a discriminator: AMP observations).
+	Observations tensor.Tensor
+	// States is (n, S): privileged states for the value network.
+	States tensor.Tensor
+}
+
+// Network is anything that computes (n, outputs) from a batch and can say what its parameters are. It is the whole of
+// what a custom model must do.
+type Network interface {
+	// Forward computes the outputs in scope s, which owns every temporary.
+	Forward(s *tensor.Scope, in Inputs) tensor.Tensor
+	// Parameters lists the tensors that training changes, always the same ones in the same order.
+	Parameters() []tensor.Parameter
+	// Close releases the parameters. It may be called twice.
+	Close()
+}
+
+// MLPConfig describes a multilayer perceptron.
+type MLPConfig struct {
+	// Inputs is the width of a row.
+	Inputs int
+	// Outputs is the width of a result row.
+	Outputs int
+	// Hidden lists the widths of the hidden layers.
+	Hidden []int
+	// Activation follows every hidden layer, by name ("elu"); Activations, one a hidden layer, takes precedence.
+	Activation  string
+	Activations []string
+	// OutputActivation follows the last layer; none by default.
+	OutputActivation string
+	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin near
+	// its mean action.
+	OutputGain float64
+	// Source says which input the network reads: "observations" (default) or "states".
+	Source string
+}
+
+// MLP is a multilayer perceptron. Its parameters are named net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch
+// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does: uniform in ±1/√fan_in.
+type MLP struct {
+	layers tensor.Layers
+	params []tensor.Parameter
+	scope  *tensor.Scope
+	states bool
+}
+
+// NewMLP returns a perceptron whose initial parameters are drawn from a generator with the given seed.
+func NewMLP(cfg MLPConfig, seed uint64) (*MLP, error) {
+	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
+		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
+	}
+	if len(cfg.Activations) > 0 && len(cfg.Activations) != len(cfg.Hidden) {
+		return nil, fmt.Errorf("models: MLP has %d hidden layers and %d activations; give one a layer, or Activation for all", len(cfg.Hidden), len(cfg.Activations))
+	}
+	if cfg.Source != "" && cfg.Source != "observations" && cfg.Source != "states" {
+		return nil, fmt.Errorf("models: MLP source %q: want observations or states", cfg.Source)
+	}
+	gen, err := tensor.NewGenerator(seed, tensor.CPU)
+	if err != nil {
+		return nil, err
+	}
+	defer gen.Close()
+	m := &MLP{scope: tensor.NoGrad(), states: cfg.Source == "states"}
+	in := cfg.Inputs
+	for i := 0; i <= len(cfg.Hidden); i++ {
+		out, name, gain := cfg.Outputs, cfg.OutputActivation, cfg.OutputGain
+		if i < len(cfg.Hidden) {
+			out, name, gain = cfg.Hidden[i], cfg.Activation, 0
+			if len(cfg.Activations) > 0 {
+				name = cfg.Activations[i]
+			}
+		}
+		if out <= 0 {
+			m.Close()
+			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, out)
+		}
+		f, err := tensor.ParseActivation(name)
+		if err != nil {
+			m.Close()
+			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
+		}
+		w, b := newLinear(m.scope, gen, in, out, gain)
+		m.layers.Weights = append(m.layers.Weights, w)
+		m.layers.Biases = append(m.layers.Biases, b)
+		m.layers.Activations = append(m.layers.Activations, f)
+		m.params = append(m.params,
+			tensor.Parameter{Name: fmt.Sprintf("net.%d.weight", 2*i), Tensor: w},
+			tensor.Parameter{Name: fmt.Sprintf("net.%d.bias", 2*i), Tensor: b})
+		in = out
+	}
+	if err := m.scope.Err(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// newLinear returns the weight (out, in) and bias (out) of a layer, uniform in ±1/√in.
+func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) (w, b tensor.Tensor) {
+	bound := 1 / math.Sqrt(float64(in))
+	uniform := func(scale float64, shape ...int64) tensor.Tensor {
+		x := s.Rand(gen, shape...)
+		s.Scale(x, 2*bound*scale)
+		return s.RequireGrad(s.AddScalar(x, -bound*scale))
+	}
+	if gain == 0 {
+		gain = 1
+	}
+	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+}
+
+// Forward implements [Network].
+func (m *MLP) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	x := in.Observations
+	if m.states {
+		x = in.States
+	}
+	return s.MLP(x, &m.layers)
+}
+
+// Parameters implements [Network].
+func (m *MLP) Parameters() []tensor.Parameter { return m.params }
+
+// Layers gives the weights, for what needs to know them (a discriminator's weight decay, an exporter).
+func (m *MLP) Layers() *tensor.Layers { return &m.layers }
+
+// Close implements [Network].
+func (m *MLP) Close() { m.scope.Close() }
+
+// Linears is implemented by networks that can say which of their parameters are the weights of linear layers, in the
+// order data passes them; the last is the output layer. Discriminators need it for weight decay and logit regularisation.
+type Linears interface {
+	LinearWeights() []tensor.Tensor
+}
+
+// LinearWeights implements [Linears].
+func (m *MLP) LinearWeights() []tensor.Tensor { return m.layers.Weights }

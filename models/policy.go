@@ -1,0 +1,110 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Action is what a policy drew for a batch.
+type Action struct {
+	// Actions is (n, A): the actions drawn, whose log-probability LogProb (n, 1) is.
+	Actions, LogProb tensor.Tensor
+	// Executed is (n, A): what the environment gets. It differs from Actions where actions are clipped.
+	Executed tensor.Tensor
+}
+
+// Evaluation is what a policy says of actions taken earlier.
+type Evaluation struct {
+	// LogProb is (n, 1).
+	LogProb tensor.Tensor
+	// Entropy is (n, k): its sum over the last dimension is the entropy of the whole action, nats. Independent normal
+	// distributions give one value a dimension.
+	Entropy tensor.Tensor
+	// StdDev is the distribution's standard deviation, any shape; zero Tensor for discrete actions.
+	StdDev tensor.Tensor
+}
+
+// Distribution turns network outputs (n, [Distribution.Outputs]) into actions.
+type Distribution interface {
+	// Outputs is how many values a network must produce a row.
+	Outputs() int
+	// ActionWidth is the width of an action row.
+	ActionWidth() int
+	// Sample draws one action a row.
+	Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) Action
+	// Mode returns the deterministic action (n, A): the mean, or the most probable choice.
+	Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor
+	// Evaluate returns log-probability and entropy of given actions (n, A).
+	Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluation
+	// Parameters lists the distribution's own parameters (a free log standard deviation), or nil.
+	Parameters() []tensor.Parameter
+	// Close releases them. It may be called twice.
+	Close()
+}
+
+// Policy draws actions and judges actions taken.
+type Policy interface {
+	// Sample draws one action a row.
+	Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) Action
+	// Mode returns the deterministic action (n, A).
+	Mode(s *tensor.Scope, in Inputs) tensor.Tensor
+	// Evaluate returns log-probability and entropy of given actions (n, A).
+	Evaluate(s *tensor.Scope, in Inputs, actions tensor.Tensor) Evaluation
+	// ActionWidth is A.
+	ActionWidth() int
+	// Parameters lists the tensors that training changes.
+	Parameters() []tensor.Parameter
+	// Close releases them. It may be called twice.
+	Close()
+}
+
+// Stochastic is a [Policy] made of a network and a distribution.
+type Stochastic struct {
+	Net  Network
+	Dist Distribution
+}
+
+// NewPolicy returns the policy that feeds net's outputs to dist. net may be any Network whose outputs have the width
+// dist.Outputs(); an [MLP]'s width is checked here, others at the first batch.
+func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
+	if net == nil || dist == nil {
+		return nil, fmt.Errorf("models: a policy needs a network and a distribution")
+	}
+	if m, ok := net.(*MLP); ok {
+		w := m.layers.Weights
+		if got := tensor.Size(w[len(w)-1], 0); got != int64(dist.Outputs()) {
+			return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", got, dist.Outputs())
+		}
+	}
+	return &Stochastic{Net: net, Dist: dist}, nil
+}
+
+// Sample implements [Policy].
+func (p *Stochastic) Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) Action {
+	return p.Dist.Sample(s, p.Net.Forward(s, in), gen)
+}
+
+// Mode implements [Policy].
+func (p *Stochastic) Mode(s *tensor.Scope, in Inputs) tensor.Tensor {
+	return p.Dist.Mode(s, p.Net.Forward(s, in))
+}
+
+// Evaluate implements [Policy].
+func (p *Stochastic) Evaluate(s *tensor.Scope, in Inputs, actions tensor.Tensor) Evaluation {
+	return p.Dist.Evaluate(s, p.Net.Forward(s, in), actions)
+}
+
+// ActionWidth implements [Policy].
+func (p *Stochastic) ActionWidth() int { return p.Dist.ActionWidth() }
+
+// Parameters implements [Policy]: the distribution's first, then the network's, as skrl orders them.
+func (p *Stochastic) Parameters() []tensor.Parameter {
+	return append(append([]tensor.Parameter(nil), p.Dist.Parameters()...), p.Net.Parameters()...)
+}
+
+// Close implements [Policy].
+func (p *Stochastic) Close() {
+	p.Net.Close()
+	p.Dist.Close()
+}

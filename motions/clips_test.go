@@ -1,0 +1,158 @@
+package motions
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestClips reads, checks and samples every clip of testdata, of the folder of reference clips beside the
+// repository (where there is one) and of the folder that GORL_MOTIONS names.
+func TestClips(t *testing.T) {
+	var folders []string
+	if more := os.Getenv("GORL_MOTIONS"); more != "" {
+		folders = append(folders, more)
+	}
+	beside := filepath.Join("..", "..", "shared", "motions")
+	if _, err := os.Stat(beside); err == nil {
+		folders = append(folders, beside)
+	}
+	folders = append(folders, "testdata")
+	for _, folder := range folders {
+		if real, err := filepath.EvalSymlinks(folder); err == nil { // WalkDir does not enter a link
+			folder = real
+		}
+		found := 0
+		err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			switch filepath.Ext(path) {
+			case ".json", ".txt", ".npz":
+			default:
+				return nil
+			}
+			if entry.IsDir() || path == filepath.Join("testdata", "gait.json") {
+				return nil
+			}
+			found++
+			t.Run(filepath.Base(path), func(t *testing.T) { checkFile(t, path) })
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", folder, err)
+		}
+		if found == 0 {
+			t.Errorf("%s holds no clips (.json, .txt, .npz)", folder)
+		}
+	}
+	if len(folders) == 1 {
+		t.Run("more", func(t *testing.T) {
+			t.Skip("no further clips: GORL_MOTIONS names no folder, and there is none beside the repository")
+		})
+	}
+}
+
+func checkFile(t *testing.T, path string) {
+	c, err := Load(path)
+	if errors.Is(err, ErrCharacter) {
+		if d, err := LoadCharacter(path); err != nil {
+			t.Error(err)
+		} else if d.Width() == 0 {
+			t.Error("the character has no columns")
+		}
+		t.Skip("a character's description, not a clip")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d frames of %d values, %.3f s, loop %v, raw %v, %d joints, %d bodies", c.NumFrames(), c.Width(), c.Duration(), c.Loop(), c.Raw(), len(c.Joints()), len(c.Bodies()))
+	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
+	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
+		if c.loop == LoopWrap && c.times[k] == c.Duration() {
+			continue
+		}
+		c.At(c.times[k], pos, vel)
+		for i, x := range c.Frame(k) {
+			if math.Abs(x-pos[i]) > 1e-9*(1+math.Abs(x)) {
+				t.Fatalf("frame %d, %s: sampled %v, is %v", k, c.description.field(i), pos[i], x)
+			}
+		}
+		for i, x := range c.FrameVelocity(k) {
+			if math.Abs(x-vel[i]) > 1e-6*(1+math.Abs(x)) {
+				t.Fatalf("frame %d, velocity %d: sampled %v, is %v", k, i, vel[i], x)
+			}
+		}
+	}
+	limits := steepest(c)
+	for i := range 400 {
+		at := (float64(i)/100 - 1) * c.Duration()
+		c.At(at, pos, vel)
+		c.At(at+1e-7, next, nil)
+		checkRow(t, c, at, pos, vel)
+		if p := jump(limits, pos, next, 1e-7); c.Loop() == LoopNone && p >= 0 {
+			t.Fatalf("%s jumps at %g s: %v, %v", c.description.field(p), at, pos[p], next[p])
+		}
+	}
+	l, err := NewLibrary(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := StateFeatures(c)
+	rows, err := l.Batch(rand.New(rand.NewPCG(1, 2)), 64, 3, 0.02, f)
+	if err != nil || len(rows) != 64*3*f.Width {
+		t.Fatalf("%d values, %v", len(rows), err)
+	}
+	for i, x := range rows {
+		if !finite(float64(x)) {
+			t.Fatalf("value %d of the batch is %v", i, x)
+		}
+	}
+}
+
+func checkRow(t *testing.T, c *Clip, at float64, pos, vel []float64) {
+	t.Helper()
+	p := 0
+	for _, col := range c.description.Columns {
+		if col.Kind == Rotation {
+			q := quatOf(pos[p:])
+			if n := q.dot(q); math.Abs(n-1) > 1e-9 {
+				t.Fatalf("%s at %g s has squared length %v", col.Name, at, n)
+			}
+		}
+		p += col.Kind.Width()
+	}
+	for i, x := range append(append([]float64(nil), pos...), vel...) {
+		if !finite(x) {
+			t.Fatalf("value %d at %g s is %v", i, at, x)
+		}
+	}
+}
+
+// steepest returns, for each value that is no part of a rotation, its fastest change between frames; 0 for others.
+func steepest(c *Clip) []float64 {
+	out := make([]float64, c.w)
+	p := 0
+	for _, col := range c.description.Columns {
+		for k := range c.n - 1 {
+			if col.Kind != Rotation {
+				out[p] = max(out[p], math.Abs(c.Frame(k + 1)[p]-c.Frame(k)[p])/c.FrameDuration(k))
+			}
+		}
+		p += col.Kind.Width()
+	}
+	return out
+}
+
+// jump returns the first value that changed more within h than its limit allows, or −1.
+func jump(limits, pos, next []float64, h float64) int {
+	for p, limit := range limits {
+		if limit > 0 && math.Abs(next[p]-pos[p]) > 1.01*h*limit+1e-12*(1+math.Abs(pos[p])) {
+			return p
+		}
+	}
+	return -1
+}

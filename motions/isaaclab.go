@@ -1,0 +1,200 @@
+package motions
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/npz"
+)
+
+// LoadIsaacLab reads an Isaac Lab motion file (npz). It must hold fps, dof_names (D), body_names (B) and,
+// over N frames, dof_positions and dof_velocities (N, D), body_positions, body_linear_velocities and
+// body_angular_velocities (N, B, 3) and body_rotations (N, B, 4; w first).
+//
+// The columns are the D degrees of freedom (hinges, by their names), then "body/x", "body/y", "body/z" for each
+// body, then "body/rotation" for each body. Velocities are the file's own. The clip does not loop, lasts
+// (N − 1)/fps seconds and is named after the file. Every array stays available through [Clip.Array].
+func LoadIsaacLab(path string) (*Clip, error) {
+	file, err := npz.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("motions: %w", err)
+	}
+	return isaacLab(file, clipName(path), path)
+}
+
+// ReadIsaacLab is [LoadIsaacLab] for a file of size bytes that is open already. The name is the clip's, and
+// errors begin with it.
+func ReadIsaacLab(r io.ReaderAt, size int64, name string) (*Clip, error) {
+	file, err := npz.Read(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
+	}
+	return isaacLab(file, name, nameOr(name))
+}
+
+func isaacLab(file *npz.File, name, origin string) (*Clip, error) {
+	m := isaacMotion{file: file, arrays: make(map[string]array)}
+	c, err := m.clip(name)
+	if err != nil {
+		return nil, fmt.Errorf("motions: %s: %w", origin, err)
+	}
+	return c, nil
+}
+
+type isaacMotion struct {
+	file   *npz.File
+	arrays map[string]array
+}
+
+func (m *isaacMotion) clip(name string) (*Clip, error) {
+	if err := m.convert(); err != nil {
+		return nil, err
+	}
+	step, err := m.step()
+	if err != nil {
+		return nil, err
+	}
+	dofs, err := m.names("dof_names")
+	if err != nil {
+		return nil, err
+	}
+	bodies, err := m.names("body_names")
+	if err != nil {
+		return nil, err
+	}
+	positions, ok := m.arrays["dof_positions"]
+	if !ok {
+		return nil, m.missing("dof_positions")
+	}
+	if len(positions.shape) != 2 || positions.shape[0] == 0 {
+		return nil, fmt.Errorf("dof_positions has shape %v, want (frames, %d)", positions.shape, len(dofs))
+	}
+	n, d, b := positions.shape[0], len(dofs), len(bodies)
+	var parts [6][]float64
+	for i, want := range []struct {
+		name  string
+		shape []int
+	}{
+		{"dof_positions", []int{n, d}}, {"body_positions", []int{n, b, 3}}, {"body_rotations", []int{n, b, 4}},
+		{"dof_velocities", []int{n, d}}, {"body_linear_velocities", []int{n, b, 3}}, {"body_angular_velocities", []int{n, b, 3}},
+	} {
+		if parts[i], err = m.floats(want.name, want.shape, dofs, bodies); err != nil {
+			return nil, err
+		}
+	}
+	cfg := ClipConfig{Name: name, Description: isaacDescription(dofs, bodies)}
+	for k := range n {
+		cfg.Durations = append(cfg.Durations, step)
+		cfg.Frames = append(cfg.Frames, row(k, n, parts[:3]))
+		cfg.Velocities = append(cfg.Velocities, row(k, n, parts[3:]))
+	}
+	c, err := newClip(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.arrays, c.bodies = m.arrays, bodies
+	return c, nil
+}
+
+// row joins frame k of several arrays of n frames.
+func row(k, n int, parts [][]float64) []float64 {
+	var out []float64
+	for _, p := range parts {
+		w := len(p) / n
+		out = append(out, p[k*w:(k+1)*w]...)
+	}
+	return out
+}
+
+func isaacDescription(dofs, bodies []string) *Description {
+	d := &Description{}
+	for _, name := range dofs {
+		d.Columns = append(d.Columns, Column{name, Hinge})
+	}
+	for _, b := range bodies {
+		d.Columns = append(d.Columns, Column{b + "/x", Travel}, Column{b + "/y", Travel}, Column{b + "/z", Linear})
+	}
+	for _, b := range bodies {
+		d.Columns = append(d.Columns, Column{b + "/rotation", Rotation})
+	}
+	return d
+}
+
+// convert turns every numeric array into float64, whatever it is for.
+func (m *isaacMotion) convert() error {
+	for name, a := range m.file.Arrays {
+		values, err := a.Float64s()
+		if err != nil {
+			integers, notInteger := a.Int64s()
+			if notInteger != nil {
+				continue // names, or truth values
+			}
+			for _, x := range integers {
+				values = append(values, float64(x))
+			}
+		}
+		m.arrays[name] = array{shape: a.Shape, values: values}
+	}
+	return nil
+}
+
+func (m *isaacMotion) missing(name string) error {
+	if _, ok := m.file.Arrays[name]; ok {
+		return fmt.Errorf("array %s holds no numbers", name)
+	}
+	return fmt.Errorf("missing array %s; there are %s", name, strings.Join(m.file.Names(), ", "))
+}
+
+// step is the time between frames.
+func (m *isaacMotion) step() (float64, error) {
+	fps, ok := m.arrays["fps"]
+	if !ok {
+		return 0, m.missing("fps")
+	}
+	if len(fps.values) != 1 {
+		return 0, fmt.Errorf("fps has shape %v, want a single number", fps.shape)
+	}
+	if step := 1 / fps.values[0]; step > 0 && finite(step) {
+		return step, nil
+	}
+	return 0, fmt.Errorf("fps must be positive and finite, and is %g", fps.values[0])
+}
+
+func (m *isaacMotion) names(key string) ([]string, error) {
+	a, ok := m.file.Arrays[key]
+	if !ok {
+		return nil, m.missing(key)
+	}
+	if len(a.Shape) != 1 || a.Len() == 0 {
+		return nil, fmt.Errorf("%s has shape %v, want a list of names", key, a.Shape)
+	}
+	names, err := a.Strings()
+	if err != nil {
+		return nil, fmt.Errorf("%s must hold strings, and has dtype %s", key, a.DType)
+	}
+	return names, nil
+}
+
+// floats returns an array that must have a shape and hold finite numbers.
+func (m *isaacMotion) floats(name string, shape []int, dofs, bodies []string) ([]float64, error) {
+	a, ok := m.arrays[name]
+	if !ok {
+		return nil, m.missing(name)
+	}
+	if fmt.Sprint(a.shape) != fmt.Sprint(shape) {
+		return nil, fmt.Errorf("%s has shape %v, want %v (%d dof_names, %d body_names)", name, a.shape, shape, len(dofs), len(bodies))
+	}
+	for i, x := range a.values {
+		if finite(x) {
+			continue
+		}
+		w := len(a.values) / shape[0]
+		owner := dofs
+		if len(shape) == 3 {
+			owner = bodies
+		}
+		return nil, fmt.Errorf("frame %d: %s of %s is %g, not a finite number", i/w, name, owner[i%w/(w/len(owner))], x)
+	}
+	return a.values, nil
+}

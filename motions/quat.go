@@ -1,0 +1,61 @@
+package motions
+
+import "math"
+
+// quat is a unit quaternion w, x, y, z.
+type quat [4]float64
+
+func quatOf(v []float64) quat { return quat{v[0], v[1], v[2], v[3]} }
+
+func (a quat) mul(b quat) quat {
+	return quat{
+		a[0]*b[0] - a[1]*b[1] - a[2]*b[2] - a[3]*b[3],
+		a[0]*b[1] + a[1]*b[0] + a[2]*b[3] - a[3]*b[2],
+		a[0]*b[2] - a[1]*b[3] + a[2]*b[0] + a[3]*b[1],
+		a[0]*b[3] + a[1]*b[2] - a[2]*b[1] + a[3]*b[0],
+	}
+}
+
+func (a quat) conj() quat { return quat{a[0], -a[1], -a[2], -a[3]} }
+
+func (a quat) dot(b quat) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3] }
+
+// slerp goes from a to b along the shorter arc at constant angular speed.
+func slerp(a, b quat, f float64) quat {
+	d := a.dot(b)
+	sign := 1.0
+	if d < 0 { // the same rotation as −b, nearer to a
+		d, sign = -d, -1
+	}
+	ka, kb := 1-f, f
+	if d < 1-1e-9 { // nearly equal: linear, as the angle's sine vanishes
+		angle := math.Acos(d)
+		s := math.Sin(angle)
+		ka, kb = math.Sin((1-f)*angle)/s, math.Sin(f*angle)/s
+	}
+	var q quat
+	n := 0.0
+	for i := range q {
+		q[i] = ka*a[i] + sign*kb*b[i]
+		n += q[i] * q[i]
+	}
+	n = math.Sqrt(n)
+	for i := range q {
+		q[i] /= n
+	}
+	return q
+}
+
+// rotationVector returns axis times angle of the shorter rotation that takes a to b.
+func rotationVector(a, b quat) [3]float64 {
+	q := b.mul(a.conj())
+	if q[0] < 0 {
+		q = quat{-q[0], -q[1], -q[2], -q[3]}
+	}
+	s := math.Sqrt(q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+	if s < 1e-12 {
+		return [3]float64{2 * q[1], 2 * q[2], 2 * q[3]}
+	}
+	k := 2 * math.Atan2(s, q[0]) / s
+	return [3]float64{k * q[1], k * q[2], k * q[3]}
+}

@@ -1,0 +1,194 @@
+package pbt
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// EventKind is what happened.
+type EventKind string
+
+// The kinds of events in a journal.
+const (
+	// EventPopulation is the first line; its Run says what population this is.
+	EventPopulation EventKind = "population"
+	// EventStart is a member before training; After holds its hyperparameters.
+	EventStart EventKind = "start"
+	// EventKeep, EventReplace and EventSelfMutate are applied decisions. After holds the hyperparameters in effect
+	// afterwards where something changed.
+	EventKeep       EventKind = "keep"
+	EventReplace    EventKind = "replace"
+	EventSelfMutate EventKind = "self-mutate"
+	// EventApplyFailed is a decision that could not be applied; Cause says why. The member is as it was before.
+	EventApplyFailed EventKind = "apply-failed"
+	// EventFailed is a member whose training ended in an error or a panic.
+	EventFailed EventKind = "failed"
+	// EventHopeless is a member at the end of a run that was given up since every member failed or diverged.
+	EventHopeless EventKind = "hopeless"
+	// EventFinal is a member at the end of training.
+	EventFinal EventKind = "final"
+)
+
+// journalSchema is the version of the journal's format.
+const journalSchema = 1
+
+// Event is one line of a journal.
+type Event struct {
+	Kind EventKind
+	// Iteration is the interval at whose end this happened; 0 before training.
+	Iteration int64
+	// Member is the member concerned, Parent the one whose weights it took, or was to take; -1 for none.
+	Member, Parent int
+	// Steps is the number of environment steps the member had trained, ParentSteps the same of the parent.
+	Steps, ParentSteps int64
+	// Objective is the member's, before the decision; it means something where HasObjective is true.
+	Objective    float64
+	HasObjective bool
+	// Before and After are the member's hyperparameters; After is nil where nothing changed.
+	Before, After map[string]float64
+	// Seed is the member's, in EventStart.
+	Seed int64
+	// Cause is for people.
+	Cause string
+	// Run is set in EventPopulation only.
+	Run *RunInfo
+}
+
+// RunInfo says what population a journal belongs to.
+type RunInfo struct {
+	Schema        int    `json:"schema"`
+	Members       int    `json:"members"`
+	Objective     string `json:"objective"`
+	IntervalSteps int64  `json:"interval_steps"`
+	Seed          int64  `json:"seed"`
+	// Strategy is for people.
+	Strategy string `json:"strategy"`
+	// Tuned are the hyperparameters that were set, sampled or mutated, sorted.
+	Tuned []string `json:"tuned,omitempty"`
+}
+
+// number is a float64 that JSON can hold: NaN and the infinities are strings.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); !finite(f) {
+		return fmt.Appendf(nil, "%q", fmt.Sprint(f)), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case `"NaN"`:
+		*n = number(math.NaN())
+	case `"+Inf"`:
+		*n = number(math.Inf(1))
+	case `"-Inf"`:
+		*n = number(math.Inf(-1))
+	default:
+		var f float64
+		if err := json.Unmarshal(data, &f); err != nil {
+			return err
+		}
+		*n = number(f)
+	}
+	return nil
+}
+
+type numbers map[string]number
+
+func toNumbers(values map[string]float64) numbers {
+	if values == nil {
+		return nil
+	}
+	n := make(numbers, len(values))
+	for k, v := range values {
+		n[k] = number(v)
+	}
+	return n
+}
+
+func (n numbers) floats() map[string]float64 {
+	if n == nil {
+		return nil
+	}
+	values := make(map[string]float64, len(n))
+	for k, v := range n {
+		values[k] = float64(v)
+	}
+	return values
+}
+
+// line is an Event as JSON.
+type line struct {
+	Event       EventKind `json:"event"`
+	Iteration   int64     `json:"iteration"`
+	Member      *int      `json:"member,omitempty"`
+	Parent      *int      `json:"parent,omitempty"`
+	Steps       int64     `json:"steps"`
+	ParentSteps int64     `json:"parent_steps,omitempty"`
+	Objective   *number   `json:"objective,omitempty"`
+	Before      numbers   `json:"before,omitempty"`
+	After       numbers   `json:"after,omitempty"`
+	Seed        int64     `json:"seed,omitempty"`
+	Cause       string    `json:"cause,omitempty"`
+	Run         *RunInfo  `json:"run,omitempty"`
+}
+
+// MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
+func (e Event) MarshalJSON() ([]byte, error) {
+	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	if e.Run == nil {
+		l.Member = &e.Member
+		if e.Parent >= 0 {
+			l.Parent, l.ParentSteps = &e.Parent, e.ParentSteps
+		}
+	}
+	if e.HasObjective {
+		o := number(e.Objective)
+		l.Objective = &o
+	}
+	return json.Marshal(l)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and checks it.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var l line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return err
+	}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	switch e.Kind {
+	case EventPopulation:
+		if l.Run == nil {
+			return fmt.Errorf("event %q has no run", e.Kind)
+		}
+	case EventStart, EventKeep, EventReplace, EventSelfMutate, EventApplyFailed, EventFailed, EventHopeless, EventFinal:
+		if l.Member == nil || *l.Member < 0 {
+			return fmt.Errorf("event %q has no member of 0 or more", e.Kind)
+		}
+		if l.Run != nil {
+			return fmt.Errorf("event %q has a run, which belongs to %q", e.Kind, EventPopulation)
+		}
+		e.Member = *l.Member
+	default:
+		return fmt.Errorf("event %q is none of this format", e.Kind)
+	}
+	if l.Parent != nil {
+		if *l.Parent < 0 {
+			return fmt.Errorf("event %q has parent %d", e.Kind, *l.Parent)
+		}
+		e.Parent = *l.Parent
+	}
+	if e.Kind == EventReplace && e.Parent < 0 {
+		return fmt.Errorf("event %q has no parent", e.Kind)
+	}
+	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
+		return fmt.Errorf("event %q has a negative iteration or number of steps", e.Kind)
+	}
+	if l.Objective != nil {
+		e.Objective, e.HasObjective = float64(*l.Objective), true
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package pbt
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Generation is a population at the end of an interval: all that a Strategy sees.
+type Generation struct {
+	// Iteration counts intervals; the first one ends as iteration 1.
+	Iteration int64
+	// Members are in order of their numbers 0, 1, 2, ...
+	Members []Status
+}
+
+// Status is where one member stands.
+type Status struct {
+	// Member is the member's number, 0 to N-1.
+	Member int
+	// Steps is the number of environment steps the member itself has trained for. Taking over another member's
+	// weights does not change it.
+	Steps int64
+	// Objective is the value to maximise; it means something only where HasObjective is true.
+	Objective float64
+	// HasObjective is false as long as nothing is known about the member's present weights.
+	HasObjective bool
+	// Failed is true when the member's training ended in an error or a panic; it does not train until rescued.
+	Failed bool
+	// Hyperparameters are the member's present ones.
+	Hyperparameters map[string]float64
+}
+
+// Healthy reports whether the member trains and its objective is a finite number: only such members may be copied.
+func (s Status) Healthy() bool {
+	return !s.Failed && s.HasObjective && finite(s.Objective)
+}
+
+// Diverged reports whether the member is known to be in trouble: it failed, or its objective is NaN or infinite.
+// A member without an objective is neither healthy nor diverged.
+func (s Status) Diverged() bool {
+	return s.Failed || s.HasObjective && !finite(s.Objective)
+}
+
+// Action says what becomes of a member.
+type Action string
+
+const (
+	// Keep leaves the member as it is.
+	Keep Action = "keep"
+	// Replace gives the member the weights of Decision.Source and a mutation of the source's hyperparameters.
+	Replace Action = "replace"
+	// SelfMutate keeps the member's weights and mutates its own hyperparameters.
+	SelfMutate Action = "self-mutate"
+)
+
+// Decision is what a Strategy decides for one member.
+type Decision struct {
+	Member int
+	Action Action
+	// Source is the member copied by Replace. For Keep and SelfMutate it is not looked at.
+	Source int
+	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
+	Reason string
+}
+
+// Strategy decides who is replaced by whom. Decide is a pure function: equal generations and equally seeded random
+// numbers give equal decisions. It must not change the generation. Members without a decision are kept.
+//
+// A strategy may also have a method Validate() error, which New calls.
+type Strategy interface {
+	Decide(g Generation, rng *rand.Rand) []Decision
+}
+
+var nan = math.NaN()
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,125 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// History is what a journal tells, by member.
+type History struct {
+	Run RunInfo
+	// Members are in order of their numbers.
+	Members []Track
+}
+
+// Track is one member's course.
+type Track struct {
+	Member int
+	// Objective has a point for every interval end at which it was known; it may be NaN or infinite.
+	Objective []Point
+	// Hyperparameters are those before training, and at every interval end those before and after the decision.
+	Hyperparameters map[string][]Point
+	// Copies are the weights that the member took over, in order.
+	Copies []Copy
+	// Failures are the interval ends at which its training had failed.
+	Failures []Point
+	// Iteration and Steps are the last known.
+	Iteration, Steps int64
+}
+
+// Point is a value after a number of the member's own environment steps.
+type Point struct {
+	Iteration, Steps int64
+	Value            float64
+}
+
+// Copy is one taking over of weights.
+type Copy struct {
+	Iteration   int64
+	Parent      int
+	Steps       int64 // the member's own
+	ParentSteps int64
+	Objective   float64 // the member's before; NaN where unknown
+	Cause       string
+}
+
+// Ancestor is a stretch of a member's training that its descendant's weights went through.
+type Ancestor struct {
+	Member int
+	// From and To are iterations: the stretch is after From, up to and with To. Steps likewise, the member's own.
+	From, To           int64
+	FromSteps, ToSteps int64
+}
+
+// NewHistory sorts a journal's events by member. The first event must be the journal's first.
+func NewHistory(events []Event) (*History, error) {
+	if len(events) == 0 || events[0].Run == nil {
+		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
+	}
+	h := &History{Run: *events[0].Run}
+	for i, e := range events[1:] {
+		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
+			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind, e.Member, e.Parent, h.Run.Members)
+		}
+		for len(h.Members) <= max(e.Member, e.Parent) {
+			h.Members = append(h.Members, Track{Member: len(h.Members), Hyperparameters: make(map[string][]Point)})
+		}
+		h.Members[e.Member].add(e)
+	}
+	return h, nil
+}
+
+func (t *Track) add(e Event) {
+	t.Iteration, t.Steps = max(t.Iteration, e.Iteration), max(t.Steps, e.Steps)
+	point := func(v float64) Point { return Point{Iteration: e.Iteration, Steps: e.Steps, Value: v} }
+	for _, values := range []map[string]float64{e.Before, e.After} {
+		for key, v := range values {
+			t.Hyperparameters[key] = append(t.Hyperparameters[key], point(v))
+		}
+	}
+	objective := nan
+	if e.HasObjective {
+		objective = e.Objective
+		t.Objective = append(t.Objective, point(objective))
+	}
+	switch e.Kind {
+	case EventFailed:
+		t.Failures = append(t.Failures, point(nan))
+	case EventReplace:
+		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps, Objective: objective, Cause: e.Cause})
+	}
+}
+
+// Ancestry is what the member's present weights went through, oldest first; the last stretch is the member's own.
+func (h *History) Ancestry(member int) ([]Ancestor, error) {
+	if member < 0 || member >= len(h.Members) {
+		return nil, fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member, len(h.Members)-1)
+	}
+	t := h.Members[member]
+	stretch := Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}
+	var ancestry []Ancestor
+	for before := t.Iteration + 1; ; {
+		// Sources are read before any decision is applied: what the parent took over at that moment is not part of it.
+		copied, ok := h.Members[stretch.Member].lastCopy(before)
+		if !ok {
+			ancestry = append(ancestry, stretch)
+			slices.Reverse(ancestry)
+			return ancestry, nil
+		}
+		stretch.From, stretch.FromSteps = copied.Iteration, copied.Steps
+		ancestry = append(ancestry, stretch)
+		stretch = Ancestor{Member: copied.Parent, To: copied.Iteration, ToSteps: copied.ParentSteps}
+		before = copied.Iteration
+	}
+}
+
+// lastCopy is the last one before an iteration.
+func (t Track) lastCopy(before int64) (Copy, bool) {
+	for _, c := range slices.Backward(t.Copies) {
+		if c.Iteration < before {
+			return c, true
+		}
+	}
+	return Copy{}, false
+}

@@ -1,0 +1,190 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+)
+
+// Options describe a population.
+type Options struct {
+	// Members is the number of members, at least 1.
+	Members int
+	// Objective names the figure in Trainee.Metrics to maximise, e.g. "episode.length".
+	Objective string
+	// IntervalSteps is the number of environment steps that every member trains between decisions.
+	IntervalSteps int64
+	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which
+	// may be shorter, nothing is decided.
+	TotalSteps int64
+	// StartAfter is the number of a member's steps before which nothing is decided. Default 0: from the first
+	// interval's end on.
+	StartAfter int64
+	// Strategy decides who is replaced by whom. Default: DefaultIsaacLab().
+	Strategy Strategy
+	// Mutation changes hyperparameters that are handed on. Default: none change.
+	Mutation Mutation
+	// Seed makes all decisions, and the members' seeds.
+	Seed int64
+	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the
+	// number of processors that Go uses.
+	Parallel int
+	// Directory keeps the journal and the population's state, so that the same options continue where an earlier run
+	// ended. It is created where missing, and used by one population at a time. Default (empty): nothing is kept,
+	// the journal is in memory.
+	Directory string
+	// Progress, when not nil, is called while training, never twice at once.
+	Progress func(Update)
+	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many
+	// steps of a member. Default 0: at interval ends only.
+	ProgressSteps int64
+	// New builds a member. Members are built one after the other.
+	New func(m Member) (Trainee, error)
+	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
+	// Sample.
+	Initial []map[string]float64
+	// Sample are ranges from which each member's first hyperparameters are drawn.
+	Sample map[string]Range
+}
+
+// Range is an interval to draw from.
+type Range struct {
+	// Low and High are the least and greatest value.
+	Low, High float64
+	// Log draws uniformly between the logarithms; Low must be above 0.
+	Log bool
+}
+
+func (r Range) draw(u Uniform) float64 {
+	x := u.Float64()
+	if r.Log {
+		return min(max(math.Exp(math.Log(r.Low)+x*(math.Log(r.High)-math.Log(r.Low))), r.Low), r.High)
+	}
+	return r.Low + x*(r.High-r.Low)
+}
+
+// Update is what Options.Progress is told.
+type Update struct {
+	// Iteration is the interval in progress or just ended.
+	Iteration int64
+	// TargetSteps is what the member's steps will be at the interval's end.
+	TargetSteps int64
+	// Status is where the member stands; its objective is the latest, not only the interval's last.
+	Status Status
+	// Metrics are the trainee's latest; nil when Event is not.
+	Metrics map[string]float64
+	// Event is nil while the member trains, else what was written to the journal about it.
+	Event *Event
+	// Err is why the member failed, where Event says that it did; a *PanicError holds the stack.
+	Err error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Strategy == nil {
+		o.Strategy = DefaultIsaacLab()
+	}
+	if o.Parallel == 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	return o
+}
+
+// clone makes the options independent of maps and slices that the caller may go on to change.
+func (o Options) clone() Options {
+	o.Initial = slices.Clone(o.Initial)
+	for i, values := range o.Initial {
+		o.Initial[i] = maps.Clone(values)
+	}
+	o.Sample = maps.Clone(o.Sample)
+	o.Mutation.Rules = maps.Clone(o.Mutation.Rules)
+	o.Mutation.Bounds = maps.Clone(o.Mutation.Bounds)
+	return o
+}
+
+// validate checks everything that can be checked before members exist.
+func (o Options) validate() error {
+	switch {
+	case o.Members < 1:
+		return fmt.Errorf("pbt: Members is %d; give at least 1", o.Members)
+	case o.Objective == "":
+		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
+	case o.IntervalSteps < 1:
+		return fmt.Errorf("pbt: IntervalSteps is %d; give at least 1", o.IntervalSteps)
+	case o.TotalSteps < 1:
+		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
+	case o.StartAfter < 0:
+		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
+	case o.Parallel < 1:
+		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
+	case o.ProgressSteps < 0:
+		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
+	case o.New == nil:
+		return errors.New("pbt: New is nil; give a function that builds a member")
+	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
+		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
+	}
+	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	for i, values := range o.Initial {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if !finite(values[key]) {
+				return fmt.Errorf("pbt: Initial[%d][%q] is %v; give a finite number", i, key, values[key])
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
+		r := o.Sample[key]
+		if !finite(r.Low) || !finite(r.High) || r.Low > r.High {
+			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
+		}
+		if r.Log && r.Low <= 0 {
+			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
+		}
+	}
+	return nil
+}
+
+// initial are the hyperparameters that member id begins with.
+func (o Options) initial(id int) map[string]float64 {
+	values := make(map[string]float64)
+	rng := stream(o.Seed, streamSample, int64(id))
+	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
+		values[key] = o.Sample[key].draw(rng)
+	}
+	switch {
+	case len(o.Initial) == 1:
+		maps.Copy(values, o.Initial[0])
+	case len(o.Initial) > 1:
+		maps.Copy(values, o.Initial[id])
+	}
+	return values
+}
+
+// checkMember compares a new member's hyperparameters with the options.
+func (o Options) checkMember(id int, given, has map[string]float64) error {
+	keys := slices.Sorted(maps.Keys(has))
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
+		}
+	}
+	if err := o.Mutation.Validate(keys); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Mutation.Bounds)) {
+		value := has[key]
+		if v, ok := given[key]; ok {
+			value = v
+		}
+		if b := o.Mutation.Bounds[key]; value < b[0] || value > b[1] {
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,315 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
+// there is nobody left to copy. The saved state is that of the last interval that ended well.
+var ErrNoHealthyMember = errors.New("no healthy member is left")
+
+// Population is a set of members that train together. It is used by one goroutine at a time; while Train runs, and
+// from Options.Progress, none of its methods may be called.
+type Population struct {
+	opt     Options
+	members []*member
+	tuned   []string
+	journal *journal
+	stores  *stores
+	unlock  func() error
+
+	// The state that saved to the directory, beside the members'.
+	iteration int64 // the interval in progress, from 1
+	sequence  int64 // the number of the last save
+	known     bool  // whether any member has ever reported the objective
+	best      *Result
+
+	recovered error
+	fatal     error // what training cannot go on after
+	done      bool
+	closed    bool
+	progress  sync.Mutex
+}
+
+// member is a trainee and what the population remembers about it.
+type member struct {
+	id      int
+	trainee Trainee
+	seed    int64
+	// steps are the member's own; the trainee's jump when it takes over weights.
+	steps           int64
+	parent          int
+	objective       float64
+	hasObjective    bool
+	failure         string // "" while the member trains
+	cause           error  // of the last failure, which may be over
+	failedIteration int64
+	hyperparameters map[string]float64
+	metrics         map[string]float64
+	saved           int64 // the save that holds its snapshot, 0 for none
+	// snapshot is of the present state; nil when not taken since the state changed.
+	snapshot *checkpoint.Snapshot
+}
+
+// Result is a member at the end of an interval.
+type Result struct {
+	// Member is the member's number.
+	Member int
+	// Iteration is the interval at whose end it stood so.
+	Iteration int64
+	Steps     int64
+	Objective float64
+	// Hyperparameters are those it trained with.
+	Hyperparameters map[string]float64
+	// Snapshot can be restored into any member, or into a trainee built like one. It is only to be read.
+	Snapshot *checkpoint.Snapshot
+}
+
+// New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
+// back to it. Nothing is trained. Close releases the members.
+//
+// To continue, Members, Objective, IntervalSteps and Seed must be those of the earlier run; TotalSteps may have grown.
+// Where the latest state is damaged the one before is used, and Recovered says so.
+func New(opt Options) (*Population, error) {
+	opt = opt.withDefaults()
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	opt = opt.clone()
+	p := &Population{opt: opt, iteration: 1, tuned: opt.tuned()}
+	if err := p.open(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Population) open() error {
+	var saved *restored
+	if dir := p.opt.Directory; dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("pbt: Directory: %w", err)
+		}
+		var err error
+		if p.unlock, err = lockDirectory(dir); err != nil {
+			return err
+		}
+		if p.stores, err = openStores(dir, p.opt.Members); err != nil {
+			return err
+		}
+		if saved, err = p.load(); err != nil {
+			return err
+		}
+	}
+	for id := range p.opt.Members {
+		if err := p.build(id, saved); err != nil {
+			return err
+		}
+	}
+	var keep int64
+	finished := false
+	if saved != nil {
+		s := saved.state
+		p.iteration, p.sequence, p.known, p.best = s.Iteration, s.Sequence, s.ObjectiveKnown, saved.best
+		keep, finished = s.JournalLength, s.Finished
+	}
+	var err error
+	p.journal, err = openJournal(p.opt.Directory, keep, !finished)
+	return err
+}
+
+// build makes one member, as new or as saved.
+func (p *Population) build(id int, saved *restored) error {
+	m := &member{id: id, parent: -1, seed: seed(p.opt.Seed, streamSeed, int64(id))}
+	values := p.opt.initial(id)
+	if saved != nil {
+		s := saved.state.Members[id]
+		m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Saved
+		m.failure, m.failedIteration = s.Failure, s.FailedIteration
+		if s.Objective != nil {
+			m.objective, m.hasObjective = float64(*s.Objective), true
+		}
+		values = s.Hyperparameters.floats()
+	}
+	err := guarded(func() (err error) {
+		m.trainee, err = p.opt.New(Member{ID: id, Seed: m.seed, Hyperparameters: maps.Clone(values)})
+		return err
+	})
+	if err == nil && m.trainee == nil {
+		err = errors.New("New returned nothing")
+	}
+	if err != nil {
+		return fmt.Errorf("pbt: member %d: %w", id, err)
+	}
+	p.members = append(p.members, m)
+	if err := guarded(func() error { return p.opt.checkMember(id, values, m.trainee.Hyperparameters()) }); err != nil {
+		return err
+	}
+	return wrapMember(id, guarded(func() error {
+		if saved != nil && saved.snapshots[id] != nil {
+			if err := m.trainee.Restore(saved.snapshots[id]); err != nil {
+				return fmt.Errorf("restore: %w", err)
+			}
+		}
+		if len(values) > 0 {
+			if err := m.trainee.SetHyperparameters(values); err != nil {
+				return err
+			}
+		}
+		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
+		return nil
+	}))
+}
+
+func wrapMember(id int, err error) error {
+	if err != nil {
+		return fmt.Errorf("pbt: member %d: %w", id, err)
+	}
+	return nil
+}
+
+// tuned are the hyperparameters that the options speak of, sorted.
+func (o Options) tuned() []string {
+	keys := make(map[string]bool)
+	for _, values := range o.Initial {
+		for key := range values {
+			keys[key] = true
+		}
+	}
+	for key := range o.Sample {
+		keys[key] = true
+	}
+	for key := range o.Mutation.Rules {
+		keys[key] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// status is where the member stands, sharing nothing with it.
+func (m *member) status() Status {
+	return Status{Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "", Hyperparameters: maps.Clone(m.hyperparameters)}
+}
+
+// Generation is the population as it stands.
+func (p *Population) Generation() Generation {
+	g := Generation{Iteration: p.iteration}
+	for _, m := range p.members {
+		g.Members = append(g.Members, m.status())
+	}
+	return g
+}
+
+// Trainee is the member's trainee, nil where there is no such member. It changes when a failed member is rescued.
+func (p *Population) Trainee(id int) Trainee {
+	if id < 0 || id >= len(p.members) {
+		return nil
+	}
+	return p.members[id].trainee
+}
+
+// Best is the best that any member has been at the end of an interval, nil before the first one.
+func (p *Population) Best() *Result { return p.best }
+
+// Journal are the events so far, earlier runs in the same directory included.
+func (p *Population) Journal() []Event { return slices.Clone(p.journal.events) }
+
+// Recovered is nil, or says what was damaged in the directory, so that New used the state before it.
+func (p *Population) Recovered() error { return p.recovered }
+
+// Close releases all members, the journal and the directory. It may be called twice.
+func (p *Population) Close() error {
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	var errs []error
+	for _, m := range p.members {
+		errs = append(errs, wrapMember(m.id, guarded(m.trainee.Close)))
+	}
+	if p.journal != nil {
+		errs = append(errs, p.journal.close())
+	}
+	if p.unlock != nil {
+		errs = append(errs, p.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// target is the number of own steps that ends the interval.
+func (p *Population) target() int64 {
+	if p.iteration >= p.lastIteration() {
+		return p.opt.TotalSteps
+	}
+	return p.iteration * p.opt.IntervalSteps
+}
+
+func (p *Population) lastIteration() int64 {
+	return (p.opt.TotalSteps-1)/p.opt.IntervalSteps + 1
+}
+
+// snapshotOf takes the member's snapshot, once until its state changes.
+func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
+	if m.snapshot != nil {
+		return m.snapshot, nil
+	}
+	err := guarded(func() (err error) {
+		m.snapshot, err = m.trainee.Snapshot()
+		return err
+	})
+	if err == nil && m.snapshot == nil {
+		err = errors.New("the trainee returned no snapshot")
+	}
+	if err != nil {
+		m.snapshot = nil
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return m.snapshot, nil
+}
+
+// tell calls Options.Progress.
+func (p *Population) tell(m *member, e *Event) {
+	if p.opt.Progress == nil {
+		return
+	}
+	u := Update{Iteration: p.iteration, TargetSteps: p.target(), Status: m.status(), Event: e}
+	if e == nil {
+		u.Metrics = maps.Clone(m.metrics)
+	} else {
+		u.Iteration = e.Iteration
+		if e.Kind == EventFailed {
+			u.Err = m.cause
+		}
+	}
+	p.progress.Lock()
+	defer p.progress.Unlock()
+	p.opt.Progress(u)
+}
+
+// each runs f for all members, as many at a time as Options.Parallel allows. A cancelled context keeps members that
+// wait from starting.
+func (p *Population) each(ctx context.Context, f func(m *member) error) error {
+	slots := make(chan struct{}, p.opt.Parallel)
+	errs := make([]error, len(p.members))
+	var wg sync.WaitGroup
+start:
+	for i, m := range p.members {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			break start
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f(m)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

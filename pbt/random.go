@@ -1,0 +1,32 @@
+package pbt
+
+import "math/rand/v2"
+
+// Every use of randomness has a stream of its own, so that one never shifts another.
+const (
+	streamSeed    = iota + 1 // a member's seed
+	streamSample             // a member's initial hyperparameters
+	streamDecide             // the strategy, per iteration
+	streamMutate             // a member's mutation, per iteration
+	streamReseed             // a copy's new seed, per iteration and member
+	streamRebuild            // a failed member's new trainee, per iteration and member
+)
+
+// derive mixes numbers into one seed (the finaliser of SplitMix64 over a running sum).
+func derive(parts ...int64) uint64 {
+	var h uint64
+	for _, p := range parts {
+		h += uint64(p) + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
+}
+
+func stream(parts ...int64) *rand.Rand {
+	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
+}
+
+// seed derives a seed that is not negative.
+func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }

@@ -1,0 +1,69 @@
+package pbt
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// Table is a population at a glance.
+type Table struct {
+	// Objective is the objective's name.
+	Objective string
+	// Keys are the hyperparameters worth a column: those that were set, sampled or may be mutated, or else all.
+	Keys []string
+	// Rows are in order of member numbers.
+	Rows []Row
+}
+
+// Row is one member.
+type Row struct {
+	Status
+	// Parent is the member whose weights it took over last, -1 for none.
+	Parent int
+}
+
+// Table is the population as it stands.
+func (p *Population) Table() Table {
+	t := Table{Objective: p.opt.Objective, Keys: slices.Clone(p.tuned)}
+	for _, m := range p.members {
+		t.Rows = append(t.Rows, Row{Status: m.status(), Parent: m.parent})
+	}
+	if len(t.Keys) == 0 {
+		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))
+	}
+	return t
+}
+
+// Write writes the table as aligned text: member, parent, steps, objective and a column for each of Keys.
+func (t Table) Write(w io.Writer) error {
+	header := append([]string{"member", "parent", "steps", t.Objective}, t.Keys...)
+	var rows [][]string
+	for _, r := range t.Rows {
+		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}
+		if r.Parent >= 0 {
+			row[1] = fmt.Sprint(r.Parent)
+		}
+		switch {
+		case r.Failed:
+			row[3] = "failed"
+		case r.HasObjective:
+			row[3] = fmt.Sprintf("%.6g", r.Objective)
+		}
+		for _, key := range t.Keys {
+			cell := "-"
+			if v, ok := r.Hyperparameters[key]; ok {
+				cell = fmt.Sprintf("%.6g", v)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	if err := tracking.Table(w, header, rows); err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package pbt
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// Trainee is what a population trains: usually an agent with its environment. A trainee is used by one goroutine at
+// a time; several trainees are used at once.
+type Trainee interface {
+	// Train advances by about that many environment steps. It returns early with the context's error when the
+	// context is cancelled, in a state from which it can continue.
+	Train(ctx context.Context, steps int64) error
+	// Steps is the number of environment steps behind the present weights. Restore may change it.
+	Steps() int64
+	// Metrics are the latest known figures, e.g. "episode.return", "episode.length", "style_reward". A figure that
+	// is not known yet is absent.
+	Metrics() map[string]float64
+	// Hyperparameters are the settings that may change while training.
+	Hyperparameters() map[string]float64
+	// SetHyperparameters changes some of them, all or (on error) none.
+	SetHyperparameters(values map[string]float64) error
+	// Snapshot returns everything needed to continue from here, not sharing memory with the trainee.
+	Snapshot() (*checkpoint.Snapshot, error)
+	// Restore puts a snapshot of this or of another member back, all or (on error) nothing. It only reads the
+	// snapshot, which several members may be given.
+	Restore(snapshot *checkpoint.Snapshot) error
+	// Close releases what the trainee holds. It may be called twice.
+	Close() error
+}
+
+// Reseeder is implemented by trainees whose snapshots carry random states. After a member has taken over another's
+// snapshot, Reseed gives it random numbers of its own, so that the two do not go on in step.
+type Reseeder interface {
+	Reseed(seed int64) error
+}
+
+// Member is what Options.New builds a trainee from.
+type Member struct {
+	// ID is the member's number, 0 to N-1.
+	ID int
+	// Seed is derived from Options.Seed and ID; it is not negative.
+	Seed int64
+	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
+	// ones. New may use them or leave them: the population sets them afterwards.
+	Hyperparameters map[string]float64
+}
+
+// PanicError is a panic of a trainee, which counts as its failure.
+type PanicError struct {
+	// Value is what was panicked with, Stack the goroutine's stack.
+	Value any
+	Stack []byte
+}
+
+// Error leaves out the stack: it holds addresses, and journals must be reproducible.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value where it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// guarded turns a panic into an error, so that one member cannot end the others.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}

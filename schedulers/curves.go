@@ -1,0 +1,106 @@
+package schedulers
+
+import (
+	"fmt"
+	"math"
+)
+
+// ConstantConfig tunes a constant schedule. The zero value is the base rate at every epoch.
+type ConstantConfig struct {
+	// Factor scales the base rate during the first TotalIters epochs, in [0, 1]; without TotalIters it is not used.
+	// Default 1 (PyTorch's ConstantLR, of the same formula, has 1/3 and 5).
+	Factor     float64 `yaml:"factor" config:"min=0,max=1"`
+	TotalIters int64   `yaml:"total_iters" config:"min=0"`
+	Limits     `yaml:",inline"`
+}
+
+// NewConstant returns a schedule that stays at base.
+func NewConstant(base float64, cfg ConstantConfig) (*Curve, error) {
+	return newCurve("ConstantLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+		if t < cfg.TotalIters {
+			return base * cfg.Factor
+		}
+		return base
+	})
+}
+
+// LinearConfig tunes a linear schedule.
+type LinearConfig struct {
+	// StartFactor and EndFactor scale the base rate at the first and last epoch; default 1/3 and 1, those of PyTorch.
+	// A decay to zero, as PPO on Atari games uses it, is 1 and 0.
+	StartFactor float64 `yaml:"start_factor" config:"gt=0,max=1"`
+	EndFactor   float64 `yaml:"end_factor" config:"min=0,max=1"`
+	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch.
+	TotalIters int64 `yaml:"total_iters" config:"min=1"`
+	Limits     `yaml:",inline"`
+}
+
+// DefaultLinear is PyTorch's default configuration.
+func DefaultLinear() LinearConfig {
+	return LinearConfig{StartFactor: 1.0 / 3, EndFactor: 1, TotalIters: 5}
+}
+
+// NewLinear returns a schedule that goes in a straight line from StartFactor·base to EndFactor·base.
+func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
+	return newCurve("LinearLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+		part := math.Min(float64(t)/float64(cfg.TotalIters), 1)
+		return base * (cfg.StartFactor + (cfg.EndFactor-cfg.StartFactor)*part)
+	})
+}
+
+// CosineConfig tunes a cosine schedule. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
+type CosineConfig struct {
+	// TMax is after how many epochs the floor is reached, and kept (PyTorch's rises again). There is no default.
+	TMax   int64 `yaml:"T_max" config:"min=1"`
+	Limits `yaml:",inline"`
+}
+
+// NewCosine returns a schedule that falls from base to the floor along half a cosine (Loshchilov & Hutter 2017, without
+// restarts).
+func NewCosine(base float64, cfg CosineConfig) (*Curve, error) {
+	return newCurve("CosineLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+		if t >= cfg.TMax {
+			return cfg.MinLR
+		}
+		return cfg.MinLR + (base-cfg.MinLR)*(1+math.Cos(math.Pi*float64(t)/float64(cfg.TMax)))/2
+	})
+}
+
+// StepConfig tunes a step-wise schedule.
+type StepConfig struct {
+	// StepSize is how many epochs a step is long. There is no default.
+	StepSize int64 `yaml:"step_size" config:"min=1"`
+	// Gamma is what the rate is multiplied by at the end of each, in (0, 1]. Default 0.1.
+	Gamma  float64 `yaml:"gamma" config:"gt=0,max=1"`
+	Limits `yaml:",inline"`
+}
+
+// NewStep returns a schedule that is multiplied by Gamma every StepSize epochs.
+func NewStep(base float64, cfg StepConfig) (*Curve, error) {
+	return newCurve("StepLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+		return base * math.Pow(cfg.Gamma, float64(t/cfg.StepSize))
+	})
+}
+
+// ExponentialConfig tunes an exponential schedule.
+type ExponentialConfig struct {
+	// Gamma is what the rate is multiplied by each epoch, in (0, 1]. There is no default.
+	Gamma  float64 `yaml:"gamma" config:"gt=0,max=1"`
+	Limits `yaml:",inline"`
+}
+
+// NewExponential returns a schedule that is multiplied by Gamma each epoch.
+func NewExponential(base float64, cfg ExponentialConfig) (*Curve, error) {
+	return newCurve("ExponentialLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+		return base * math.Pow(cfg.Gamma, float64(t))
+	})
+}
+
+// NewLambda returns a schedule of the caller's own: factor(t) times base at epoch t, counted from the end of the warm-up.
+// factor must be a pure function with finite results ≥ 0.
+func NewLambda(base float64, factor func(t int64) float64, limits Limits) (*Curve, error) {
+	if factor == nil {
+		return nil, fmt.Errorf("schedulers: LambdaLR: the function is nil")
+	}
+	return newCurve("LambdaLR", base, limits, limits, func(base float64, t int64) float64 { return base * factor(t) })
+}

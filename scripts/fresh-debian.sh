@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Makes a fresh Debian 12 root with nothing in it but git, make, ca-certificates and Go,
+# clones this repository into it and runs make targets there, with their wall times.
+# It shows what the set-up forgets to install. Needs root, debootstrap and the network.
+#
+#   scripts/fresh-debian.sh [options] TARGET...
+#
+#   --worktree     take the files of the working tree instead of the last commit
+#   --commit REV   take this commit (default HEAD)
+#   --run CMD      run this shell command in the clone, after the targets
+#   --twice        run the targets a second time, to see what a second run costs
+#   --keep         keep the root afterwards and say where it is
+#   --as USER      run as a new user without rights to change the system ("--as root": the default)
+#
+# From this machine the root takes Go (GOROOT), the package mirror of apt's sources, apt's
+# settings of the network, the resolver, the certificate authorities added under
+# /usr/local/share/ca-certificates, the *_proxy variables and Go's proxy settings. The
+# bare root is kept in the user's cache folder, and made once.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+repository=$PWD
+
+tree=commit commit=HEAD command= keep=0 user=root twice=0
+targets=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--worktree) tree=worktree ;;
+	--commit) commit=$2; shift ;;
+	--run) command=$2; shift ;;
+	--twice) twice=1 ;;
+	--keep) keep=1 ;;
+	--as) user=$2; shift ;;
+	-*) echo "fresh-debian: unknown option $1 (read the head of $0)" >&2; exit 2 ;;
+	*) targets+=("$1") ;;
+	esac
+	shift
+done
+say() { printf 'fresh-debian: %s\n' "$*"; }
+die() { printf 'fresh-debian: %s\n' "$*" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || die "needs root"
+command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install debootstrap"
+[ ${#targets[@]} -gt 0 ] || [ -n "$command" ] || die "name a make target, or --run a command"
+
+# --- the bare root, once ------------------------------------------------------------
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/gorl
+base=$cache/debian-bookworm.tar
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
+	grep -oE '^(URIs:|deb) +https?://[^ ]+/debian/?( |$)' | grep -oE 'https?://[^ ]+' | head -n 1 || true)
+mirror=${mirror:-http://deb.debian.org/debian}
+mkdir -p "$cache"
+root=$(mktemp -d "${TMPDIR:-/var/tmp}/gorl-fresh.XXXXXX")
+if [ "$keep" = 0 ]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
+if [ ! -f "$base" ]; then
+	say "making a bookworm root from $mirror (a few minutes, once)"
+	debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" "$mirror" >"$cache/debootstrap.log" 2>&1 </dev/null ||
+		{ tail -n 20 "$cache/debootstrap.log" >&2; die "debootstrap failed; its log is $cache/debootstrap.log"; }
+	rm -rf "$root"/var/cache/apt/archives/*.deb
+	tar -C "$root" -cf "$base.new" . && mv "$base.new" "$base"
+else
+	say "unpacking $base"
+	tar -C "$root" -xf "$base"
+fi
+
+# --- how this machine reaches the network ----------------------------------------------
+cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+mkdir -p "$root/etc/apt/apt.conf.d" "$root/usr/local/share/ca-certificates"
+printf 'deb %s bookworm main\n' "$mirror" >"$root/etc/apt/sources.list"
+grep -hE '^ *Acquire::' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null |
+	grep -vE 'GzipIndexes|Languages' >"$root/etc/apt/apt.conf.d/99network" || true
+cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
+chroot "$root" update-ca-certificates >/dev/null 2>&1 || true
+variables=(PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
+while IFS= read -r variable; do variables+=("$variable"); done < <(env | grep -iE '^(http|https|ftp|no|all)_proxy=' || true)
+for name in GOPROXY GOSUMDB GONOSUMDB GONOPROXY GOPRIVATE; do
+	value=$(go env "$name")
+	[ -z "$value" ] || variables+=("$name=$value")
+done
+
+# --- Go and the clone -------------------------------------------------------------------
+mkdir -p "$root/usr/local/go"
+cp -a "$(go env GOROOT)/." "$root/usr/local/go/"
+if [ "$user" != root ]; then
+	chroot "$root" useradd -m "$user"
+	home=/home/$user
+else
+	home=/root
+fi
+if [ "$tree" = commit ]; then
+	git clone -q --no-hardlinks "$repository" "$root$home/gorl"
+	git -C "$root$home/gorl" -c advice.detachedHead=false checkout -q "$(git rev-parse "$commit")"
+	say "commit $(git log -1 --format='%h %s' "$commit")"
+else
+	mkdir -p "$root$home/gorl"
+	git ls-files -co --exclude-standard -z | { xargs -0 ls -d 2>/dev/null || true; } | tar -cf - -T - | tar -C "$root$home/gorl" -xf -
+	git -C "$root$home/gorl" init -q
+	say "the working tree"
+fi
+chroot "$root" chown -R "$user" "$home/gorl"
+variables+=("HOME=$home")
+
+# --- the run ----------------------------------------------------------------------------
+cat >"$root/run" <<'INSIDE'
+set -u
+cd "$HOME/gorl"
+timed() {
+	local start=$(date +%s) rc=0
+	printf '\n===== %s\n' "$*"
+	"$@" </dev/null || rc=$?
+	printf '===== %s: exit %d after %d s\n' "$*" "$rc" $(($(date +%s) - start))
+	return "$rc"
+}
+INSIDE
+for ((round = 0; round <= twice; round++)); do
+	for target in ${targets[@]+"${targets[@]}"}; do
+		printf 'timed make %q || exit\n' "$target" >>"$root/run"
+	done
+done
+[ -z "$command" ] || printf 'timed bash -c %q || exit\n' "$command" >>"$root/run"
+
+rc=0
+unshare --mount --pid --fork --kill-child bash -c '
+	set -e
+	root=$1 user=$2; shift 2
+	mount -t proc proc "$root/proc"
+	mount --rbind /dev "$root/dev"
+	mount --make-rslave "$root/dev"
+	if [ "$user" = root ]; then
+		exec env -i "$@" chroot "$root" bash /run
+	fi
+	exec env -i "$@" chroot --userspec="$user" "$root" bash /run
+' fresh "$root" "$user" "${variables[@]}" || rc=$?
+[ "$keep" = 0 ] || say "the root is kept in $root"
+exit "$rc"

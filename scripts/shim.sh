@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Builds the two C++ libraries that gorl links with:
+#
+#   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
+#   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
+#
+# Settings (environment):
+#
+#   SHIM_DIR     where the libraries go                      (default: build/lib)
+#   LIBTORCH     an unpacked libtorch, or the torch folder of a PyTorch installation
+#                                                            (default: the system's libtorch)
+#   GOTORCH_SRC  a copy of gotorch's sources; with it no Go is needed
+#                                                            (default: asked of `go list`)
+#   CUDA_HOME    the CUDA toolkit, where LIBTORCH is a CUDA build (default: /usr/local/cuda)
+#   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one)
+#   CXX          the compiler                                (default: g++)
+#   JOBS         1 compiles the two one after the other      (default: by cores and memory)
+#
+# Nothing is compiled twice: each library is stamped with a hash of all that went into
+# it (sources, flags, compiler, libtorch, processor).
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=${SHIM_DIR:-$root/build/lib}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d "$out/.work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cxx=${CXX:-g++}
+
+say() { printf 'shim: %s\n' "$*"; }
+die() { printf 'shim: %s\n' "$*" >&2; exit 1; }
+hash() { sha256sum | cut -c1-32; }
+
+command -v "$cxx" >/dev/null || die "no C++ compiler '$cxx' found; install g++ or set CXX"
+
+# One build at a time: two would write the same files.
+if command -v flock >/dev/null; then
+	exec 9>"$out/.lock"
+	flock 9
+fi
+
+# --- libtorch ---------------------------------------------------------------------
+# C++17 is what libtorch 2.x headers need and what 1.13's accept.
+common=(-std=c++17 -fPIC)
+include=()
+link=(-Wl,--no-as-needed)
+cuda=0
+if [ -n "${LIBTORCH:-}" ]; then
+	torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) || die "LIBTORCH=$LIBTORCH is not a folder"
+	[ -f "$torch/include/torch/csrc/api/include/torch/torch.h" ] ||
+		die "LIBTORCH=$torch has no include/torch/csrc/api/include/torch/torch.h: give an unpacked libtorch, or the torch folder of a PyTorch installation"
+	[ -f "$torch/lib/libtorch_cpu.so" ] || die "LIBTORCH=$torch has no lib/libtorch_cpu.so"
+	include+=(-isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
+	link+=(-L"$torch/lib" -Wl,-rpath,"$torch/lib")
+	libdir=$torch/lib
+	version=$torch/include/torch/version.h
+	# Which std::string libtorch was compiled with shows in the names it exports.
+	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c '__cxx11' || true)
+	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
+	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
+	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
+		toolkit=
+		for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda "$torch"/../nvidia/cuda_runtime "$torch"/../nvidia/cu1[0-9]; do
+			[ -n "$dir" ] && [ -f "$dir/include/cuda_runtime_api.h" ] && toolkit=$(cd "$dir" && pwd) && break
+		done
+		if [ -n "$toolkit" ]; then
+			cuda=1
+			include+=(-isystem "$toolkit/include")
+			common+=(-DWITH_CUDA)
+			link+=(-ltorch_cuda -lc10_cuda)
+		else
+			say "LIBTORCH is a CUDA build, but there is no cuda_runtime_api.h (set CUDA_HOME to the toolkit): building for the CPU only"
+		fi
+	fi
+else
+	version=
+	for dir in /usr/include /usr/local/include; do
+		[ -f "$dir/torch/csrc/api/include/torch/torch.h" ] || continue
+		include+=(-isystem "$dir/torch/csrc/api/include")
+		version=$dir/torch/version.h
+		[ -f "$version" ] || version=$dir/torch/csrc/api/include/torch/version.h
+		break
+	done
+	[ -n "$version" ] || die "libtorch's headers are not installed; run 'make setup', or set LIBTORCH"
+	libdir=$(dirname "$("$cxx" -print-file-name=libtorch_cpu.so)")
+fi
+link+=(-ltorch -ltorch_cpu -lc10)
+
+identity() {
+	"$cxx" -dumpfullversion -dumpversion
+	"$cxx" -dumpmachine
+	printf '%s\n' "${common[@]}" "${include[@]}" "${link[@]}"
+	cat "$version" 2>/dev/null || true
+	stat -L -c '%n %s' "$libdir/libtorch_cpu.so" "$libdir/libc10.so" 2>/dev/null || true
+}
+base=$(identity | hash)
+
+# --- the two libraries ---------------------------------------------------------------
+# library NAME SOURCES-FOLDER FLAG...: compiles all the C++ files of a folder as one unit
+# and links them, unless that has been done before. One unit instead of a dozen, because
+# libtorch's headers, nearly all of the work, are then read once.
+library() {
+	local name=$1 folder=$2 key unit
+	shift 2
+	key=$({ echo "$base" "$@"; (cd "$folder" && sha256sum *.cc *.h); } | hash)
+	if [ -f "$out/lib$name.so" ] && [ "$(cat "$out/.$name.key" 2>/dev/null)" = "$key" ]; then
+		say "lib$name.so is up to date"
+		return
+	fi
+	say "building lib$name.so (about a quarter of a minute)"
+	unit=$work/$name.cc
+	for source in "$folder"/*.cc; do
+		printf '#include "%s"\n' "$source"
+	done >"$unit"
+	"$cxx" "${common[@]}" "$@" "${include[@]}" -shared -o "$work/lib$name.so" "$unit" \
+		-Wl,-soname,"lib$name.so" "${link[@]}" || die "lib$name.so could not be built; the compiler's message stands above"
+	mv -f "$work/lib$name.so" "$out/lib$name.so"
+	echo "$key" >"$out/.$name.key"
+	say "built $out/lib$name.so"
+}
+
+gotorch=${GOTORCH_SRC:-}
+if [ -z "$gotorch" ]; then
+	command -v go >/dev/null || die "no Go found; set GOTORCH_SRC to a copy of gotorch's sources"
+	(cd "$root" && go mod download github.com/wangkuiyi/gotorch)
+	gotorch=$(cd "$root" && go list -m -f '{{.Dir}}' github.com/wangkuiyi/gotorch)
+fi
+[ -f "$gotorch/cgotorch/cgotorch.h" ] || die "gotorch's sources are not in '$gotorch': there is no cgotorch/cgotorch.h"
+csrc=$root/tensor/csrc
+[ -f "$csrc/gorl.h" ] || die "gorl's C++ sources are not in $csrc"
+
+native=()
+if [ "${GORL_NATIVE:-1}" != 0 ]; then
+	# What "native" means here goes into the hash: another processor must not take this one's library for its own.
+	processor=$(grep -m1 -E '^(flags|Features)' /proc/cpuinfo | hash)
+	native=(-march=native -DGORL_PROCESSOR="$processor")
+fi
+
+# Both at once where two cores and the memory of two compilers (1.5 GB each) are free.
+library cgotorch "$gotorch/cgotorch" -O2 -w -I"$gotorch" &
+first=$!
+if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)" -lt 3 ]; then
+	wait "$first"
+	first=
+fi
+library gorltorch "$csrc" -O3 -Wall ${native[@]+"${native[@]}"} -I"$csrc"
+[ -z "$first" ] || wait "$first"

@@ -1,0 +1,31 @@
+package spaces
+
+import (
+	"fmt"
+	"math"
+)
+
+// Check returns an error unless rows holds n elements of the space, one row an environment: n × Width
+// values, all finite, and for Discrete and MultiDiscrete whole numbers within range. The error names the
+// environment and the dimension. The limits of a Box are not enforced: a Gaussian policy oversteps them, and
+// what that means is for the environment to say. It allocates nothing unless it fails.
+func (s Space) Check(rows []float32, n int) error {
+	w := s.Width()
+	if len(rows) != n*w {
+		return fmt.Errorf("spaces: %v: got %d values, want %d (%d environments × %d)", s, len(rows), n*w, n, w)
+	}
+	for i, v := range rows {
+		if s.Kind == Box {
+			// Inf-Inf and NaN-NaN are NaN, so one comparison finds both.
+			if v-v != 0 {
+				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be finite", s, i/w, i%w, v)
+			}
+			continue
+		}
+		choices := s.NVec[i%w]
+		if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
+			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d", s, i/w, i%w, v, choices-1)
+		}
+	}
+	return nil
+}

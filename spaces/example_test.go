@@ -1,0 +1,56 @@
+package spaces_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+func ExampleNewBox() {
+	s := spaces.NewBox(-1, 1, 3)
+	fmt.Println(s, s.Width(), s.Bounded())
+	// Output: Box(3) 3 true
+}
+
+func ExampleUnbounded() {
+	s := spaces.Unbounded(17)
+	fmt.Println(s, s.Bounded())
+	// Output: Box(17) false
+}
+
+func ExampleNewDiscrete() {
+	s := spaces.NewDiscrete(4)
+	// An action is one index; a network needs four outputs to choose it.
+	fmt.Println(s, s.Width(), s.Outputs())
+	// Output: Discrete(4) 1 4
+}
+
+func ExampleNewMultiDiscrete() {
+	s := spaces.NewMultiDiscrete(3, 2)
+	fmt.Println(s, s.Width(), s.Outputs())
+	// Output: MultiDiscrete(3, 2) 2 5
+}
+
+func ExampleSpace_Check() {
+	s := spaces.NewDiscrete(2)
+	fmt.Println(s.Check([]float32{0, 1, 1}, 3))
+	fmt.Println(s.Check([]float32{0, 2, 1}, 3))
+	// Output:
+	// <nil>
+	// spaces: Discrete(2): environment 1, dimension 0 is 2; it must be a whole number from 0 to 1
+}
+
+func ExampleSpace_Sample() {
+	s := spaces.NewBox(-2, 2, 2)
+	actions := make([]float32, 3*s.Width()) // for three environments
+	s.Sample(rand.New(rand.NewPCG(1, 0)), actions)
+	fmt.Println(s.Check(actions, 3))
+	// Output: <nil>
+}
+
+func ExampleSet_Validate() {
+	set := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(0)}
+	fmt.Println(set.Validate())
+	// Output: action space: spaces: Discrete size 0 is 0; it must be positive
+}

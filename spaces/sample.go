@@ -1,0 +1,40 @@
+package spaces
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Sample fills rows, whose length is a multiple of Width, with random elements: uniform between two finite
+// limits of a Box, an exponential distance from the limit where there is one, standard normal where there is
+// none, and uniform over the choices of Discrete and MultiDiscrete. It allocates nothing.
+func (s Space) Sample(rng *rand.Rand, rows []float32) {
+	w := s.Width()
+	for i := range rows {
+		d := i % w
+		if s.Kind != Box {
+			rows[i] = float32(rng.IntN(s.NVec[d]))
+			continue
+		}
+		low, high := math.Inf(-1), math.Inf(1)
+		if s.Low != nil {
+			low = float64(s.Low[d])
+		}
+		if s.High != nil {
+			high = float64(s.High[d])
+		}
+		below, above := !math.IsInf(low, 0), !math.IsInf(high, 0)
+		switch {
+		case below && above:
+			// Weighted ends instead of low + u·(high-low), whose difference can overflow float32.
+			u := rng.Float64()
+			rows[i] = float32(low*(1-u) + high*u)
+		case below:
+			rows[i] = float32(low + rng.ExpFloat64())
+		case above:
+			rows[i] = float32(high - rng.ExpFloat64())
+		default:
+			rows[i] = float32(rng.NormFloat64())
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Package spaces describes what flows between an agent and its environment: the
+// shape, the kind and the limits of observations, states and actions.
+//
+// A space describes one environment; a vectorised environment of N copies moves
+// rows of [Space.Width] float32 values, N at a time. Discrete actions travel as
+// float32 indices, as they do in skrl's memories.
+package spaces
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Kind says how the numbers of a space are to be read.
+type Kind int
+
+const (
+	// None is the kind of the zero Space: there is nothing to observe or to do.
+	None Kind = iota
+	// Box is a vector of real numbers between Low and High.
+	Box
+	// Discrete is one index in [0, NVec[0]).
+	Discrete
+	// MultiDiscrete is a vector of indices, the i-th in [0, NVec[i]).
+	MultiDiscrete
+)
+
+// String returns the Gymnasium name of the kind.
+func (k Kind) String() string {
+	switch k {
+	case None:
+		return "None"
+	case Box:
+		return "Box"
+	case Discrete:
+		return "Discrete"
+	case MultiDiscrete:
+		return "MultiDiscrete"
+	}
+	return fmt.Sprintf("Kind(%d)", int(k))
+}
+
+// Space is one space of a single environment. The zero value means that there is none.
+type Space struct {
+	Kind Kind
+	// Shape is the shape of a Box; its product is the width of a row.
+	Shape []int
+	// Low and High are the limits of a Box, one a dimension of the flattened row, with
+	// infinities where it is unbounded. Nil means unbounded everywhere.
+	Low, High []float32
+	// NVec is the number of choices of each index of a Discrete (one) or MultiDiscrete space.
+	NVec []int
+}
+
+// NewBox returns a Box of the given width whose every dimension lies in [low, high].
+func NewBox(low, high float32, shape ...int) Space {
+	s := Space{Kind: Box, Shape: append([]int(nil), shape...)}
+	n := s.Width()
+	s.Low, s.High = make([]float32, n), make([]float32, n)
+	for i := range s.Low {
+		s.Low[i], s.High[i] = low, high
+	}
+	return s
+}
+
+// Unbounded returns a Box without limits.
+func Unbounded(shape ...int) Space {
+	inf := float32(math.Inf(1))
+	return NewBox(-inf, inf, shape...)
+}
+
+// NewDiscrete returns the space of one index in [0, n).
+func NewDiscrete(n int) Space { return Space{Kind: Discrete, NVec: []int{n}} }
+
+// NewMultiDiscrete returns the space of len(nvec) indices, the i-th in [0, nvec[i]).
+func NewMultiDiscrete(nvec ...int) Space {
+	return Space{Kind: MultiDiscrete, NVec: append([]int(nil), nvec...)}
+}
+
+// Width is the number of float32 values that one element occupies in a row (skrl: the
+// occupied size): the product of a Box's shape, 1 for Discrete, the number of indices of
+// MultiDiscrete, 0 for None.
+func (s Space) Width() int {
+	switch s.Kind {
+	case Box:
+		n := 1
+		for _, d := range s.Shape {
+			n *= d
+		}
+		return n
+	case Discrete:
+		return 1
+	case MultiDiscrete:
+		return len(s.NVec)
+	}
+	return 0
+}
+
+// Outputs is the number of values that a network must produce to describe one element: the
+// width of a Box, the number of choices (summed) of Discrete and MultiDiscrete.
+func (s Space) Outputs() int {
+	if s.Kind == Box {
+		return s.Width()
+	}
+	n := 0
+	for _, k := range s.NVec {
+		n += k
+	}
+	return n
+}
+
+// Bounded reports whether every dimension of a Box has two finite limits.
+func (s Space) Bounded() bool {
+	if s.Kind != Box || len(s.Low) != s.Width() || len(s.High) != s.Width() {
+		return false
+	}
+	for i := range s.Low {
+		if math.IsInf(float64(s.Low[i]), 0) || math.IsInf(float64(s.High[i]), 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Validate returns an error that says which part of the space makes no sense.
+func (s Space) Validate() error {
+	switch s.Kind {
+	case None:
+		return nil
+	case Box:
+		if len(s.Shape) == 0 {
+			return fmt.Errorf("spaces: a Box needs a shape")
+		}
+		for i, d := range s.Shape {
+			if d <= 0 {
+				return fmt.Errorf("spaces: Box dimension %d is %d; it must be positive", i, d)
+			}
+		}
+		w := s.Width()
+		if s.Low != nil && len(s.Low) != w || s.High != nil && len(s.High) != w {
+			return fmt.Errorf("spaces: Box of width %d has %d lower and %d upper limits", w, len(s.Low), len(s.High))
+		}
+		for i := range w {
+			low, high := float32(math.Inf(-1)), float32(math.Inf(1))
+			if s.Low != nil {
+				low = s.Low[i]
+			}
+			if s.High != nil {
+				high = s.High[i]
+			}
+			if !(low <= high) {
+				return fmt.Errorf("spaces: Box limit %d: low %g is not below high %g", i, low, high)
+			}
+		}
+	case Discrete, MultiDiscrete:
+		if len(s.NVec) == 0 || s.Kind == Discrete && len(s.NVec) != 1 {
+			return fmt.Errorf("spaces: %v has %d sizes", s.Kind, len(s.NVec))
+		}
+		for i, n := range s.NVec {
+			if n <= 0 {
+				return fmt.Errorf("spaces: %v size %d is %d; it must be positive", s.Kind, i, n)
+			}
+		}
+	default:
+		return fmt.Errorf("spaces: unknown kind %d", int(s.Kind))
+	}
+	return nil
+}
+
+// Equal reports whether two spaces describe the same elements. Limits that are nil equal infinite ones.
+func (s Space) Equal(o Space) bool {
+	return s.Kind == o.Kind && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
+		equalLimits(s.Low, o.Low, math.Inf(-1)) && equalLimits(s.High, o.High, math.Inf(1))
+}
+
+// equalLimits compares limits of boxes of one shape, where nil means unbounded everywhere.
+func equalLimits(a, b []float32, unbounded float64) bool {
+	if a == nil {
+		a, b = b, a
+	}
+	if b != nil {
+		return slices.Equal(a, b)
+	}
+	return !slices.ContainsFunc(a, func(v float32) bool { return float64(v) != unbounded })
+}
+
+// String writes the space as Gymnasium would, e.g. Box(17) or Discrete(2).
+func (s Space) String() string {
+	dims := s.Shape
+	if s.Kind != Box {
+		dims = s.NVec
+	}
+	parts := make([]string, len(dims))
+	for i, d := range dims {
+		parts[i] = fmt.Sprint(d)
+	}
+	if s.Kind == None {
+		return "None"
+	}
+	return fmt.Sprintf("%v(%s)", s.Kind, strings.Join(parts, ", "))
+}
+
+// Set is every space of an environment.
+type Set struct {
+	// Observation is what the policy sees.
+	Observation Space
+	// State is what only the value network sees (skrl's privileged state); zero where there is none.
+	State Space
+	// Action is what the policy does.
+	Action Space
+	// AMPObservation is what the discriminator sees; zero for environments without reference motion.
+	AMPObservation Space
+}
+
+// Validate checks every space and names the one that is wrong.
+func (s Set) Validate() error {
+	for _, x := range []struct {
+		name string
+		s    Space
+	}{{"observation", s.Observation}, {"state", s.State}, {"action", s.Action}, {"AMP observation", s.AMPObservation}} {
+		if err := x.s.Validate(); err != nil {
+			return fmt.Errorf("%s space: %w", x.name, err)
+		}
+	}
+	if s.Observation.Kind == None || s.Action.Kind == None {
+		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v", s.Observation, s.Action)
+	}
+	return nil
+}

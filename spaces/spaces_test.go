@@ -1,0 +1,191 @@
+package spaces
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+var inf, nan = float32(math.Inf(1)), float32(math.NaN())
+
+func TestWidthsAndNames(t *testing.T) {
+	for _, c := range []struct {
+		space          Space
+		width, outputs int
+		name           string
+		bounded        bool
+	}{
+		{Space{}, 0, 0, "None", false},
+		{NewBox(-1, 1, 3), 3, 3, "Box(3)", true},
+		{NewBox(0, 255, 4, 5), 20, 20, "Box(4, 5)", true},
+		{Unbounded(2), 2, 2, "Box(2)", false},
+		{Space{Kind: Box, Shape: []int{2}}, 2, 2, "Box(2)", false},
+		{Space{Kind: Box, Shape: []int{2}, Low: []float32{0, 0}, High: []float32{1, inf}}, 2, 2, "Box(2)", false},
+		{NewDiscrete(6), 1, 6, "Discrete(6)", false},
+		{NewMultiDiscrete(3, 2, 4), 3, 9, "MultiDiscrete(3, 2, 4)", false},
+	} {
+		s := c.space
+		if s.Width() != c.width || s.Outputs() != c.outputs || s.String() != c.name || s.Bounded() != c.bounded {
+			t.Errorf("%v: width %d, outputs %d, bounded %t; want %s, %d, %d, %t", s, s.Width(), s.Outputs(), s.Bounded(), c.name, c.width, c.outputs, c.bounded)
+		}
+		if err := s.Validate(); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+	if got := Kind(9).String(); got != "Kind(9)" {
+		t.Errorf("unknown kind is %q", got)
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	for _, c := range []struct {
+		space Space
+		want  string
+	}{
+		{Space{Kind: Box}, "needs a shape"},
+		{NewDiscrete(0), "Discrete size 0 is 0"},
+		{NewDiscrete(-3), "Discrete size 0 is -3"},
+		{Space{Kind: Box, Shape: []int{2, 0}}, "dimension 1 is 0"},
+		{Space{Kind: Box, Shape: []int{2}, Low: []float32{0}, High: []float32{1, 1}}, "1 lower and 2 upper limits"},
+		{NewBox(1, -1, 2), "low 1 is not below high -1"},
+		{NewBox(nan, 1, 1), "low NaN"},
+		{Space{Kind: Box, Shape: []int{1}, Low: []float32{nan}}, "low NaN"},
+		{Space{Kind: Box, Shape: []int{1}, High: []float32{nan}}, "high NaN"},
+		{Space{Kind: Discrete, NVec: []int{2, 3}}, "Discrete has 2 sizes"},
+		{NewMultiDiscrete(), "MultiDiscrete has 0 sizes"},
+		{NewMultiDiscrete(2, 0), "size 1 is 0"},
+		{Space{Kind: Kind(7)}, "unknown kind 7"},
+	} {
+		err := c.space.Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), "spaces: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%#v: error %v, want it to contain %q", c.space, err, c.want)
+		}
+	}
+}
+
+func TestSetValidate(t *testing.T) {
+	good := Set{Observation: Unbounded(3), Action: NewDiscrete(2)}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		change func(*Set)
+		want   string
+	}{
+		{func(s *Set) { s.Action = Space{} }, "needs an observation space and an action space"},
+		{func(s *Set) { s.Observation = Space{} }, "needs an observation space and an action space"},
+		{func(s *Set) { s.State = NewBox(1, 0, 1) }, "state space: "},
+		{func(s *Set) { s.AMPObservation = Space{Kind: Box} }, "AMP observation space: "},
+	} {
+		s := good
+		c.change(&s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want it to contain %q", err, c.want)
+		}
+	}
+}
+
+func TestEqual(t *testing.T) {
+	all := []Space{{}, NewBox(-1, 1, 4), NewBox(-1, 2, 4), NewBox(-1, 1, 2, 2), Unbounded(4), NewDiscrete(4), NewMultiDiscrete(4), NewMultiDiscrete(4, 4)}
+	for i, a := range all {
+		for j, b := range all {
+			if a.Equal(b) != (i == j) {
+				t.Errorf("%v with limits %v equal to %v with limits %v: %t", a, a.High, b, b.High, a.Equal(b))
+			}
+		}
+	}
+}
+
+func TestEqualTakesNilLimitsForInfinite(t *testing.T) {
+	plain := Space{Kind: Box, Shape: []int{2}}
+	if !plain.Equal(Unbounded(2)) || !Unbounded(2).Equal(plain) || !plain.Equal(plain) {
+		t.Error("a Box without limits differs from one with infinite limits")
+	}
+	if plain.Equal(NewBox(-1, 1, 2)) || NewBox(-1, 1, 2).Equal(plain) {
+		t.Error("a Box without limits equals one with limits")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	box, discrete, multi := NewBox(-1, 1, 2), NewDiscrete(3), NewMultiDiscrete(2, 3)
+	for _, c := range []struct {
+		space Space
+		rows  []float32
+		n     int
+		want  string // "" where the rows are good
+	}{
+		{box, []float32{0, 1, -1, 5}, 2, ""},
+		{box, []float32{0, 1, -1}, 2, "got 3 values, want 4 (2 environments × 2)"},
+		{box, nil, 1, "got 0 values"},
+		{box, []float32{0, 1, -1, nan}, 2, "environment 1, dimension 1 is NaN"},
+		{box, []float32{-inf, 1}, 1, "environment 0, dimension 0 is -Inf"},
+		{discrete, []float32{0, 1, 2}, 3, ""},
+		{discrete, []float32{0, 3}, 2, "environment 1, dimension 0 is 3; it must be a whole number from 0 to 2"},
+		{discrete, []float32{-1}, 1, "dimension 0 is -1"},
+		{discrete, []float32{.5}, 1, "is 0.5"},
+		{discrete, []float32{nan}, 1, "is NaN"},
+		{multi, []float32{1, 2, 0, 0}, 2, ""},
+		{multi, []float32{1, 2, 2, 0}, 2, "environment 1, dimension 0 is 2; it must be a whole number from 0 to 1"},
+		{Space{}, nil, 3, ""},
+		{Space{}, []float32{1}, 3, "None: got 1 values, want 0"},
+	} {
+		err := c.space.Check(c.rows, c.n)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v.Check(%v, %d) = %v, want %q", c.space, c.rows, c.n, err, c.want)
+		}
+	}
+}
+
+func TestCheckAllocatesNothing(t *testing.T) {
+	for _, s := range []Space{NewBox(-1, 1, 8), NewDiscrete(2)} {
+		rows := make([]float32, 64*s.Width())
+		if n := testing.AllocsPerRun(100, func() {
+			if err := s.Check(rows, 64); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v: %g allocations", s, n)
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	mixed := Space{Kind: Box, Shape: []int{4}, Low: []float32{-2, 3, -inf, -inf}, High: []float32{4, inf, -5, inf}}
+	const n = 20000
+	rows := make([]float32, n*4)
+	mixed.Sample(rng, rows)
+	if err := mixed.Check(rows, n); err != nil {
+		t.Fatal(err)
+	}
+	var mean, square [4]float64
+	for i, v := range rows {
+		d := i % 4
+		if v < mixed.Low[d] || v > mixed.High[d] {
+			t.Fatalf("dimension %d is %g, outside [%g, %g]", d, v, mixed.Low[d], mixed.High[d])
+		}
+		mean[d] += float64(v) / n
+		square[d] += float64(v) * float64(v) / n
+	}
+	// Means and deviations of the uniform, exponential and normal distributions.
+	for d, want := range [4][2]float64{{1, math.Sqrt(3)}, {4, 1}, {-6, 1}, {0, 1}} {
+		if deviation := math.Sqrt(square[d] - mean[d]*mean[d]); math.Abs(mean[d]-want[0]) > .05 || math.Abs(deviation-want[1]) > .05 {
+			t.Errorf("dimension %d has mean %g and deviation %g, want %v", d, mean[d], deviation, want)
+		}
+	}
+	multi := NewMultiDiscrete(2, 5)
+	multi.Sample(rng, rows)
+	if err := multi.Check(rows, 2*n); err != nil {
+		t.Fatal(err)
+	}
+	var counts [5]int
+	for i := 1; i < len(rows); i += 2 {
+		counts[int(rows[i])]++
+	}
+	for k, c := range counts {
+		if c < 2*n/5*95/100 || c > 2*n/5*105/100 {
+			t.Errorf("choice %d was drawn %d of %d times", k, c, 2*n)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package tensor
+
+// #include "gorl.h"
+import "C"
+
+import "unsafe"
+
+// Backward adds the gradient of loss, a scalar, to the gradients of the parameters it was computed from.
+func (s *Scope) Backward(loss Tensor) {
+	if s.err != nil {
+		return
+	}
+	s.effect("Backward", C.gorl_backward(handle("Backward", loss)), loss)
+}
+
+// Grad returns the gradient of the sum of output with respect to each input. With createGraph the gradients are
+// themselves differentiable, as the gradient penalty needs.
+func (s *Scope) Grad(output Tensor, createGraph bool, inputs ...Tensor) []Tensor {
+	out := make([]Tensor, len(inputs))
+	if s.err != nil {
+		return out
+	}
+	o := handle("Grad", output)
+	hs, res := make([]C.gorl_t, len(inputs)), make([]C.gorl_t, len(inputs))
+	for i, t := range inputs {
+		hs[i] = handle("Grad", t)
+	}
+	var create C.int
+	if createGraph {
+		create = 1
+	}
+	msg := C.gorl_grad(&o, 1, unsafe.SliceData(hs), C.int32_t(len(hs)), create, unsafe.SliceData(res))
+	if msg != nil {
+		s.err = failure("Grad", msg, append([]Tensor{output}, inputs...)...)
+		return out
+	}
+	for i := range out {
+		cell := s.cell()
+		*cell = unsafe.Pointer(res[i])
+		out[i] = Tensor{T: cell}
+	}
+	return out
+}
+
+// RequireGrad makes autograd follow a leaf tensor, and returns it.
+func (s *Scope) RequireGrad(a Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	s.effect("RequireGrad", C.gorl_requires_grad_(handle("RequireGrad", a), 1), a)
+	return a
+}
+
+// GradOf returns the gradient that Backward has accumulated for a leaf tensor.
+func (s *Scope) GradOf(a Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("GradOf", a)
+	cell := s.cell()
+	return s.done("GradOf", cell, C.gorl_grad_of(h, (*C.gorl_t)(cell)), a)
+}

@@ -1,0 +1,180 @@
+package tensor
+
+// #cgo noescape gorl_from_host
+// #cgo nocallback gorl_from_host
+// #cgo noescape gorl_full
+// #cgo nocallback gorl_full
+// #cgo noescape gorl_read
+// #cgo nocallback gorl_read
+// #cgo noescape gorl_write
+// #cgo nocallback gorl_write
+// #cgo noescape gorl_item
+// #cgo nocallback gorl_item
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"unsafe"
+)
+
+// Element is a Go type whose slices become tensors.
+type Element interface {
+	~uint8 | ~int32 | ~int64 | ~float32 | ~float64 | ~bool
+}
+
+func typeFor[T Element]() DType {
+	var x T
+	switch any(x).(type) {
+	case uint8:
+		return Uint8
+	case int32:
+		return Int32
+	case int64:
+		return Int64
+	case float32:
+		return Float32
+	case float64:
+		return Float64
+	}
+	switch reflect.TypeFor[T]().Kind() { // named types
+	case reflect.Uint8:
+		return Uint8
+	case reflect.Int32:
+		return Int32
+	case reflect.Int64:
+		return Int64
+	case reflect.Float32:
+		return Float32
+	case reflect.Float64:
+		return Float64
+	}
+	return Bool
+}
+
+// Full returns a tensor of the given type and shape with every element x, on the scope's device.
+func (s *Scope) Full(dtype DType, x float64, shape ...int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	p, n := ints(shape)
+	cell := s.cell()
+	return s.done("Full", cell, C.gorl_full(p, n, C.double(x), C.int32_t(dtype), s.device.code(), (*C.gorl_t)(cell)))
+}
+
+// Zeros returns float32 zeros.
+func (s *Scope) Zeros(shape ...int64) Tensor { return s.Full(Float32, 0, shape...) }
+
+// Ones returns float32 ones.
+func (s *Scope) Ones(shape ...int64) Tensor { return s.Full(Float32, 1, shape...) }
+
+// Scalar returns a float32 scalar.
+func (s *Scope) Scalar(x float64) Tensor { return s.Full(Float32, x) }
+
+// Arange returns the int64 vector 0 … n−1.
+func (s *Scope) Arange(n int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	cell := s.cell()
+	return s.done("Arange", cell, C.gorl_arange(C.int64_t(n), s.device.code(), (*C.gorl_t)(cell)))
+}
+
+// From copies data, once, into a new tensor of the given shape on s's device. Without a shape it is a vector.
+func From[T Element](s *Scope, data []T, shape ...int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	if len(shape) == 0 {
+		shape = []int64{int64(len(data))}
+	}
+	want := int64(1)
+	for _, d := range shape {
+		want *= d
+	}
+	if want != int64(len(data)) {
+		s.err = fmt.Errorf("tensor: From: %d values do not fill the shape %v", len(data), shape)
+		return Tensor{}
+	}
+	p, n := ints(shape)
+	cell := s.cell()
+	msg := C.gorl_from_host(unsafe.Pointer(unsafe.SliceData(data)), p, n, C.int32_t(typeFor[T]()), s.device.code(), (*C.gorl_t)(cell))
+	runtime.KeepAlive(data)
+	return s.done("From", cell, msg)
+}
+
+// To returns a as another type on another device; a itself where it already is.
+func (s *Scope) To(a Tensor, dtype DType, d Device) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("To", a)
+	cell := s.cell()
+	return s.done("To", cell, C.gorl_to(h, C.int32_t(dtype), d.code(), s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// As returns a with another element type.
+func (s *Scope) As(a Tensor, dtype DType) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	return s.To(a, dtype, DeviceOf(a))
+}
+
+// Read copies t's elements, converted, into dst, which must have as many. On CUDA it waits for them.
+func Read[T Element](t Tensor, dst []T) error {
+	msg := C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(dst)), C.int64_t(len(dst)))
+	runtime.KeepAlive(t.T)
+	if msg != nil {
+		return failure("Read", msg, t)
+	}
+	return nil
+}
+
+// Write copies src, converted, over t's elements in place; t must have as many.
+func Write[T Element](t Tensor, src []T) error {
+	msg := C.gorl_write(handle("Write", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(src)), C.int64_t(len(src)))
+	runtime.KeepAlive(t.T)
+	if msg != nil {
+		return failure("Write", msg, t)
+	}
+	return nil
+}
+
+// Float32s returns a copy of t's elements.
+func Float32s(t Tensor) ([]float32, error) {
+	out := make([]float32, Numel(t))
+	return out, Read(t, out)
+}
+
+// Float64s returns a copy of t's elements.
+func Float64s(t Tensor) ([]float64, error) {
+	out := make([]float64, Numel(t))
+	return out, Read(t, out)
+}
+
+// Item returns the only element of a scalar (or one-element) tensor. On CUDA it waits for it.
+func Item(t Tensor) (float64, error) {
+	var x C.double
+	if msg := C.gorl_item(handle("Item", t), &x); msg != nil {
+		return 0, failure("Item", msg, t)
+	}
+	runtime.KeepAlive(t.T)
+	return float64(x), nil
+}
+
+// View returns t's own memory as a slice, without copying: t must be contiguous, on the CPU, and of type T. The slice
+// must not be used after t is released.
+func View[T Element](t Tensor) ([]T, error) {
+	h := handle("View", t)
+	if got := TypeOf(t); got != typeFor[T]() {
+		return nil, fmt.Errorf("tensor: View %v: the elements are %v, not %v", Shape(t), got, typeFor[T]())
+	}
+	p := C.gorl_data(h)
+	if p == nil && Numel(t) > 0 {
+		return nil, fmt.Errorf("tensor: View %v: the tensor is not contiguous on the CPU", Shape(t))
+	}
+	return unsafe.Slice((*T)(p), int(Numel(t))), nil
+}

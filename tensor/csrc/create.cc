@@ -1,0 +1,32 @@
+#include "handle.h"
+
+using namespace gorl;
+
+gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out) {
+  GORL_BEGIN(0)
+  *out = wrap(at::full(sizes_of(sizes, n), value, at::TensorOptions().dtype(scalar_of(dtype)).device(device_of(device))));
+  GORL_END
+}
+gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out) {
+  GORL_BEGIN(0)
+  *out = wrap(at::arange(n, at::TensorOptions().dtype(at::kLong).device(device_of(device))));
+  GORL_END
+}
+gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32_t dtype, int32_t device, gorl_t* out) {
+  GORL_BEGIN(0)
+  auto options = at::TensorOptions().dtype(scalar_of(dtype));
+  auto t = at::empty(sizes_of(sizes, n), options);
+  if (t.numel() > 0) std::memcpy(t.data_ptr(), data, t.nbytes());
+  *out = wrap(device < 0 ? t : t.to(device_of(device)));
+  GORL_END
+}
+gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  *out = wrap(T(a).to(device_of(device), scalar_of(dtype)));
+  GORL_END
+}
+gorl_err gorl_view_of(gorl_t a, gorl_t* out) {
+  GORL_BEGIN(1)
+  *out = wrap(T(a));
+  GORL_END
+}

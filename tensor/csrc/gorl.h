@@ -1,0 +1,122 @@
+// The C face of gorl's libtorch shim. Plain C: Go includes this and needs no C++ and no torch headers.
+//
+// A gorl_t is a pointer to a heap-allocated at::Tensor, the same thing that gotorch calls a Tensor. Functions that can
+// fail return NULL, or a message that the caller frees with gorl_free_string. Results are written through out pointers.
+// The argument grad says whether autograd records the operation; nothing depends on the calling thread's own mode.
+#pragma once
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void* gorl_t;
+typedef char* gorl_err;
+
+// Handles.
+int64_t gorl_live(void);            // tensors made by this library and not yet released
+gorl_t gorl_poison(void);           // what the handle of a released tensor points to: an undefined tensor
+void gorl_free(gorl_t* handles, int64_t n);
+void gorl_free_string(char* s);
+void gorl_set_threads(int32_t n);   // compute threads of every thread that calls in from now on
+int32_t gorl_threads(void);
+const char* gorl_torch_version(void);
+int32_t gorl_cuda_devices(void);
+gorl_err gorl_cuda_synchronize(void);
+
+// Facts. Of an undefined tensor (gotorch makes them) they are 0 or NULL; they never fail.
+int32_t gorl_dim(gorl_t a);
+void gorl_shape(gorl_t a, int64_t* out);
+int32_t gorl_dtype(gorl_t a);
+int32_t gorl_device(gorl_t a);      // -1 CPU, otherwise the CUDA index
+int64_t gorl_numel(gorl_t a);
+int32_t gorl_requires_grad(gorl_t a);
+int32_t gorl_is_leaf(gorl_t a);     // whether gradients are accumulated for it
+void* gorl_identity(gorl_t a);      // the same for every handle of one tensor
+void* gorl_data(gorl_t a);          // NULL unless contiguous and on the CPU
+gorl_err gorl_item(gorl_t a, double* out);
+gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel);       // converts and copies to host memory
+gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel); // the other way, in place
+
+// Creation. device: -1 CPU, otherwise the CUDA index.
+gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out);
+gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out);
+gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32_t dtype, int32_t device, gorl_t* out);
+gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out);
+gorl_err gorl_view_of(gorl_t a, gorl_t* out); // another handle of the same tensor
+
+// Operations by code; the codes are the enums below.
+gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out);
+gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out);
+gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out);
+gorl_err gorl_clamp(gorl_t a, double lo, double hi, int grad, gorl_t* out); // an infinite limit is none
+gorl_err gorl_reduce(int32_t op, gorl_t a, const int64_t* dims, int32_t n, int keep, int grad, gorl_t* out);
+gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out);
+gorl_err gorl_where(gorl_t c, gorl_t a, gorl_t b, int grad, gorl_t* out);
+gorl_err gorl_join(int32_t op, const gorl_t* list, int32_t n, int64_t dim, int grad, gorl_t* out);
+gorl_err gorl_narrow(gorl_t a, int64_t dim, int64_t start, int64_t length, int grad, gorl_t* out);
+gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out);
+gorl_err gorl_index_select(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out);
+gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out);
+gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
+gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
+gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out);
+gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out);
+gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out);
+gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
+
+// In place.
+gorl_err gorl_copy_(gorl_t dst, gorl_t src);
+gorl_err gorl_add_(gorl_t dst, gorl_t src, double alpha);
+gorl_err gorl_mul_(gorl_t dst, double x);
+gorl_err gorl_fill_(gorl_t dst, double x);
+gorl_err gorl_index_copy_(gorl_t dst, gorl_t index, gorl_t src);
+
+// Autograd.
+gorl_err gorl_backward(gorl_t loss);
+gorl_err gorl_grad(const gorl_t* outputs, int32_t no, const gorl_t* inputs, int32_t ni, int create_graph, gorl_t* out);
+gorl_err gorl_requires_grad_(gorl_t a, int on);
+gorl_err gorl_bind(gorl_t parameter, gorl_t flat, gorl_t flat_grad, int64_t offset);
+gorl_err gorl_grad_of(gorl_t a, gorl_t* out);
+
+// Random numbers from generators with their own state.
+gorl_err gorl_generator_new(uint64_t seed, int32_t device, void** out);
+void gorl_generator_free(void* g);
+gorl_err gorl_generator_seed(void* g, uint64_t seed);
+gorl_err gorl_generator_get(void* g, gorl_t* out);
+gorl_err gorl_generator_set(void* g, gorl_t state);
+gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, double b, void* g, int32_t device, gorl_t* out);
+gorl_err gorl_multinomial(gorl_t probabilities, int64_t samples, void* g, gorl_t* out);
+
+// Optimizer over flat parameters. Segments [begin[i], end[i]) have their own learning rate lr[i].
+gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, const double* max_norm, int32_t n, gorl_t norms);
+gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq, const int64_t* begin, const int64_t* end,
+                    const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled);
+gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int64_t* begin, const int64_t* end,
+                   const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov);
+
+// Recurrences and scalers.
+gorl_err gorl_gae(gorl_t rewards, gorl_t values, gorl_t next_values, gorl_t bootstrap, gorl_t chain, double gamma, double lambda, gorl_t* out);
+gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t count, int bessel);
+gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps, double clip, gorl_t* out);
+gorl_err gorl_scaler_inverse(gorl_t x, gorl_t mean, gorl_t variance, double clip, gorl_t* out);
+
+enum gorl_unary_op {
+  GORL_NEG, GORL_EXP, GORL_LOG, GORL_SQRT, GORL_SQUARE, GORL_ABS, GORL_RECIPROCAL, GORL_SIGN,
+  GORL_TANH, GORL_SIGMOID, GORL_RELU, GORL_ELU, GORL_SOFTPLUS, GORL_SILU, GORL_GELU, GORL_LEAKY_RELU, GORL_SOFTSIGN, GORL_SELU,
+  GORL_ISFINITE, GORL_NOT, GORL_DETACH, GORL_CLONE, GORL_CONTIGUOUS, GORL_LOG1P, GORL_COS, GORL_SIN, GORL_IDENTITY
+};
+enum gorl_binary_op {
+  GORL_ADD, GORL_SUB, GORL_MUL, GORL_DIV, GORL_POW, GORL_MINIMUM, GORL_MAXIMUM, GORL_MATMUL,
+  GORL_EQ, GORL_NE, GORL_LT, GORL_LE, GORL_GT, GORL_GE, GORL_AND, GORL_OR
+};
+enum gorl_scalar_op {
+  GORL_ADD_S, GORL_MUL_S, GORL_POW_S, GORL_RSUB_S, GORL_EQ_S, GORL_NE_S, GORL_LT_S, GORL_LE_S, GORL_GT_S, GORL_GE_S
+};
+enum gorl_reduce_op { GORL_SUM, GORL_MEAN, GORL_VAR, GORL_STD, GORL_AMAX, GORL_AMIN, GORL_NORM };
+enum gorl_along_op { GORL_LOG_SOFTMAX, GORL_SOFTMAX, GORL_ARGMAX, GORL_CUMSUM, GORL_UNSQUEEZE, GORL_SQUEEZE, GORL_LOGSUMEXP };
+enum gorl_join_op { GORL_CAT, GORL_STACK };
+enum gorl_random_op { GORL_RANDN, GORL_RAND, GORL_RANDINT, GORL_RANDPERM };
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,124 @@
+#include "handle.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+
+namespace gorl {
+namespace {
+
+std::atomic<int64_t> live{0};
+std::atomic<int32_t> threads{1};
+thread_local int32_t threads_here = 0;
+
+// The matrix library behind libtorch may keep a pool of its own; only some of them take their number from OpenMP.
+void set_blas_threads(int32_t n) {
+  using set_fn = void (*)(int);
+  static auto openblas = reinterpret_cast<set_fn>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (openblas != nullptr) openblas(n);
+}
+
+// glibc returns large blocks to the kernel at once by default, so that every activation of a wide network is paged in
+// anew at each step. Keeping them is worth about a tenth of an update.
+struct KeepMemory {
+  KeepMemory() {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+    mallopt(M_TOP_PAD, 16 << 20);
+    mallopt(M_ARENA_MAX, 4);
+  }
+} keep_memory;
+
+}  // namespace
+
+gorl_t wrap(at::Tensor t) {
+  auto* h = new at::Tensor(std::move(t));
+  live.fetch_add(1, std::memory_order_relaxed);
+  return h;
+}
+
+void prepare_thread() {
+  const int32_t want = threads.load(std::memory_order_relaxed);
+  if (threads_here == want) return;
+  threads_here = want;
+  at::set_num_threads(want);
+  set_blas_threads(want);
+}
+
+char* message(const char* what) { return strdup(what); }
+
+at::Tensor* poison() {
+  static auto* undefined = new at::Tensor();
+  return undefined;
+}
+
+}  // namespace gorl
+
+using namespace gorl;
+
+int64_t gorl_live(void) { return live.load(std::memory_order_relaxed); }
+gorl_t gorl_poison(void) { return poison(); }
+
+void gorl_free(gorl_t* handles, int64_t n) {
+  int64_t freed = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (handles[i] != nullptr && handles[i] != poison()) {
+      delete static_cast<at::Tensor*>(handles[i]);
+      freed++;
+    }
+    handles[i] = poison();
+  }
+  live.fetch_sub(freed, std::memory_order_relaxed);
+}
+
+void gorl_free_string(char* s) { free(s); }
+
+void gorl_set_threads(int32_t n) {
+  threads.store(n, std::memory_order_relaxed);
+  prepare_thread();
+}
+int32_t gorl_threads(void) { return threads.load(std::memory_order_relaxed); }
+const char* gorl_torch_version(void) { return TORCH_VERSION; }
+int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }
+gorl_err gorl_cuda_synchronize(void) {
+  GORL_BEGIN(0)
+  if (torch::cuda::is_available()) torch::cuda::synchronize();
+  GORL_END
+}
+
+int32_t gorl_dim(gorl_t a) { return T(a).defined() ? static_cast<int32_t>(T(a).dim()) : 0; }
+void gorl_shape(gorl_t a, int64_t* out) {
+  if (!T(a).defined()) return;
+  auto s = T(a).sizes();
+  for (size_t i = 0; i < s.size(); i++) out[i] = s[i];
+}
+int32_t gorl_dtype(gorl_t a) { return static_cast<int32_t>(T(a).scalar_type()); }
+int32_t gorl_device(gorl_t a) { return !T(a).defined() || T(a).device().is_cpu() ? -1 : static_cast<int32_t>(T(a).device().index()); }
+int64_t gorl_numel(gorl_t a) { return T(a).defined() ? T(a).numel() : 0; }
+int32_t gorl_requires_grad(gorl_t a) { return T(a).defined() && T(a).requires_grad() ? 1 : 0; }
+int32_t gorl_is_leaf(gorl_t a) { return T(a).defined() && T(a).is_leaf() ? 1 : 0; }
+void* gorl_identity(gorl_t a) { return T(a).unsafeGetTensorImpl(); }
+void* gorl_data(gorl_t a) {
+  const at::Tensor& t = T(a);
+  return t.defined() && t.device().is_cpu() && t.is_contiguous() ? t.data_ptr() : nullptr;
+}
+gorl_err gorl_item(gorl_t a, double* out) {
+  GORL_BEGIN(0)
+  *out = T(a).item().toDouble();
+  GORL_END
+}
+gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel) {
+  GORL_BEGIN(0)
+  TORCH_CHECK(T(a).numel() == numel, "the tensor has ", T(a).numel(), " elements, the slice ", numel);
+  if (numel > 0) {
+    at::from_blob(out, T(a).sizes(), at::TensorOptions().dtype(scalar_of(dtype))).copy_(T(a));
+  }
+  GORL_END
+}
+gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel) {
+  GORL_BEGIN(0)
+  TORCH_CHECK(T(a).numel() == numel, "the tensor has ", T(a).numel(), " elements, the slice ", numel);
+  if (numel > 0) {
+    T(a).copy_(at::from_blob(const_cast<void*>(in), T(a).sizes(), at::TensorOptions().dtype(scalar_of(dtype))));
+  }
+  GORL_END
+}

@@ -1,0 +1,48 @@
+// What every source file of the shim shares: handles, the guard around each call, and libtorch's version differences.
+#pragma once
+#include <torch/torch.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "gorl.h"
+
+namespace gorl {
+
+inline at::Tensor& T(gorl_t h) { return *static_cast<at::Tensor*>(h); }
+
+// Counts and wraps a result.
+gorl_t wrap(at::Tensor t);
+
+// Makes the wanted number of compute threads true for the calling OS thread (OpenMP keeps it per thread).
+void prepare_thread();
+
+char* message(const char* what);
+
+inline at::Device device_of(int32_t index) {
+  return index < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+}
+inline at::ScalarType scalar_of(int32_t dtype) { return static_cast<at::ScalarType>(dtype); }
+inline at::IntArrayRef sizes_of(const int64_t* s, int32_t n) { return at::IntArrayRef(s, static_cast<size_t>(n)); }
+
+// Plain float32 memory on the CPU can be walked by a loop instead of a chain of operations.
+inline bool plain(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat && t.is_contiguous(); }
+
+at::Tensor activate(int32_t op, const at::Tensor& a);
+
+}  // namespace gorl
+
+#define GORL_BEGIN(grad)                         \
+  try {                                          \
+    gorl::prepare_thread();                      \
+    at::AutoGradMode grad_mode_guard((grad) != 0);
+#define GORL_END                                 \
+    return nullptr;                              \
+  } catch (const c10::Error& e) {                \
+    return gorl::message(e.what_without_backtrace()); \
+  } catch (const std::exception& e) {            \
+    return gorl::message(e.what());              \
+  } catch (...) {                                \
+    return gorl::message("unknown C++ exception"); \
+  }

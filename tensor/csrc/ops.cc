@@ -1,0 +1,186 @@
+#include <cmath>
+#include <limits>
+
+#include "handle.h"
+
+namespace gorl {
+
+at::Tensor activate(int32_t op, const at::Tensor& a) {
+  switch (op) {
+    case GORL_TANH: return at::tanh(a);
+    case GORL_SIGMOID: return at::sigmoid(a);
+    case GORL_RELU: return at::relu(a);
+    case GORL_ELU: return at::elu(a);
+    case GORL_SOFTPLUS: return at::softplus(a);
+    case GORL_SILU: return at::silu(a);
+    case GORL_GELU: return at::gelu(a);
+    case GORL_LEAKY_RELU: return at::leaky_relu(a, 0.01);
+    case GORL_SOFTSIGN: return a / (1 + at::abs(a));
+    case GORL_SELU: return at::selu(a);
+    case GORL_IDENTITY: return a;
+  }
+  TORCH_CHECK(false, "unknown activation code ", op);
+}
+
+namespace {
+
+at::Tensor unary(int32_t op, const at::Tensor& a) {
+  switch (op) {
+    case GORL_NEG: return at::neg(a);
+    case GORL_EXP: return at::exp(a);
+    case GORL_LOG: return at::log(a);
+    case GORL_SQRT: return at::sqrt(a);
+    case GORL_SQUARE: return at::square(a);
+    case GORL_ABS: return at::abs(a);
+    case GORL_RECIPROCAL: return at::reciprocal(a);
+    case GORL_SIGN: return at::sign(a);
+    case GORL_ISFINITE: return at::isfinite(a);
+    case GORL_NOT: return at::logical_not(a);
+    case GORL_DETACH: return a.detach();
+    case GORL_CLONE: return a.clone();
+    case GORL_CONTIGUOUS: return a.contiguous();
+    case GORL_LOG1P: return at::log1p(a);
+    case GORL_COS: return at::cos(a);
+    case GORL_SIN: return at::sin(a);
+  }
+  return activate(op, a);
+}
+
+at::Tensor binary(int32_t op, const at::Tensor& a, const at::Tensor& b) {
+  switch (op) {
+    case GORL_ADD: return at::add(a, b);
+    case GORL_SUB: return at::sub(a, b);
+    case GORL_MUL: return at::mul(a, b);
+    case GORL_DIV: return at::div(a, b);
+    case GORL_POW: return at::pow(a, b);
+    case GORL_MINIMUM: return at::minimum(a, b);
+    case GORL_MAXIMUM: return at::maximum(a, b);
+    case GORL_MATMUL: return at::matmul(a, b);
+    case GORL_EQ: return at::eq(a, b);
+    case GORL_NE: return at::ne(a, b);
+    case GORL_LT: return at::lt(a, b);
+    case GORL_LE: return at::le(a, b);
+    case GORL_GT: return at::gt(a, b);
+    case GORL_GE: return at::ge(a, b);
+    case GORL_AND: return at::logical_and(a, b);
+    case GORL_OR: return at::logical_or(a, b);
+  }
+  TORCH_CHECK(false, "unknown operation code ", op);
+}
+
+at::Tensor scalar(int32_t op, const at::Tensor& a, double x) {
+  switch (op) {
+    case GORL_ADD_S: return at::add(a, x);
+    case GORL_MUL_S: return at::mul(a, x);
+    case GORL_POW_S: return at::pow(a, x);
+    case GORL_RSUB_S: return at::rsub(a, x);
+    case GORL_EQ_S: return at::eq(a, x);
+    case GORL_NE_S: return at::ne(a, x);
+    case GORL_LT_S: return at::lt(a, x);
+    case GORL_LE_S: return at::le(a, x);
+    case GORL_GT_S: return at::gt(a, x);
+    case GORL_GE_S: return at::ge(a, x);
+  }
+  TORCH_CHECK(false, "unknown operation code ", op);
+}
+
+at::Tensor reduce(int32_t op, const at::Tensor& a, at::IntArrayRef dims, bool keep) {
+  std::vector<int64_t> all;
+  if (dims.empty()) {
+    for (int64_t i = 0; i < a.dim(); i++) all.push_back(i);
+    dims = all;
+  }
+  switch (op) {
+    case GORL_SUM: return at::sum(a, dims, keep);
+    case GORL_MEAN: return at::mean(a, dims, keep);
+    case GORL_VAR: return at::var(a, dims, /*unbiased=*/true, keep);
+    case GORL_STD: return at::std(a, dims, /*unbiased=*/true, keep);
+    case GORL_AMAX: return at::amax(a, dims, keep);
+    case GORL_AMIN: return at::amin(a, dims, keep);
+    case GORL_NORM: return at::norm(a, 2, dims, keep);
+  }
+  TORCH_CHECK(false, "unknown reduction code ", op);
+}
+
+at::Tensor along(int32_t op, const at::Tensor& a, int64_t dim) {
+  switch (op) {
+    case GORL_LOG_SOFTMAX: return at::log_softmax(a, dim);
+    case GORL_SOFTMAX: return at::softmax(a, dim);
+    case GORL_ARGMAX: return at::argmax(a, dim, true);
+    case GORL_CUMSUM: return at::cumsum(a, dim);
+    case GORL_UNSQUEEZE: return a.unsqueeze(dim);
+    case GORL_SQUEEZE: return a.squeeze(dim);
+    case GORL_LOGSUMEXP: return at::logsumexp(a, dim, true);
+  }
+  TORCH_CHECK(false, "unknown operation code ", op);
+}
+
+}  // namespace
+}  // namespace gorl
+
+using namespace gorl;
+
+gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(unary(op, T(a))); GORL_END }
+gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(binary(op, T(a), T(b))); GORL_END }
+gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(scalar(op, T(a), x)); GORL_END }
+gorl_err gorl_clamp(gorl_t a, double lo, double hi, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  c10::optional<at::Scalar> low, high;
+  if (!std::isinf(lo)) low = lo;
+  if (!std::isinf(hi)) high = hi;
+  *out = wrap(low || high ? at::clamp(T(a), low, high) : T(a));
+  GORL_END
+}
+gorl_err gorl_reduce(int32_t op, gorl_t a, const int64_t* dims, int32_t n, int keep, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) *out = wrap(reduce(op, T(a), sizes_of(dims, n), keep != 0)); GORL_END
+}
+gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(along(op, T(a), dim)); GORL_END }
+gorl_err gorl_where(gorl_t c, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::where(T(c), T(a), T(b))); GORL_END }
+gorl_err gorl_join(int32_t op, const gorl_t* list, int32_t n, int64_t dim, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  std::vector<at::Tensor> ts;
+  ts.reserve(static_cast<size_t>(n));
+  for (int32_t i = 0; i < n; i++) ts.push_back(T(list[i]));
+  *out = wrap(op == GORL_CAT ? at::cat(ts, dim) : at::stack(ts, dim));
+  GORL_END
+}
+gorl_err gorl_narrow(gorl_t a, int64_t dim, int64_t start, int64_t length, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) *out = wrap(T(a).narrow(dim, start, length)); GORL_END
+}
+gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).select(dim, index)); GORL_END }
+gorl_err gorl_index_select(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) *out = wrap(at::index_select(T(a), dim, T(index))); GORL_END
+}
+gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::gather(T(a), dim, T(index))); GORL_END }
+gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).reshape(sizes_of(sizes, n))); GORL_END }
+gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).expand(sizes_of(sizes, n))); GORL_END }
+gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).transpose(d0, d1)); GORL_END }
+
+gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  *out = wrap(b == nullptr ? at::linear(T(x), T(w)) : at::linear(T(x), T(w), T(b)));
+  GORL_END
+}
+gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  at::Tensor h = T(x);
+  for (int32_t i = 0; i < layers; i++) {
+    h = biases[i] == nullptr ? at::linear(h, T(weights[i])) : at::linear(h, T(weights[i]), T(biases[i]));
+    if (activations[i] != GORL_IDENTITY) h = activate(activations[i], h);
+  }
+  *out = wrap(h);
+  GORL_END
+}
+gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  constexpr double half_log_2pi = 0.91893853320467274178;
+  auto z = (T(action) - T(mean)) * at::exp(-T(log_std));
+  *out = wrap(at::square(z) * -0.5 - T(log_std) - half_log_2pi);
+  GORL_END
+}
+
+gorl_err gorl_copy_(gorl_t dst, gorl_t src) { GORL_BEGIN(0) T(dst).copy_(T(src)); GORL_END }
+gorl_err gorl_add_(gorl_t dst, gorl_t src, double alpha) { GORL_BEGIN(0) T(dst).add_(T(src), alpha); GORL_END }
+gorl_err gorl_mul_(gorl_t dst, double x) { GORL_BEGIN(0) T(dst).mul_(x); GORL_END }
+gorl_err gorl_fill_(gorl_t dst, double x) { GORL_BEGIN(0) T(dst).fill_(x); GORL_END }
+gorl_err gorl_index_copy_(gorl_t dst, gorl_t index, gorl_t src) { GORL_BEGIN(0) T(dst).index_copy_(0, T(index), T(src)); GORL_END }

@@ -1,0 +1,39 @@
+#include "handle.h"
+
+using namespace gorl;
+
+namespace {
+at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
+}  // namespace
+
+gorl_err gorl_generator_new(uint64_t seed, int32_t device, void** out) {
+  GORL_BEGIN(0)
+  // A clone of the device's default generator is an independent one, on every device and libtorch version.
+  auto g = at::globalContext().defaultGenerator(device_of(device)).clone();
+  g.set_current_seed(seed);
+  *out = new at::Generator(std::move(g));
+  GORL_END
+}
+void gorl_generator_free(void* g) { delete static_cast<at::Generator*>(g); }
+gorl_err gorl_generator_seed(void* g, uint64_t seed) { GORL_BEGIN(0) G(g).set_current_seed(seed); GORL_END }
+gorl_err gorl_generator_get(void* g, gorl_t* out) { GORL_BEGIN(0) *out = wrap(G(g).get_state()); GORL_END }
+gorl_err gorl_generator_set(void* g, gorl_t state) { GORL_BEGIN(0) G(g).set_state(T(state)); GORL_END }
+
+gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, double b, void* g, int32_t device, gorl_t* out) {
+  GORL_BEGIN(0)
+  auto f = at::TensorOptions().dtype(at::kFloat).device(device_of(device));
+  auto l = at::TensorOptions().dtype(at::kLong).device(device_of(device));
+  auto size = sizes_of(sizes, n);
+  switch (op) {
+    case GORL_RANDN: *out = wrap(at::randn(size, G(g), f)); break;
+    case GORL_RAND: *out = wrap(at::rand(size, G(g), f)); break;
+    case GORL_RANDINT: *out = wrap(at::randint(static_cast<int64_t>(a), static_cast<int64_t>(b), size, G(g), l)); break;
+    case GORL_RANDPERM: *out = wrap(at::randperm(sizes[0], G(g), l)); break;
+    default: TORCH_CHECK(false, "unknown random code ", op);
+  }
+  GORL_END
+}
+
+gorl_err gorl_multinomial(gorl_t probabilities, int64_t samples, void* g, gorl_t* out) {
+  GORL_BEGIN(0) *out = wrap(at::multinomial(T(probabilities), samples, true, G(g))); GORL_END
+}

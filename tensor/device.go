@@ -1,0 +1,87 @@
+package tensor
+
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Device says where tensors live: [CPU] or a CUDA device by index. The zero value is the CPU.
+type Device struct {
+	cuda  bool
+	index int
+}
+
+// CPU is the host.
+var CPU = Device{}
+
+// CUDA is the CUDA device of the given index.
+func CUDA(index int) Device { return Device{cuda: true, index: index} }
+
+// ParseDevice reads "cpu", "cuda" or "cuda:1". "auto" is the first CUDA device where there is one, otherwise the CPU.
+func ParseDevice(s string) (Device, error) {
+	switch name, rest, found := strings.Cut(s, ":"); {
+	case s == "" || s == "cpu":
+		return CPU, nil
+	case s == "auto":
+		if CUDADevices() > 0 {
+			return CUDA(0), nil
+		}
+		return CPU, nil
+	case name == "cuda":
+		i := 0
+		if found {
+			var err error
+			if i, err = strconv.Atoi(rest); err != nil || i < 0 {
+				return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+			}
+		}
+		if n := CUDADevices(); i >= n {
+			return CPU, fmt.Errorf("tensor: device %q: this libtorch sees %d CUDA devices", s, n)
+		}
+		return CUDA(i), nil
+	}
+	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+}
+
+// String writes the device as libtorch does.
+func (d Device) String() string {
+	if d.cuda {
+		return fmt.Sprintf("cuda:%d", d.index)
+	}
+	return "cpu"
+}
+
+// IsCPU reports whether d is the host.
+func (d Device) IsCPU() bool { return !d.cuda }
+
+func (d Device) code() C.int32_t {
+	if d.cuda {
+		return C.int32_t(d.index)
+	}
+	return -1
+}
+
+// CUDADevices is the number of CUDA devices that libtorch can use.
+func CUDADevices() int { return int(C.gorl_cuda_devices()) }
+
+// Synchronize waits until every CUDA device has finished what was asked of it. On the CPU it does nothing.
+func Synchronize() error {
+	if e := C.gorl_cuda_synchronize(); e != nil {
+		return failure("Synchronize", e)
+	}
+	return nil
+}
+
+// DeviceOf returns where t lives.
+func DeviceOf(t Tensor) Device {
+	defer runtime.KeepAlive(t.T)
+	if i := int(C.gorl_device(handle("DeviceOf", t))); i >= 0 {
+		return CUDA(i)
+	}
+	return CPU
+}

@@ -1,0 +1,173 @@
+package tensor
+
+// #cgo CFLAGS: -I${SRCDIR}/csrc
+// #cgo LDFLAGS: -L/usr/local/lib -lgorltorch -Wl,--as-needed
+// #cgo noescape gorl_live
+// #cgo nocallback gorl_live
+// #cgo noescape gorl_free
+// #cgo nocallback gorl_free
+// #include "gorl.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/wangkuiyi/gotorch"
+)
+
+// Tensor is gotorch's tensor: a pointer to a cell that points to an at::Tensor. The zero Tensor is no tensor.
+type Tensor = gotorch.Tensor
+
+// DType is the type of a tensor's elements, by libtorch's code.
+type DType int32
+
+// The element types that gorl uses.
+const (
+	Uint8   DType = 0
+	Int32   DType = 3
+	Int64   DType = 4
+	Float32 DType = 6
+	Float64 DType = 7
+	Bool    DType = 11
+)
+
+// String returns the type's name in Go.
+func (d DType) String() string {
+	switch d {
+	case Uint8:
+		return "uint8"
+	case Int32:
+		return "int32"
+	case Int64:
+		return "int64"
+	case Float32:
+		return "float32"
+	case Float64:
+		return "float64"
+	case Bool:
+		return "bool"
+	}
+	return fmt.Sprintf("dtype(%d)", int32(d))
+}
+
+var poison = unsafe.Pointer(C.gorl_poison())
+
+func init() {
+	// gotorch's init ties the main goroutine to its OS thread and takes half the cores. Neither serves here: every call
+	// carries its own autograd mode, and small networks get slower with more than one thread.
+	runtime.UnlockOSThread()
+	SetThreads(1)
+}
+
+// SetThreads sets the number of OS threads that one libtorch operation may compute on, for all goroutines. The default
+// is 1. More helps only wide networks with large minibatches on otherwise idle cores.
+func SetThreads(n int) {
+	if n < 1 {
+		n = 1
+	}
+	C.gorl_set_threads(C.int32_t(n))
+}
+
+// Threads returns the number set by [SetThreads].
+func Threads() int { return int(C.gorl_threads()) }
+
+// TorchVersion is the version of the libtorch that the shim was built against, e.g. "1.13.1".
+func TorchVersion() string { return C.GoString(C.gorl_torch_version()) }
+
+// Live is the number of tensors that this package has made and not yet released, in the whole process. Tests hold a
+// closed scope to 0 more than before.
+func Live() int64 { return int64(C.gorl_live()) }
+
+// Free releases tensors that were taken out of their scope with [Scope.Keep]. Zero Tensors and tensors that are
+// released already are ignored. It must not be called on tensors that a scope or gotorch's finalizers own.
+func Free(ts ...Tensor) {
+	for _, t := range ts {
+		if t.T != nil {
+			C.gorl_free((*C.gorl_t)(unsafe.Pointer(t.T)), 1)
+		}
+	}
+}
+
+// Valid reports whether t is a tensor that has not been released.
+func Valid(t Tensor) bool { return t.T != nil && *t.T != nil && *t.T != poison }
+
+// handle returns the at::Tensor* of an operand, and panics if it has been released: a programming error that would
+// otherwise be a crash or, worse, a wrong number.
+func handle(op string, t Tensor) C.gorl_t {
+	if t.T == nil || *t.T == nil {
+		panic("tensor: " + op + ": an operand is the zero Tensor")
+	}
+	if *t.T == poison {
+		panic("tensor: " + op + ": an operand is used after its scope was closed (hand it out with Keep, or copy it into a tensor that lives longer)")
+	}
+	return C.gorl_t(*t.T)
+}
+
+// failure turns a message of the shim into an error that names the operation and the shapes of its operands.
+func failure(op string, msg C.gorl_err, operands ...Tensor) error {
+	text := C.GoString((*C.char)(msg))
+	C.gorl_free_string((*C.char)(msg))
+	var b strings.Builder
+	fmt.Fprintf(&b, "tensor: %s", op)
+	for i, t := range operands {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		if Valid(t) {
+			fmt.Fprintf(&b, " %v", Shape(t))
+		}
+	}
+	return errors.New(b.String() + ": " + strings.TrimSpace(text))
+}
+
+// Shape returns the sizes of t's dimensions; a scalar has none.
+func Shape(t Tensor) []int64 {
+	h := handle("Shape", t)
+	shape := make([]int64, int(C.gorl_dim(h)))
+	if len(shape) > 0 {
+		C.gorl_shape(h, (*C.int64_t)(unsafe.Pointer(&shape[0])))
+	}
+	runtime.KeepAlive(t.T)
+	return shape
+}
+
+// Size returns t's size along dim; a negative dim counts from the end.
+func Size(t Tensor, dim int) int64 {
+	s := Shape(t)
+	if dim < 0 {
+		dim += len(s)
+	}
+	if dim < 0 || dim >= len(s) {
+		panic(fmt.Sprintf("tensor: Size: there is no dimension %d in %v", dim, s))
+	}
+	return s[dim]
+}
+
+// Numel returns the number of elements.
+func Numel(t Tensor) int64 {
+	defer runtime.KeepAlive(t.T)
+	return int64(C.gorl_numel(handle("Numel", t)))
+}
+
+// TypeOf returns the element type.
+func TypeOf(t Tensor) DType {
+	defer runtime.KeepAlive(t.T)
+	return DType(C.gorl_dtype(handle("TypeOf", t)))
+}
+
+// RequiresGrad reports whether autograd follows t.
+func RequiresGrad(t Tensor) bool {
+	defer runtime.KeepAlive(t.T)
+	return C.gorl_requires_grad(handle("RequiresGrad", t)) != 0
+}
+
+// keepAlive returns result, having held operands that gotorch's finalizers own until here.
+func keepAlive(result, operand Tensor) Tensor {
+	runtime.KeepAlive(operand.T)
+	runtime.KeepAlive(result.T)
+	return result
+}

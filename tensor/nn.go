@@ -1,0 +1,133 @@
+package tensor
+
+// #cgo noescape gorl_mlp
+// #cgo nocallback gorl_mlp
+// #cgo noescape gorl_linear
+// #cgo nocallback gorl_linear
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+	"unsafe"
+)
+
+// Activation is an elementwise function between linear layers.
+type Activation int32
+
+// The activations, by their names in PyTorch.
+const (
+	Identity  Activation = C.GORL_IDENTITY
+	Relu      Activation = C.GORL_RELU
+	Elu       Activation = C.GORL_ELU
+	Tanh      Activation = C.GORL_TANH
+	Sigmoid   Activation = C.GORL_SIGMOID
+	LeakyRelu Activation = C.GORL_LEAKY_RELU
+	Softplus  Activation = C.GORL_SOFTPLUS
+	Softsign  Activation = C.GORL_SOFTSIGN
+	Gelu      Activation = C.GORL_GELU
+	Silu      Activation = C.GORL_SILU
+	Selu      Activation = C.GORL_SELU
+)
+
+var activationNames = map[string]Activation{
+	"identity": Identity, "": Identity, "none": Identity, "relu": Relu, "elu": Elu, "tanh": Tanh, "sigmoid": Sigmoid,
+	"leaky_relu": LeakyRelu, "softplus": Softplus, "softsign": Softsign, "gelu": Gelu, "silu": Silu, "swish": Silu, "selu": Selu,
+}
+
+var canonicalNames = map[Activation]string{
+	Identity: "identity", Relu: "relu", Elu: "elu", Tanh: "tanh", Sigmoid: "sigmoid", LeakyRelu: "leaky_relu",
+	Softplus: "softplus", Softsign: "softsign", Gelu: "gelu", Silu: "silu", Selu: "selu",
+}
+
+// ParseActivation returns the activation of a name, whatever its case.
+func ParseActivation(name string) (Activation, error) {
+	if a, ok := activationNames[strings.ToLower(name)]; ok {
+		return a, nil
+	}
+	return Identity, fmt.Errorf("tensor: unknown activation %q: want one of %s", name, strings.Join(ActivationNames(), ", "))
+}
+
+// ActivationNames lists the names that [ParseActivation] knows.
+func ActivationNames() []string {
+	var names []string
+	for n := range activationNames {
+		if n != "" {
+			names = append(names, n)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// String returns the activation's name.
+func (a Activation) String() string {
+	if n, ok := canonicalNames[a]; ok {
+		return n
+	}
+	return fmt.Sprintf("activation(%d)", int32(a))
+}
+
+// Activate applies an activation.
+func (s *Scope) Activate(f Activation, a Tensor) Tensor {
+	if f == Identity {
+		return a
+	}
+	return s.unary(f.String(), C.int32_t(f), a)
+}
+
+// Linear returns x·Wᵀ + b for x (n, in), w (out, in) and b (out); b may be the zero Tensor.
+func (s *Scope) Linear(x, w, b Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	hx, hw := handle("Linear", x), handle("Linear", w)
+	var hb C.gorl_t
+	if b.T != nil {
+		hb = handle("Linear", b)
+	}
+	cell := s.cell()
+	return s.done("Linear", cell, C.gorl_linear(hx, hw, hb, s.grad, (*C.gorl_t)(cell)), x, w, b)
+}
+
+// Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used by
+// one goroutine at a time.
+type Layers struct {
+	Weights, Biases []Tensor // a zero bias is none
+	Activations     []Activation
+
+	w, b []C.gorl_t
+	f    []C.int32_t
+}
+
+// MLP applies every layer in one native call. x is (n, in), the result (n, out).
+func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	n := len(net.Weights)
+	if len(net.Biases) != n || len(net.Activations) != n {
+		s.err = fmt.Errorf("tensor: MLP: %d weights, %d biases and %d activations; want as many of each", n, len(net.Biases), len(net.Activations))
+		return Tensor{}
+	}
+	if len(net.w) != n {
+		net.w, net.b, net.f = make([]C.gorl_t, n), make([]C.gorl_t, n), make([]C.int32_t, n)
+	}
+	for i := range net.Weights { // handles change when parameters are kept or adopted
+		net.w[i], net.b[i], net.f[i] = handle("MLP", net.Weights[i]), nil, C.int32_t(net.Activations[i])
+		if net.Biases[i].T != nil {
+			net.b[i] = handle("MLP", net.Biases[i])
+		}
+	}
+	h := handle("MLP", x)
+	cell := s.cell()
+	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(n), s.grad, (*C.gorl_t)(cell))
+	runtime.KeepAlive(net)
+	if msg != nil {
+		return s.done("MLP", cell, msg, append([]Tensor{x}, net.Weights...)...)
+	}
+	return s.done("MLP", cell, nil, x)
+}

@@ -1,0 +1,191 @@
+package tensor
+
+// #cgo noescape gorl_adam_
+// #cgo nocallback gorl_adam_
+// #cgo noescape gorl_clip_norm_
+// #cgo nocallback gorl_clip_norm_
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// Group is a range of flat parameters with a learning rate and a gradient clip of its own.
+type Group struct {
+	// Name says whose parameters they are, for messages ("policy").
+	Name string
+	// Begin and End delimit elements of the flat parameters.
+	Begin, End int64
+	// LearningRate is the step size.
+	LearningRate float64
+}
+
+// Clip is a range of flat gradients whose joint Euclidean norm is limited.
+type Clip struct {
+	Begin, End int64
+	// MaxNorm is the limit; not positive means none (the norm is still measured).
+	MaxNorm float64
+}
+
+// OptimizerConfig selects and tunes the rule by which an [Optimizer] steps. The zero value is Adam with PyTorch's
+// defaults.
+type OptimizerConfig struct {
+	// Kind is "adam" (default; Kingma & Ba 2015), "adamw" (decoupled weight decay; Loshchilov & Hutter 2019) or "sgd".
+	Kind string
+	// Beta1 and Beta2 are Adam's decay rates, default 0.9 and 0.999.
+	Beta1, Beta2 float64
+	// Eps is added to Adam's denominator, default 1e-8.
+	Eps float64
+	// WeightDecay is the L2 penalty (adam, sgd) or the decoupled decay (adamw), default 0.
+	WeightDecay float64
+	// Momentum is that of sgd, default 0; Nesterov looks ahead.
+	Momentum float64
+	Nesterov bool
+}
+
+// Optimizer steps the parameters of a [Flat], in one native call a step.
+type Optimizer struct {
+	// Groups may have their LearningRate changed between steps.
+	Groups []Group
+	// Clips may have their MaxNorm changed between steps.
+	Clips []Clip
+	// Steps counts the steps taken; Adam's bias correction depends on it.
+	Steps int64
+	// ExpAvg and ExpAvgSq are the moments, as long as the parameters (ExpAvg is the momentum buffer of sgd).
+	ExpAvg, ExpAvgSq Tensor
+	// Norms holds, after [Optimizer.ClipGrad], the gradient norm of each clip before clipping; float32 on the parameters' device.
+	Norms Tensor
+
+	cfg                OptimizerConfig
+	flat               *Flat
+	scope              *Scope
+	begin, end         []C.int64_t
+	lr                 []C.double
+	clipBegin, clipEnd []C.int64_t
+	clipMax            []C.double
+}
+
+// NewOptimizer returns an optimizer for the given groups of flat's parameters, which must not overlap.
+func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip) (*Optimizer, error) {
+	if cfg.Kind == "" {
+		cfg.Kind = "adam"
+	}
+	if cfg.Beta1 == 0 {
+		cfg.Beta1 = 0.9
+	}
+	if cfg.Beta2 == 0 {
+		cfg.Beta2 = 0.999
+	}
+	if cfg.Eps == 0 {
+		cfg.Eps = 1e-8
+	}
+	switch cfg.Kind {
+	case "adam", "adamw", "sgd":
+	default:
+		return nil, fmt.Errorf("tensor: optimizer %q: want adam, adamw or sgd", cfg.Kind)
+	}
+	if !(cfg.Beta1 >= 0 && cfg.Beta1 < 1 && cfg.Beta2 >= 0 && cfg.Beta2 < 1) {
+		return nil, fmt.Errorf("tensor: optimizer: betas %g and %g must lie in [0, 1)", cfg.Beta1, cfg.Beta2)
+	}
+	if !(cfg.Eps > 0) || !(cfg.WeightDecay >= 0) || !(cfg.Momentum >= 0) {
+		return nil, fmt.Errorf("tensor: optimizer: eps %g, weight decay %g or momentum %g is out of range", cfg.Eps, cfg.WeightDecay, cfg.Momentum)
+	}
+	n := flat.Len()
+	for i, g := range groups {
+		if g.Begin < 0 || g.End > n || g.Begin >= g.End {
+			return nil, fmt.Errorf("tensor: optimizer: group %d (%s) is [%d, %d) of %d parameters", i, g.Name, g.Begin, g.End, n)
+		}
+		for _, h := range groups[:i] {
+			if g.Begin < h.End && h.Begin < g.End {
+				return nil, fmt.Errorf("tensor: optimizer: groups %s and %s overlap", h.Name, g.Name)
+			}
+		}
+	}
+	for _, g := range groups {
+		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
+			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0", g.Name, g.LearningRate)
+		}
+	}
+	for i, c := range clips {
+		if c.Begin < 0 || c.End > n || c.Begin > c.End {
+			return nil, fmt.Errorf("tensor: optimizer: clip %d is [%d, %d) of %d parameters", i, c.Begin, c.End, n)
+		}
+		if math.IsNaN(c.MaxNorm) {
+			return nil, fmt.Errorf("tensor: optimizer: clip %d has the limit NaN", i)
+		}
+	}
+	if len(groups) == 0 {
+		return nil, fmt.Errorf("tensor: optimizer: there are no parameter groups")
+	}
+	o := &Optimizer{Groups: groups, Clips: clips, cfg: cfg, flat: flat, scope: NoGrad().On(DeviceOf(flat.Values))}
+	o.ExpAvg, o.ExpAvgSq = o.scope.Zeros(n), o.scope.Zeros(n)
+	o.Norms = o.scope.Zeros(int64(max(1, len(clips))))
+	for range groups {
+		o.begin, o.end, o.lr = append(o.begin, 0), append(o.end, 0), append(o.lr, 0)
+	}
+	for range clips {
+		o.clipBegin, o.clipEnd, o.clipMax = append(o.clipBegin, 0), append(o.clipEnd, 0), append(o.clipMax, 0)
+	}
+	if err := o.scope.Err(); err != nil {
+		o.scope.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// Config returns the rule's settings with their defaults filled in.
+func (o *Optimizer) Config() OptimizerConfig { return o.cfg }
+
+// ClipGrad measures the joint norm of every clip's gradients and scales those down that exceed its limit (as PyTorch's
+// clip_grad_norm_: by limit / (norm + 1e-6)).
+func (o *Optimizer) ClipGrad(s *Scope) {
+	if s.err != nil || len(o.Clips) == 0 {
+		return
+	}
+	for i, c := range o.Clips {
+		o.clipBegin[i], o.clipEnd[i], o.clipMax[i] = C.int64_t(c.Begin), C.int64_t(c.End), C.double(c.MaxNorm)
+	}
+	msg := C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin), unsafe.SliceData(o.clipEnd),
+		unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
+	s.effect("ClipGrad", msg, o.flat.Grads)
+}
+
+// Step changes the parameters by their gradients.
+func (o *Optimizer) Step(s *Scope) {
+	if s.err != nil {
+		return
+	}
+	o.step(s)
+	if s.err == nil {
+		o.Steps++
+	}
+}
+
+func (o *Optimizer) step(s *Scope) {
+	for i, g := range o.Groups {
+		o.begin[i], o.end[i], o.lr[i] = C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
+	}
+	p, g := handle("Step", o.flat.Values), handle("Step", o.flat.Grads)
+	n, step := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1)
+	if o.cfg.Kind == "sgd" {
+		var nesterov C.int
+		if o.cfg.Nesterov {
+			nesterov = 1
+		}
+		s.effect("Step", C.gorl_sgd_(p, g, handle("Step", o.ExpAvg), unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr),
+			n, step, C.double(o.cfg.Momentum), C.double(o.cfg.WeightDecay), nesterov), o.flat.Values)
+		return
+	}
+	var decoupled C.int
+	if o.cfg.Kind == "adamw" {
+		decoupled = 1
+	}
+	s.effect("Step", C.gorl_adam_(p, g, handle("Step", o.ExpAvg), handle("Step", o.ExpAvgSq), unsafe.SliceData(o.begin), unsafe.SliceData(o.end),
+		unsafe.SliceData(o.lr), n, step, C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), decoupled), o.flat.Values)
+}
+
+// Close releases the moments. It may be called twice.
+func (o *Optimizer) Close() { o.scope.Close() }

@@ -1,0 +1,165 @@
+package tensor
+
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// chunkCells is how many results share one allocation. Cells are never used twice, so that a stale handle finds the
+// mark of its release and not somebody else's tensor.
+const chunkCells = 64
+
+type chunk struct {
+	cells [chunkCells]unsafe.Pointer
+	used  int
+}
+
+// Scope owns the results of the operations that are its methods, and releases them when it closes. See the package
+// comment for the idiom. Create one with [NewScope] or [NoGrad].
+type Scope struct {
+	chunks []*chunk
+	err    error
+	grad   C.int
+	closed bool
+	device Device
+}
+
+// NewScope returns an open scope in which autograd records.
+func NewScope() *Scope { return &Scope{grad: 1} }
+
+// NoGrad returns an open scope in which autograd does not record.
+func NoGrad() *Scope { return &Scope{} }
+
+// On makes d the device of the tensors that the scope creates, and returns the scope. The default is the CPU.
+func (s *Scope) On(d Device) *Scope {
+	s.device = d
+	return s
+}
+
+// Device returns the device of the tensors that the scope creates.
+func (s *Scope) Device() Device { return s.device }
+
+// Err returns the scope's first error, or nil.
+func (s *Scope) Err() error { return s.err }
+
+// Fail records err as the scope's error if it is the first, so that code between operations can stop them too.
+func (s *Scope) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Close releases everything the scope owns. It may be called twice. The error stays readable.
+func (s *Scope) Close() {
+	s.release()
+	s.closed = true
+}
+
+// Reset releases everything the scope owns, forgets its error, and leaves it open, ready for the next minibatch.
+func (s *Scope) Reset() {
+	s.release()
+	s.err = nil
+}
+
+func (s *Scope) release() {
+	for i, c := range s.chunks {
+		if c.used > 0 {
+			C.gorl_free((*C.gorl_t)(unsafe.Pointer(&c.cells[0])), C.int64_t(c.used))
+		}
+		s.chunks[i] = nil
+	}
+	s.chunks = s.chunks[:0]
+}
+
+// Len is the number of tensors the scope owns.
+func (s *Scope) Len() int {
+	n := 0
+	for _, c := range s.chunks {
+		for _, p := range c.cells[:c.used] {
+			if p != nil && p != poison {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Keep takes t out of the scope: it lives on until [Free], or until the scope that [Scope.Adopt]s it closes.
+// It returns a new handle; the old one counts as released. Keep(zero Tensor) is the zero Tensor.
+func (s *Scope) Keep(t Tensor) Tensor {
+	if s.err != nil || t.T == nil {
+		return Tensor{}
+	}
+	handle("Keep", t)
+	for _, c := range s.chunks {
+		for i := range c.cells[:c.used] {
+			if &c.cells[i] == t.T {
+				cell := c.cells[i]
+				c.cells[i] = poison
+				return Tensor{T: &cell}
+			}
+		}
+	}
+	s.err = fmt.Errorf("tensor: Keep: the tensor %v does not belong to this scope", Shape(t))
+	return Tensor{}
+}
+
+// Adopt makes the scope the owner of a kept tensor and returns its new handle; the old one counts as released. It must not
+// be called on tensors that gotorch's finalizers own.
+func (s *Scope) Adopt(t Tensor) Tensor {
+	h := handle("Adopt", t)
+	cell := s.cell()
+	*cell = unsafe.Pointer(h)
+	*t.T = poison
+	return Tensor{T: cell}
+}
+
+// cell returns a fresh cell for a result.
+func (s *Scope) cell() *unsafe.Pointer {
+	if s.closed {
+		panic("tensor: the scope is closed")
+	}
+	n := len(s.chunks)
+	if n == 0 || s.chunks[n-1].used == chunkCells {
+		s.chunks = append(s.chunks, new(chunk))
+		n++
+	}
+	c := s.chunks[n-1]
+	p := &c.cells[c.used]
+	c.used++
+	return p
+}
+
+// done finishes an operation that wrote its result into cell, or failed with msg.
+func (s *Scope) done(op string, cell *unsafe.Pointer, msg C.gorl_err, operands ...Tensor) Tensor {
+	if msg != nil {
+		*cell = poison
+		s.err = failure(op, msg, operands...)
+		return Tensor{}
+	}
+	for _, t := range operands {
+		runtime.KeepAlive(t.T)
+	}
+	return Tensor{T: cell}
+}
+
+// effect finishes an operation that has no result.
+func (s *Scope) effect(op string, msg C.gorl_err, operands ...Tensor) {
+	if msg != nil {
+		s.err = failure(op, msg, operands...)
+	}
+	for _, t := range operands {
+		runtime.KeepAlive(t.T)
+	}
+}
+
+func ints(v []int64) (*C.int64_t, C.int32_t) {
+	if len(v) == 0 {
+		return nil, 0
+	}
+	return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(v))), C.int32_t(len(v))
+}

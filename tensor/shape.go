@@ -1,0 +1,204 @@
+package tensor
+
+// #cgo noescape gorl_reduce
+// #cgo nocallback gorl_reduce
+// #cgo noescape gorl_along
+// #cgo nocallback gorl_along
+// #cgo noescape gorl_narrow
+// #cgo nocallback gorl_narrow
+// #cgo noescape gorl_reshape
+// #cgo nocallback gorl_reshape
+// #cgo noescape gorl_index_select
+// #cgo nocallback gorl_index_select
+// #include "gorl.h"
+import "C"
+
+import (
+	"unsafe"
+)
+
+func (s *Scope) reduce(name string, op C.int32_t, a Tensor, keep bool, dims []int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle(name, a)
+	p, n := ints(dims)
+	cell := s.cell()
+	var k C.int
+	if keep {
+		k = 1
+	}
+	return s.done(name, cell, C.gorl_reduce(op, h, p, n, k, s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// Sum adds along dims, which disappear; without dims it adds everything into a scalar.
+func (s *Scope) Sum(a Tensor, dims ...int64) Tensor {
+	return s.reduce("Sum", C.GORL_SUM, a, false, dims)
+}
+
+// Mean averages along dims, which disappear; without dims it averages everything into a scalar.
+func (s *Scope) Mean(a Tensor, dims ...int64) Tensor {
+	return s.reduce("Mean", C.GORL_MEAN, a, false, dims)
+}
+
+// Var is the unbiased variance (divisor n−1) along dims, or of everything.
+func (s *Scope) Var(a Tensor, dims ...int64) Tensor {
+	return s.reduce("Var", C.GORL_VAR, a, false, dims)
+}
+
+// Std is the square root of [Scope.Var].
+func (s *Scope) Std(a Tensor, dims ...int64) Tensor {
+	return s.reduce("Std", C.GORL_STD, a, false, dims)
+}
+
+// MaxOf is the largest element along dims, or of everything.
+func (s *Scope) MaxOf(a Tensor, dims ...int64) Tensor {
+	return s.reduce("MaxOf", C.GORL_AMAX, a, false, dims)
+}
+
+// MinOf is the smallest element along dims, or of everything.
+func (s *Scope) MinOf(a Tensor, dims ...int64) Tensor {
+	return s.reduce("MinOf", C.GORL_AMIN, a, false, dims)
+}
+
+// Norm is the Euclidean norm along dims, or of everything.
+func (s *Scope) Norm(a Tensor, dims ...int64) Tensor {
+	return s.reduce("Norm", C.GORL_NORM, a, false, dims)
+}
+
+// SumKeep, MeanKeep and their like leave reduced dimensions in place with size 1.
+func (s *Scope) SumKeep(a Tensor, dims ...int64) Tensor {
+	return s.reduce("SumKeep", C.GORL_SUM, a, true, dims)
+}
+
+// MeanKeep averages along dims, which stay with size 1.
+func (s *Scope) MeanKeep(a Tensor, dims ...int64) Tensor {
+	return s.reduce("MeanKeep", C.GORL_MEAN, a, true, dims)
+}
+
+func (s *Scope) along(name string, op C.int32_t, a Tensor, dim int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle(name, a)
+	cell := s.cell()
+	return s.done(name, cell, C.gorl_along(op, h, C.int64_t(dim), s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// LogSoftmax normalises log-probabilities along dim.
+func (s *Scope) LogSoftmax(a Tensor, dim int64) Tensor {
+	return s.along("LogSoftmax", C.GORL_LOG_SOFTMAX, a, dim)
+}
+
+// Softmax normalises probabilities along dim.
+func (s *Scope) Softmax(a Tensor, dim int64) Tensor {
+	return s.along("Softmax", C.GORL_SOFTMAX, a, dim)
+}
+
+// ArgMax is the int64 index of the largest element along dim, which stays with size 1.
+func (s *Scope) ArgMax(a Tensor, dim int64) Tensor { return s.along("ArgMax", C.GORL_ARGMAX, a, dim) }
+
+// CumSum is the running sum along dim.
+func (s *Scope) CumSum(a Tensor, dim int64) Tensor { return s.along("CumSum", C.GORL_CUMSUM, a, dim) }
+
+// Unsqueeze inserts a dimension of size 1 at dim.
+func (s *Scope) Unsqueeze(a Tensor, dim int64) Tensor {
+	return s.along("Unsqueeze", C.GORL_UNSQUEEZE, a, dim)
+}
+
+// Squeeze removes dimension dim if its size is 1.
+func (s *Scope) Squeeze(a Tensor, dim int64) Tensor {
+	return s.along("Squeeze", C.GORL_SQUEEZE, a, dim)
+}
+
+func (s *Scope) join(name string, op C.int32_t, dim int64, list []Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	hs := make([]C.gorl_t, len(list))
+	for i, t := range list {
+		hs[i] = handle(name, t)
+	}
+	cell := s.cell()
+	return s.done(name, cell, C.gorl_join(op, unsafe.SliceData(hs), C.int32_t(len(hs)), C.int64_t(dim), s.grad, (*C.gorl_t)(cell)), list...)
+}
+
+// Cat joins tensors along an existing dimension.
+func (s *Scope) Cat(dim int64, list ...Tensor) Tensor { return s.join("Cat", C.GORL_CAT, dim, list) }
+
+// Stack joins tensors of one shape along a new dimension.
+func (s *Scope) Stack(dim int64, list ...Tensor) Tensor {
+	return s.join("Stack", C.GORL_STACK, dim, list)
+}
+
+// Narrow is the part [start, start+length) of dimension dim, in the same memory.
+func (s *Scope) Narrow(a Tensor, dim, start, length int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("Narrow", a)
+	cell := s.cell()
+	return s.done("Narrow", cell, C.gorl_narrow(h, C.int64_t(dim), C.int64_t(start), C.int64_t(length), s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// Select is a at one index of dimension dim, which disappears, in the same memory.
+func (s *Scope) Select(a Tensor, dim, index int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("Select", a)
+	cell := s.cell()
+	return s.done("Select", cell, C.gorl_select(h, C.int64_t(dim), C.int64_t(index), s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// IndexSelect gathers rows: the slices of dimension dim named by the int64 vector index.
+func (s *Scope) IndexSelect(a Tensor, dim int64, index Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h, hi := handle("IndexSelect", a), handle("IndexSelect", index)
+	cell := s.cell()
+	return s.done("IndexSelect", cell, C.gorl_index_select(h, C.int64_t(dim), hi, s.grad, (*C.gorl_t)(cell)), a, index)
+}
+
+// Gather picks a[..., index, ...] along dim, element by element of index (int64).
+func (s *Scope) Gather(a Tensor, dim int64, index Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h, hi := handle("Gather", a), handle("Gather", index)
+	cell := s.cell()
+	return s.done("Gather", cell, C.gorl_gather(h, C.int64_t(dim), hi, s.grad, (*C.gorl_t)(cell)), a, index)
+}
+
+// Reshape gives a the shape sizes, one of which may be −1; in the same memory where possible.
+func (s *Scope) Reshape(a Tensor, sizes ...int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("Reshape", a)
+	p, n := ints(sizes)
+	cell := s.cell()
+	return s.done("Reshape", cell, C.gorl_reshape(h, p, n, s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// Expand repeats dimensions of size 1 without copying; −1 leaves a dimension as it is.
+func (s *Scope) Expand(a Tensor, sizes ...int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("Expand", a)
+	p, n := ints(sizes)
+	cell := s.cell()
+	return s.done("Expand", cell, C.gorl_expand(h, p, n, s.grad, (*C.gorl_t)(cell)), a)
+}
+
+// Transpose swaps two dimensions, in the same memory.
+func (s *Scope) Transpose(a Tensor, d0, d1 int64) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	h := handle("Transpose", a)
+	cell := s.cell()
+	return s.done("Transpose", cell, C.gorl_transpose(h, C.int64_t(d0), C.int64_t(d1), s.grad, (*C.gorl_t)(cell)), a)
+}

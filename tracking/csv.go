@@ -1,0 +1,92 @@
+package tracking
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const csvHeader = "step,tag,value\n"
+
+// CSV is a [Writer] of comma-separated values in long form: the columns step, tag and value, one scalar a line.
+// Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
+type CSV struct{ sink }
+
+// NewCSV writes to w, beginning with the header. Close flushes and leaves w open.
+func NewCSV(w io.Writer, opt Options) *CSV {
+	c := new(CSV)
+	c.start("CSV", w, nil, opt, appendCSV)
+	c.put([]byte(csvHeader))
+	return c
+}
+
+// OpenCSV appends to the file at path, which is made where it is missing. A last line that an interrupted run left
+// half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
+func OpenCSV(path string, opt Options) (*CSV, error) {
+	file, err := openLines(path, opt, func(line []byte, number int) (int64, error) {
+		if number == 1 {
+			return 0, checkCSVHeader(string(line))
+		}
+		s, err := parseCSV(string(line))
+		return s.Step, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := new(CSV)
+	c.start(path, file, file, opt, appendCSV)
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("tracking: %w", err), file.Close())
+	}
+	if info.Size() == 0 {
+		c.put([]byte(csvHeader))
+	}
+	return c, nil
+}
+
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
+
+func appendCSV(b []byte, s Scalar) []byte {
+	b = strconv.AppendInt(b, s.Step, 10)
+	b = append(b, ',')
+	tag := s.Tag
+	if strings.ContainsAny(tag, "\r\n") {
+		tag = lineBreaks.Replace(tag)
+	}
+	if tag == "" || strings.ContainsAny(tag, `",`) || tag[0] == ' ' {
+		tag = `"` + strings.ReplaceAll(tag, `"`, `""`) + `"`
+	}
+	b = append(b, tag...)
+	b = append(b, ',')
+	b = strconv.AppendFloat(b, s.Value, 'g', -1, 64)
+	return append(b, '\n')
+}
+
+func checkCSVHeader(line string) error {
+	if strings.TrimRight(line, "\r\n") != strings.TrimSpace(csvHeader) {
+		return fmt.Errorf("header %.40q, want %q", line, strings.TrimSpace(csvHeader))
+	}
+	return nil
+}
+
+func parseCSV(line string) (Scalar, error) {
+	r := csv.NewReader(strings.NewReader(line))
+	r.FieldsPerRecord = 3
+	record, err := r.Read()
+	if err != nil {
+		return Scalar{}, err
+	}
+	step, err := strconv.ParseInt(record[0], 10, 64)
+	if err != nil {
+		return Scalar{}, fmt.Errorf("step: %w", err)
+	}
+	value, err := strconv.ParseFloat(record[2], 64)
+	if err != nil {
+		return Scalar{}, fmt.Errorf("value: %w", err)
+	}
+	return Scalar{Step: step, Tag: record[1], Value: value}, nil
+}

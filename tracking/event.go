@@ -1,0 +1,238 @@
+package tracking
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field numbers of the messages in tensorflow/core/util/event.proto and tensorflow/core/framework/summary.proto.
+const (
+	eventWallTime    = 1 // double, seconds since 1970
+	eventStep        = 2 // int64
+	eventFileVersion = 3 // string, in a file's first event
+	eventSummary     = 5 // Summary
+	eventSessionLog  = 7 // SessionLog
+
+	summaryValue = 1 // repeated Summary.Value
+
+	valueTag    = 1 // string
+	valueSimple = 2 // float
+	valueTensor = 8 // TensorProto, what TensorFlow 2 stores scalars in
+
+	tensorType    = 1 // DataType
+	tensorContent = 4 // bytes
+	tensorFloats  = 5 // repeated float
+	tensorDoubles = 6 // repeated double
+
+	dataTypeFloat  = 1
+	dataTypeDouble = 2
+
+	sessionStatus = 1
+	sessionStart  = 1
+)
+
+const fileVersion = "brain.Event:2"
+
+func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// instant is the time of a count of seconds, the zero time where it is none that a calendar knows.
+func instant(sec float64) time.Time {
+	if sec == 0 || math.IsNaN(sec) || math.Abs(sec) > 1e12 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(math.Round(sec * 1e6)))
+}
+
+func appendWallTime(b []byte, t time.Time) []byte {
+	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
+	return protowire.AppendFixed64(b, math.Float64bits(seconds(t)))
+}
+
+func appendStep(b []byte, step int64) []byte {
+	if step == 0 { // the default is left out
+		return b
+	}
+	b = protowire.AppendTag(b, eventStep, protowire.VarintType)
+	return protowire.AppendVarint(b, uint64(step))
+}
+
+// appendVersionEvent appends the event that a file begins with.
+func appendVersionEvent(b []byte, t time.Time) []byte {
+	b = appendWallTime(b, t)
+	b = protowire.AppendTag(b, eventFileVersion, protowire.BytesType)
+	return protowire.AppendString(b, fileVersion)
+}
+
+// appendRestartEvent appends the event that makes TensorBoard forget what earlier files hold from step on.
+func appendRestartEvent(b []byte, t time.Time, step int64) []byte {
+	b = appendStep(appendWallTime(b, t), step)
+	b = protowire.AppendTag(b, eventSessionLog, protowire.BytesType)
+	b = protowire.AppendVarint(b, 2)
+	b = protowire.AppendTag(b, sessionStatus, protowire.VarintType)
+	return protowire.AppendVarint(b, sessionStart)
+}
+
+// appendScalarEvent appends an event with one value. The format holds single precision.
+func appendScalarEvent(b []byte, s Scalar) []byte {
+	tag := strings.ToValidUTF8(s.Tag, "\uFFFD")
+	value := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) + protowire.SizeFixed32()
+	summary := protowire.SizeTag(summaryValue) + protowire.SizeBytes(value)
+
+	b = appendStep(appendWallTime(b, s.Time), s.Step)
+	b = protowire.AppendTag(b, eventSummary, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(summary))
+	b = protowire.AppendTag(b, summaryValue, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(value))
+	b = protowire.AppendTag(b, valueTag, protowire.BytesType)
+	b = protowire.AppendString(b, tag)
+	b = protowire.AppendTag(b, valueSimple, protowire.Fixed32Type)
+	return protowire.AppendFixed32(b, math.Float32bits(float32(s.Value)))
+}
+
+// field is one field of a message: number holds varints and fixed-width values, bytes the rest.
+type field struct {
+	num    protowire.Number
+	typ    protowire.Type
+	number uint64
+	bytes  []byte
+}
+
+// is reports whether the field has this number and this encoding; a field with another one is treated as unknown.
+func (f field) is(num protowire.Number, typ protowire.Type) bool { return f.num == num && f.typ == typ }
+
+// fields calls visit for every field of the message b.
+func fields(b []byte, visit func(field) error) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		f := field{num: num, typ: typ}
+		switch typ {
+		case protowire.VarintType:
+			f.number, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			f.number = uint64(v)
+		case protowire.Fixed64Type:
+			f.number, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			f.bytes, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if err := visit(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseEvent appends the scalars of one event to dst; what is not a scalar (images, graphs, ...) is left out.
+func parseEvent(dst []Scalar, b []byte) ([]Scalar, error) {
+	first := len(dst)
+	var at time.Time
+	var step int64
+	err := fields(b, func(f field) error {
+		var err error
+		switch {
+		case f.is(eventWallTime, protowire.Fixed64Type):
+			at = instant(math.Float64frombits(f.number))
+		case f.is(eventStep, protowire.VarintType):
+			step = int64(f.number)
+		case f.is(eventSummary, protowire.BytesType):
+			dst, err = parseSummary(dst, f.bytes)
+		}
+		return err
+	})
+	if err != nil {
+		return dst[:first], fmt.Errorf("no event message: %w", err)
+	}
+	for i := first; i < len(dst); i++ {
+		dst[i].Time, dst[i].Step = at, step
+	}
+	return dst, nil
+}
+
+func parseSummary(dst []Scalar, b []byte) ([]Scalar, error) {
+	err := fields(b, func(f field) error {
+		if !f.is(summaryValue, protowire.BytesType) {
+			return nil
+		}
+		var s Scalar
+		found := false
+		err := fields(f.bytes, func(f field) error {
+			switch {
+			case f.is(valueTag, protowire.BytesType):
+				s.Tag = string(f.bytes)
+			case f.is(valueSimple, protowire.Fixed32Type):
+				s.Value, found = float64(math.Float32frombits(uint32(f.number))), true
+			case f.is(valueTensor, protowire.BytesType):
+				v, ok, err := parseTensor(f.bytes)
+				if ok {
+					s.Value, found = v, true
+				}
+				return err
+			}
+			return nil
+		})
+		if err == nil && found {
+			dst = append(dst, s)
+		}
+		return err
+	})
+	return dst, err
+}
+
+// parseTensor returns the value of a tensor with one single- or double-precision element.
+func parseTensor(b []byte) (value float64, ok bool, err error) {
+	var kind uint64
+	var content, floats, doubles []byte
+	err = fields(b, func(f field) error {
+		switch {
+		case f.is(tensorType, protowire.VarintType):
+			kind = f.number
+		case f.is(tensorContent, protowire.BytesType):
+			content = f.bytes
+		case f.is(tensorFloats, protowire.BytesType): // packed
+			floats = f.bytes
+		case f.is(tensorFloats, protowire.Fixed32Type):
+			floats = binary.LittleEndian.AppendUint32(nil, uint32(f.number))
+		case f.is(tensorDoubles, protowire.BytesType):
+			doubles = f.bytes
+		case f.is(tensorDoubles, protowire.Fixed64Type):
+			doubles = binary.LittleEndian.AppendUint64(nil, f.number)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, false, errors.Join(errors.New("a tensor value is damaged"), err)
+	}
+	switch kind {
+	case dataTypeFloat:
+		for _, data := range [][]byte{content, floats} {
+			if len(data) == 4 {
+				return float64(math.Float32frombits(binary.LittleEndian.Uint32(data))), true, nil
+			}
+		}
+	case dataTypeDouble:
+		for _, data := range [][]byte{content, doubles} {
+			if len(data) == 8 {
+				return math.Float64frombits(binary.LittleEndian.Uint64(data)), true, nil
+			}
+		}
+	}
+	return 0, false, nil
+}

@@ -1,0 +1,118 @@
+package tracking
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// JSONLines is a [Writer] of one JSON object a line:
+//
+//	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
+//
+// The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
+// "NaN", "Infinity" and "-Infinity".
+type JSONLines struct{ sink }
+
+// NewJSONLines writes to w. Close flushes and leaves w open.
+func NewJSONLines(w io.Writer, opt Options) *JSONLines {
+	j := new(JSONLines)
+	j.start("JSON lines", w, nil, opt, appendJSON)
+	return j
+}
+
+// OpenJSONLines appends to the file at path, which is made where it is missing. A last line that an interrupted run
+// left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
+func OpenJSONLines(path string, opt Options) (*JSONLines, error) {
+	file, err := openLines(path, opt, func(line []byte, _ int) (int64, error) {
+		s, err := parseJSON(line)
+		return s.Step, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	j := new(JSONLines)
+	j.start(path, file, file, opt, appendJSON)
+	return j, nil
+}
+
+func appendJSON(b []byte, s Scalar) []byte {
+	b = append(b, `{"time":`...)
+	b = strconv.AppendFloat(b, seconds(s.Time), 'f', 6, 64)
+	b = append(b, `,"step":`...)
+	b = strconv.AppendInt(b, s.Step, 10)
+	b = append(b, `,"tag":`...)
+	b = appendJSONString(b, s.Tag)
+	b = append(b, `,"value":`...)
+	b = appendJSONNumber(b, s.Value)
+	return append(b, "}\n"...)
+}
+
+func appendJSONNumber(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(b, `"NaN"`...)
+	case math.IsInf(v, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+func appendJSONString(b []byte, s string) []byte {
+	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && r != '"' && r != '\\' }
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always has a JSON form
+	}
+	return append(b, quoted...)
+}
+
+// jsonNumber reads a JSON number or one of the three strings.
+type jsonNumber float64
+
+func (n *jsonNumber) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case `"NaN"`:
+		*n = jsonNumber(math.NaN())
+	case `"Infinity"`:
+		*n = jsonNumber(math.Inf(1))
+	case `"-Infinity"`:
+		*n = jsonNumber(math.Inf(-1))
+	default:
+		var v float64
+		if err := json.Unmarshal(b, &v); err != nil {
+			return fmt.Errorf("value %s is neither a number nor \"NaN\", \"Infinity\" or \"-Infinity\"", b)
+		}
+		*n = jsonNumber(v)
+	}
+	return nil
+}
+
+func parseJSON(line []byte) (Scalar, error) {
+	var r struct {
+		Time  float64     `json:"time"`
+		Step  *int64      `json:"step"`
+		Tag   *string     `json:"tag"`
+		Value *jsonNumber `json:"value"`
+	}
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Scalar{}, err
+	}
+	switch {
+	case r.Step == nil:
+		return Scalar{}, fmt.Errorf(`"step" is missing`)
+	case r.Tag == nil:
+		return Scalar{}, fmt.Errorf(`"tag" is missing`)
+	case r.Value == nil:
+		return Scalar{}, fmt.Errorf(`"value" is missing`)
+	}
+	return Scalar{Time: instant(r.Time), Step: *r.Step, Tag: *r.Tag, Value: float64(*r.Value)}, nil
+}

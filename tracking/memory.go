@@ -1,0 +1,78 @@
+package tracking
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Memory is a [Writer] that keeps every scalar, for tests and for plots at the end of a run. The zero value is ready.
+type Memory struct {
+	// Now is the clock; time.Now if nil. Set it before the first scalar.
+	Now func() time.Time
+
+	mu      sync.Mutex
+	scalars []Scalar
+	closed  bool
+	err     error
+}
+
+// Scalar implements [Writer].
+func (m *Memory) Scalar(tag string, step int64, value float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		m.err = ErrClosed
+		return
+	}
+	m.scalars = append(m.scalars, Scalar{Time: Options{Now: m.Now}.now()(), Step: step, Tag: tag, Value: value})
+}
+
+// Flush implements [Writer].
+func (m *Memory) Flush() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// Close implements [Writer]. What was stored stays readable.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return m.err
+}
+
+// Scalars returns a copy of everything stored, in the order of arrival.
+func (m *Memory) Scalars() []Scalar {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.scalars)
+}
+
+// Tags returns the distinct tags, sorted.
+func (m *Memory) Tags() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var tags []string
+	for _, s := range m.scalars {
+		tags = append(tags, s.Tag)
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// Last returns the value that was stored last under tag, and whether there is one.
+func (m *Memory) Last(tag string) (float64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(m.scalars) - 1; i >= 0; i-- {
+		if m.scalars[i].Tag == tag {
+			return m.scalars[i].Value, true
+		}
+	}
+	return 0, false
+}
+
+// Series returns steps and values stored under tag as a curve of that name, see [SeriesOf].
+func (m *Memory) Series(tag string) Series { return SeriesOf(m.Scalars(), tag) }

@@ -1,0 +1,151 @@
+package tracking
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// bars is the Progress for terminals.
+type bars struct {
+	opt       ProgressOptions
+	w         io.Writer
+	container *mpb.Progress
+	barWidth  int
+
+	mu    sync.Mutex
+	all   []*terminalBar
+	ended bool
+}
+
+func newBars(w io.Writer, width int, opt ProgressOptions, more ...mpb.ContainerOption) *bars {
+	container := mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(w), mpb.WithWidth(width)}, more...)...)
+	// Name, per cent, time and speed take about 50 columns; the text comes before a long bar.
+	return &bars{opt: opt, w: w, container: container, barWidth: min(max(width-78, 10), 30)}
+}
+
+func (p *bars) Bar(name string, total int64) Bar {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return silentBar{}
+	}
+	b := &terminalBar{opt: p.opt, meter: meter{total: max(total, 1)}}
+	column := func(text func(*terminalBar) string) decor.Decorator {
+		return decor.Any(func(decor.Statistics) string { return b.read(text) }, decor.WC{C: decor.DindentRight | decor.DSyncWidth})
+	}
+	spaced := func(text func(*terminalBar) string) decor.Decorator {
+		return column(func(b *terminalBar) string {
+			if s := text(b); s != "" {
+				return " " + s + " "
+			}
+			return ""
+		})
+	}
+	name = oneLine(name)
+	// The total is set afterwards: a bar made with one completes by itself, before Finish has given its text.
+	bar, err := p.container.Add(0, barStyle().Build(), mpb.BarWidth(p.barWidth),
+		mpb.PrependDecorators(column(func(*terminalBar) string { return name })),
+		mpb.AppendDecorators(
+			column(func(b *terminalBar) string { return b.meter.percent() + " " }),
+			spaced(func(b *terminalBar) string {
+				if b.when != "" {
+					return b.when
+				}
+				return b.meter.left()
+			}),
+			spaced(func(b *terminalBar) string { return b.meter.speed(b.opt.Unit) }),
+			spaced(func(b *terminalBar) string { return b.text }),
+		))
+	if err != nil { // the output has failed
+		return silentBar{}
+	}
+	bar.SetTotal(b.meter.total, false)
+	b.bar = bar
+	p.all = append(p.all, b)
+	return b
+}
+
+// barStyle uses block characters where the locale says that the terminal has them.
+func barStyle() mpb.BarStyleComposer {
+	locale := ""
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale = os.Getenv(name); locale != "" {
+			break
+		}
+	}
+	locale = strings.ToLower(locale)
+	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
+		return mpb.BarStyle().Lbound("▕").Filler("█").Tip("").Padding("░").Rbound("▏")
+	}
+	return mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
+}
+
+func (p *bars) Printf(format string, args ...any) {
+	s := wholeLines(format, args...)
+	if _, err := p.container.Write([]byte(s)); err != nil { // ended
+		io.WriteString(p.w, s)
+	}
+}
+
+func (p *bars) Wait() {
+	p.mu.Lock()
+	all := p.all
+	p.all, p.ended = nil, true
+	p.mu.Unlock()
+	for _, b := range all {
+		b.bar.Abort(false)
+	}
+	p.container.Wait()
+}
+
+type terminalBar struct {
+	opt ProgressOptions
+	bar *mpb.Bar
+
+	mu       sync.Mutex // never held while calling bar, whose drawing takes it
+	meter    meter
+	text     string
+	when     string // how long it took, once finished
+	finished bool
+}
+
+func (b *terminalBar) read(text func(*terminalBar) string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return text(b)
+}
+
+func (b *terminalBar) Set(done int64, text string) {
+	b.mu.Lock()
+	if b.finished {
+		b.mu.Unlock()
+		return
+	}
+	b.meter.set(b.opt.Now(), done)
+	b.text = oneLine(text)
+	current := min(max(done, 0), b.meter.total)
+	b.mu.Unlock()
+	b.bar.SetCurrent(current)
+}
+
+func (b *terminalBar) Finish(text string) {
+	b.mu.Lock()
+	if b.finished {
+		b.mu.Unlock()
+		return
+	}
+	b.finished = true
+	b.text, b.when = oneLine(text), b.meter.spent(b.opt.Now())
+	complete, total := b.meter.done >= b.meter.total, b.meter.total
+	b.mu.Unlock()
+	if complete {
+		b.bar.SetTotal(total, true)
+	} else { // the bar stays as long as it was
+		b.bar.Abort(false)
+	}
+}

@@ -1,0 +1,91 @@
+package tracking
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// lines is the Progress for files and pipes.
+type lines struct {
+	opt ProgressOptions
+
+	mu    sync.Mutex // of everything, the bars included
+	w     io.Writer
+	width int // of the longest name
+	ended bool
+}
+
+func newLines(w io.Writer, opt ProgressOptions) *lines { return &lines{w: w, opt: opt} }
+
+func (p *lines) Bar(name string, total int64) Bar {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.width = max(p.width, displayWidth(name))
+	return &lineBar{p: p, name: name, meter: meter{total: max(total, 1)}, shown: -1}
+}
+
+func (p *lines) Printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	io.WriteString(p.w, wholeLines(format, args...))
+}
+
+func (p *lines) Wait() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+}
+
+func wholeLines(format string, args ...any) string {
+	s := fmt.Sprintf(format, args...)
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return s
+}
+
+type lineBar struct {
+	p        *lines
+	name     string
+	meter    meter
+	shown    int64 // which multiple of LineEvery was written last
+	finished bool
+}
+
+func (b *lineBar) Set(done int64, text string) {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	if b.finished || b.p.ended {
+		return
+	}
+	b.meter.set(b.p.opt.Now(), done)
+	// The small addition keeps 3 × 0.05 of a total from counting as less than 0.15 of it.
+	reached := int64(float64(done)/float64(b.meter.total)/b.p.opt.LineEvery + 1e-9)
+	if reached > b.shown {
+		b.shown = reached
+		b.write(b.meter.left(), text)
+	}
+}
+
+func (b *lineBar) Finish(text string) {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	if b.finished || b.p.ended {
+		return
+	}
+	b.finished = true
+	b.write(b.meter.spent(b.p.opt.Now()), text)
+}
+
+func (b *lineBar) write(when, text string) {
+	m := &b.meter
+	parts := []string{b.name + strings.Repeat(" ", b.p.width-displayWidth(b.name)), m.percent(), fmt.Sprintf("%d/%d", m.done, m.total)}
+	for _, part := range []string{m.speed(b.p.opt.Unit), when, oneLine(text)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	fmt.Fprintln(b.p.w, strings.Join(parts, "  "))
+}

@@ -1,0 +1,99 @@
+package tracking
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Recorder gathers values between two writes and reduces them by skrl's rule: of a tag that ends in "(min)" the
+// smallest remains, of one that ends in "(max)" the largest, of any other the mean. NaN makes the result NaN. Memory
+// does not grow with the number of values. The zero value is ready; methods may be called from several goroutines.
+type Recorder struct {
+	mu   sync.Mutex
+	tags []string // sorted
+	kept map[string]*tally
+}
+
+// Track adds a value under a tag.
+func (r *Recorder) Track(tag string, value float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.kept[tag]
+	if t == nil {
+		if r.kept == nil {
+			r.kept = make(map[string]*tally)
+		}
+		t = new(tally)
+		r.kept[tag] = t
+		i, _ := slices.BinarySearch(r.tags, tag)
+		r.tags = slices.Insert(r.tags, i, tag)
+	}
+	t.add(value)
+}
+
+// Pending returns what Drain would give for a tag, and whether anything was tracked.
+func (r *Recorder) Pending(tag string) (float64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.kept[tag]
+	if t == nil || t.count == 0 {
+		return 0, false
+	}
+	return t.by(tag), true
+}
+
+// Drain calls f for every tag that was tracked since the last Drain, in sorted order, and forgets the values. f may
+// call the recorder.
+func (r *Recorder) Drain(f func(tag string, value float64)) {
+	for _, s := range r.take() {
+		f(s.Tag, s.Value)
+	}
+}
+
+// Emit drains into a writer. It does not flush.
+func (r *Recorder) Emit(w Writer, step int64) {
+	r.Drain(func(tag string, value float64) { w.Scalar(tag, step, value) })
+}
+
+func (r *Recorder) take() []Scalar {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := make([]Scalar, 0, len(r.tags))
+	for _, tag := range r.tags {
+		if t := r.kept[tag]; t.count > 0 {
+			taken = append(taken, Scalar{Tag: tag, Value: t.by(tag)})
+			*t = tally{}
+		}
+	}
+	return taken
+}
+
+// tally reduces a stream of values.
+type tally struct {
+	count         int64
+	sum, min, max float64
+}
+
+func (t *tally) add(v float64) {
+	if t.count == 0 {
+		t.min, t.max = v, v
+	}
+	t.count++
+	t.sum += v
+	t.min = math.Min(t.min, v) // NaN if either is
+	t.max = math.Max(t.max, v)
+}
+
+func (t *tally) mean() float64 { return t.sum / float64(t.count) }
+
+func (t *tally) by(tag string) float64 {
+	switch {
+	case strings.HasSuffix(tag, "(min)"):
+		return t.min
+	case strings.HasSuffix(tag, "(max)"):
+		return t.max
+	}
+	return t.mean()
+}

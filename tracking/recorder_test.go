@@ -1,0 +1,208 @@
+package tracking
+
+import (
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+type pair struct {
+	Tag   string
+	Value float64
+}
+
+func drain(d interface{ Drain(func(string, float64)) }) (got []pair) {
+	d.Drain(func(tag string, value float64) { got = append(got, pair{tag, value}) })
+	return got
+}
+
+func TestRecorderRules(t *testing.T) {
+	var r Recorder
+	if got := drain(&r); len(got) != 0 {
+		t.Errorf("empty recorder gives %v", got)
+	}
+	for _, v := range []float64{3, -1, 4} {
+		for _, tag := range []string{"b (min)", "a (max)", "c (mean)", "d", "e(max)", "f (max) reward"} {
+			r.Track(tag, v)
+		}
+	}
+	if v, ok := r.Pending("d"); v != 2 || !ok {
+		t.Errorf("pending %v, %v", v, ok)
+	}
+	want := []pair{{"a (max)", 4}, {"b (min)", -1}, {"c (mean)", 2}, {"d", 2}, {"e(max)", 4}, {"f (max) reward", 2}}
+	if d := cmp.Diff(want, drain(&r)); d != "" {
+		t.Error(d)
+	}
+	if _, ok := r.Pending("d"); ok {
+		t.Error("pending after a drain")
+	}
+	// Nothing of the last interval comes back: the extremes start anew.
+	r.Track("a (max)", -7)
+	r.Track("b (min)", 7)
+	if d := cmp.Diff([]pair{{"a (max)", -7}, {"b (min)", 7}}, drain(&r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRecorderNotANumber(t *testing.T) {
+	tags := []string{"x", "x (max)", "x (min)"}
+	for _, order := range [][]float64{{math.NaN(), 1}, {1, math.NaN()}} {
+		var r Recorder
+		for _, v := range order {
+			for _, tag := range tags {
+				r.Track(tag, v)
+			}
+		}
+		for _, p := range drain(&r) {
+			if !math.IsNaN(p.Value) {
+				t.Errorf("%s of %v is %v: a diverged loss would go unseen", p.Tag, order, p.Value)
+			}
+		}
+	}
+}
+
+func TestRecorderMayBeUsedWhileDraining(t *testing.T) {
+	var r Recorder
+	r.Track("loss", 1)
+	r.Drain(func(tag string, value float64) { r.Track(tag, value+1) })
+	if v, ok := r.Pending("loss"); v != 2 || !ok {
+		t.Errorf("%v, %v", v, ok)
+	}
+}
+
+func TestRecorderConcurrently(t *testing.T) {
+	var r Recorder
+	var mu sync.Mutex
+	total := 0.0
+	var wg sync.WaitGroup
+	const goroutines, each = 4, 1000
+	for range goroutines {
+		wg.Go(func() {
+			for range each {
+				r.Track("n (max)", 1)
+				r.Track("sum", 1)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.Drain(func(tag string, v float64) { total += v })
+		})
+	}
+	wg.Wait()
+	r.Drain(func(tag string, v float64) { total += v })
+	if total < 2 || total > 2*(goroutines+1) {
+		t.Errorf("total %v", total)
+	}
+}
+
+func TestRecorderMemoryIsBounded(t *testing.T) {
+	var r Recorder
+	r.Track("loss", 1)
+	if n := testing.AllocsPerRun(10_000, func() { r.Track("loss", 2) }); n != 0 {
+		t.Errorf("%v allocations for a known tag", n)
+	}
+}
+
+func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
+	e, err := NewEpisodes(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(rewards []float32, terminated, truncated []bool) {
+		t.Helper()
+		if err := e.Record(rewards, terminated, truncated); err != nil {
+			t.Fatal(err)
+		}
+	}
+	no := []bool{false, false, false}
+	step([]float32{1, 10, 100}, no, no)
+	want := []pair{
+		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)", 37}, {"Reward / Instantaneous reward (min)", 1},
+	}
+	if d := cmp.Diff(want, drain(e)); d != "" {
+		t.Error(d)
+	}
+	if _, _, ok := e.Means(); ok {
+		t.Error("means without a finished episode")
+	}
+	// Environment 1 terminates and 2 is truncated; 0 goes on, its sum untouched (skrl would reset it).
+	step([]float32{1, 10, 100}, []bool{false, true, false}, []bool{false, false, true})
+	for range 5 { // long after, both episodes still count once
+		step([]float32{1, -2, 0}, no, no)
+	}
+	step([]float32{1, 0, 0}, []bool{true, false, false}, []bool{true, false, false}) // both at once is one end
+	want = []pair{
+		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)", 4}, {"Episode / Total timesteps (min)", 2},
+		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)", 107. / 21}, {"Reward / Instantaneous reward (min)", -2},
+		{"Reward / Total reward (max)", 200}, {"Reward / Total reward (mean)", (20. + 200 + 8) / 3}, {"Reward / Total reward (min)", 8},
+	}
+	total, length, ok := e.Means()
+	if e.Finished() != 3 || total != 76 || length != 4 || !ok {
+		t.Errorf("%d finished, means %v, %v, %v", e.Finished(), total, length, ok)
+	}
+	if d := cmp.Diff(want, drain(e), cmpopts.EquateApprox(1e-12, 0)); d != "" {
+		t.Error(d)
+	}
+	if got := drain(e); len(got) != 0 {
+		t.Errorf("nothing happened, and yet %v", got)
+	}
+	// The window outlives a drain: environment 1 had 5·(-2) so far.
+	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
+	for _, p := range drain(e) {
+		if p.Tag == TagTotalReward+" (mean)" && math.Abs(p.Value-(20.+200+8-10)/4) > 1e-12 {
+			t.Errorf("mean %v", p.Value)
+		}
+	}
+	e.Reset()
+	if _, _, ok := e.Means(); ok || e.Finished() != 0 || len(drain(e)) != 0 {
+		t.Error("something is left after Reset")
+	}
+}
+
+func TestEpisodesWindow(t *testing.T) {
+	e, err := NewEpisodes(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3*EpisodeWindow + 7 {
+		if err := e.Record([]float32{float32(i)}, []bool{true}, []bool{false}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := 3.*EpisodeWindow + 6
+	var got Memory
+	e.Emit(&got, 307)
+	for tag, want := range map[string]float64{" (max)": last, " (min)": last - EpisodeWindow + 1, " (mean)": last - (EpisodeWindow-1)/2.} {
+		if v, ok := got.Last(TagTotalReward + tag); v != want || !ok {
+			t.Errorf("%s %v, want %v", tag, v, want)
+		}
+	}
+}
+
+func TestEpisodesErrors(t *testing.T) {
+	if _, err := NewEpisodes(0); err == nil {
+		t.Error("no environments accepted")
+	}
+	e, err := NewEpisodes(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := []bool{true, true}
+	for _, bad := range []struct {
+		rewards               []float32
+		terminated, truncated []bool
+	}{{[]float32{1}, two, two}, {[]float32{1, 1}, two[:1], two}, {[]float32{1, 1}, two, nil}} {
+		if err := e.Record(bad.rewards, bad.terminated, bad.truncated); err == nil {
+			t.Errorf("%v accepted", bad)
+		}
+	}
+	if e.Finished() != 0 || len(drain(e)) != 0 {
+		t.Error("a rejected step has left something")
+	}
+	rewards := []float32{1, 1}
+	if n := testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two) }); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}

@@ -1,0 +1,58 @@
+package tracking
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ScalarsFile is the name of the JSON lines in an experiment folder.
+const ScalarsFile = "scalars.jsonl"
+
+// Run is the experiment folder of one training run: a [Writer] of a TensorBoard event file and of JSON lines.
+type Run struct {
+	Writer
+	dir string
+}
+
+// OpenRun makes the folder dir where it is missing, and in it a TensorBoard event file and [ScalarsFile]. To continue
+// an interrupted run, open the same folder with the step in opt.ResumeStep.
+func OpenRun(dir string, opt Options) (*Run, error) {
+	if dir == "" {
+		return nil, errors.New("tracking: an experiment needs a folder; see ExperimentDir for a default")
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("tracking: making the experiment folder: %w", err)
+	}
+	lines, err := OpenJSONLines(filepath.Join(dir, ScalarsFile), opt)
+	if err != nil {
+		return nil, err
+	}
+	board, err := NewTensorBoard(dir, opt)
+	if err != nil {
+		return nil, errors.Join(err, lines.Close())
+	}
+	return &Run{Writer: Multi(board, lines), dir: dir}, nil
+}
+
+// Dir returns the experiment folder.
+func (r *Run) Dir() string { return r.dir }
+
+// Path returns the path of a file in the experiment folder.
+func (r *Run) Path(elem ...string) string {
+	return filepath.Join(append([]string{r.dir}, elem...)...)
+}
+
+// ExperimentDir joins the folder of all runs and the name of one, with skrl's defaults: directory "" is "runs", name
+// "" is the time and the agent's name, as in 24-05-31_18-04-09-512043_AMP.
+func ExperimentDir(directory, name, agent string, now time.Time) string {
+	if directory == "" {
+		directory = "runs"
+	}
+	if name == "" {
+		name = fmt.Sprintf("%s-%06d_%s", now.Format("06-01-02_15-04-05"), now.Nanosecond()/1000, agent)
+	}
+	return filepath.Join(directory, name)
+}

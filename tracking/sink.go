@@ -1,0 +1,93 @@
+package tracking
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// sink is the locked and buffered output that the file writers share; encode makes a record's bytes.
+type sink struct {
+	mu     sync.Mutex
+	name   string // of the file, for errors
+	buf    *bufio.Writer
+	file   *os.File // nil where the caller owns the output
+	now    func() time.Time
+	encode func(dst []byte, s Scalar) []byte
+	record []byte // reused, so that a scalar allocates nothing
+	err    error
+	closed bool
+}
+
+func (s *sink) start(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) {
+	s.name, s.buf, s.file, s.now, s.encode = name, bufio.NewWriterSize(w, 1<<16), file, opt.now(), encode
+}
+
+// Scalar implements [Writer].
+func (s *sink) Scalar(tag string, step int64, value float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed && s.err == nil {
+		s.err = ErrClosed
+	}
+	if s.err != nil {
+		return
+	}
+	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step, Tag: tag, Value: value})
+	s.put(s.record)
+}
+
+// put appends bytes to the buffer; the caller holds the lock or is alone.
+func (s *sink) put(b []byte) {
+	if _, err := s.buf.Write(b); err != nil {
+		s.fail(err)
+	}
+}
+
+func (s *sink) fail(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("tracking: writing %s: %w", s.name, err)
+	}
+}
+
+// Flush implements [Writer].
+func (s *sink) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flush()
+}
+
+func (s *sink) flush() error {
+	if s.err == nil && !s.closed {
+		if err := s.buf.Flush(); err != nil {
+			s.fail(err)
+		}
+	}
+	return s.err
+}
+
+// Close implements [Writer].
+func (s *sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return s.err
+	}
+	s.flush()
+	s.closed = true
+	if s.file == nil {
+		return s.err
+	}
+	if s.err == nil {
+		if err := s.file.Sync(); err != nil {
+			s.fail(err)
+		}
+	}
+	if err := s.file.Close(); err != nil {
+		s.fail(err)
+	}
+	return s.err
+}

@@ -1,0 +1,106 @@
+package tracking
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Table writes an aligned text table with a rule under its header. Columns of numbers are aligned to the right, the
+// others to the left; a cell of "", "-" or "–" fits both. Rows may be shorter than the header, not longer. Wide
+// characters count as two columns; line breaks within cells become spaces.
+func Table(w io.Writer, header []string, rows [][]string) error {
+	if len(header) == 0 {
+		return fmt.Errorf("tracking: a table needs a header")
+	}
+	columns := make([]tableColumn, len(header))
+	for c, name := range header {
+		columns[c] = tableColumn{width: displayWidth(oneLine(name)), numeric: true}
+	}
+	for r, row := range rows {
+		if len(row) > len(header) {
+			return fmt.Errorf("tracking: row %d of a table has %d cells, its header %d", r, len(row), len(header))
+		}
+		for c, cell := range row {
+			columns[c].fit(oneLine(cell))
+		}
+	}
+	var b, row strings.Builder
+	line := func(cells []string) {
+		row.Reset()
+		for c := range columns {
+			cell := ""
+			if c < len(cells) {
+				cell = oneLine(cells[c])
+			}
+			if c > 0 {
+				row.WriteString("  ")
+			}
+			columns[c].write(&row, cell)
+		}
+		b.WriteString(strings.TrimRight(row.String(), " "))
+		b.WriteByte('\n')
+	}
+	line(header)
+	rule := make([]string, len(columns))
+	for c := range columns {
+		rule[c] = strings.Repeat("─", columns[c].width)
+	}
+	line(rule)
+	for _, row := range rows {
+		line(row)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("tracking: writing a table: %w", err)
+	}
+	return nil
+}
+
+type tableColumn struct {
+	width   int
+	numeric bool // no cell is anything but a number
+}
+
+func (c *tableColumn) fit(cell string) {
+	c.width = max(c.width, displayWidth(cell))
+	switch cell {
+	case "", "-", "–":
+		return
+	}
+	number := strings.TrimSpace(strings.TrimRight(cell, "%kMG"))
+	if _, err := strconv.ParseFloat(number, 64); err != nil {
+		c.numeric = false
+	}
+}
+
+func (c *tableColumn) write(b *strings.Builder, cell string) {
+	pad := strings.Repeat(" ", c.width-displayWidth(cell))
+	if c.numeric {
+		b.WriteString(pad + cell)
+	} else {
+		b.WriteString(cell + pad)
+	}
+}
+
+// displayWidth is the number of terminal columns that s takes, whatever the locale.
+func displayWidth(s string) int { return widths.StringWidth(s) }
+
+var widths = func() *runewidth.Condition {
+	c := runewidth.NewCondition()
+	c.EastAsianWidth = false
+	return c
+}()
+
+// oneLine replaces what would move the cursor.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,177 @@
+package tracking
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var (
+	testTime  = time.UnixMicro(1_700_000_000_250_000)
+	testClock = func() time.Time { return testTime }
+	sameNaN   = cmpopts.EquateNaNs()
+)
+
+// testScalars have values that single precision holds, so that every format gives them back.
+var testScalars = []Scalar{
+	{testTime, 1602, "Loss / Policy loss", float64(float32(-0.0125))},
+	{testTime, 1603, "Reward / Total reward (mean)", 243.5},
+	{testTime, -1, "Größe", math.Inf(1)},
+	{testTime, 5_000_000_000, "Loss / Policy loss", math.NaN()},
+	{testTime, 0, "x", 0},
+}
+
+func put(t *testing.T, w Writer, scalars []Scalar) {
+	t.Helper()
+	for _, s := range scalars {
+		w.Scalar(s.Tag, s.Step, s.Value)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testdata/simple.tfevents was written by Python's tensorboard 2.21 from the same values.
+func TestTensorBoardBytesEqualPythons(t *testing.T) {
+	dir := t.TempDir()
+	w, err := NewTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, testScalars)
+	got, err := os.ReadFile(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/simple.tfevents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("wrote\n%x\nwant\n%x", got, want)
+	}
+	if name := filepath.Base(w.Path()); !regexp.MustCompile(`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
+		t.Errorf("file name %s", name)
+	}
+	second, err := NewTensorBoard(dir, Options{Now: testClock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if second.Path() == w.Path() {
+		t.Error("two writers share a file")
+	}
+	if b, err := os.ReadFile(second.Path()); err != nil || len(b) == 0 {
+		t.Errorf("a new event file holds %d bytes before the first flush, error %v", len(b), err)
+	}
+}
+
+func TestReadEventsOfPython(t *testing.T) {
+	got, err := ReadFile("testdata/simple.tfevents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(testScalars, got, sameNaN); d != "" {
+		t.Error(d)
+	}
+	got, err = ReadFile("testdata/tensor.tfevents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Scalar{
+		{testTime, 1, "float_val", 0.5}, {testTime, 2, "content", -2.5},
+		{testTime, 3, "double_val", 1e300}, {testTime, 4, "double content", 0.1},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// However a file is cut, what comes before the cut is read, and a cut within a record is told.
+func TestReadEventsTruncated(t *testing.T) {
+	whole, err := os.ReadFile("testdata/simple.tfevents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int]int{0: 0} // length up to the end of a record -> scalars
+	events := 0
+	for at := 0; at < len(whole); {
+		at += recordHead + int(whole[at]) + recordTail
+		ends[at] = max(0, events-1) // the first two events hold none
+		events++
+	}
+	scalars := 0
+	for n := range whole {
+		got, err := ReadEvents(bytes.NewReader(whole[:n]))
+		if want, clean := ends[n]; clean {
+			scalars = want
+			if err != nil {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+		} else if !errors.Is(err, ErrTruncated) {
+			t.Errorf("%d bytes: error %v, want ErrTruncated", n, err)
+		}
+		if d := cmp.Diff(testScalars[:scalars], got, sameNaN, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("%d bytes: %s", n, d)
+		}
+	}
+}
+
+func TestReadEventsDamaged(t *testing.T) {
+	whole, err := os.ReadFile("testdata/simple.tfevents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 0x10
+		got, err := ReadEvents(bytes.NewReader(damaged))
+		if err == nil || errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), "checksum") {
+			t.Fatalf("bit of byte %d flipped: error %v", i, err)
+		}
+		if d := cmp.Diff(testScalars[:len(got)], got, sameNaN, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	}
+}
+
+func FuzzReadEvents(f *testing.F) {
+	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-5])
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		scalars, err := ReadEvents(bytes.NewReader(b))
+		if err != nil && !strings.HasPrefix(err.Error(), "tracking: event file: record ") {
+			t.Errorf("error without place: %v", err)
+		}
+		// The payload of a record behind right checksums reaches the message parser.
+		framed := endRecord(append(beginRecord(nil), b...), 0)
+		if _, err := ReadEvents(bytes.NewReader(framed)); errors.Is(err, ErrTruncated) {
+			t.Errorf("a whole record is called truncated: %v", err)
+		}
+		for _, s := range scalars {
+			dst, err := parseEvent(nil, appendScalarEvent(nil, s))
+			if err != nil || len(dst) != 1 {
+				t.Fatalf("%v written and read: %v, %v", s, dst, err)
+			}
+			if want := float64(float32(s.Value)); dst[0].Step != s.Step || (dst[0].Value != want && !math.IsNaN(want)) {
+				t.Errorf("%v written and read: %v", s, dst[0])
+			}
+		}
+	})
+}

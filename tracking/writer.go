@@ -1,0 +1,84 @@
+package tracking
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrClosed is returned by Flush and Close of a [Writer] that was given scalars after it was closed.
+var ErrClosed = errors.New("tracking: scalar written after Close; close the writer after the last one")
+
+// Writer stores scalars. Its methods may be called from several goroutines at once.
+type Writer interface {
+	// Scalar stores one value of one tag at one step. Values are buffered; the first failure is kept, later scalars
+	// are dropped, and Flush and Close return that failure. NaN and infinities are stored as such.
+	Scalar(tag string, step int64, value float64)
+	// Flush hands everything buffered to the operating system, so that other processes see it.
+	Flush() error
+	// Close flushes, syncs and releases the file. It may be called twice.
+	Close() error
+}
+
+// Scalar is one stored value.
+type Scalar struct {
+	// Time is the wall-clock time of writing, the zero time where the format has none (CSV).
+	Time time.Time
+	// Step counts environment steps of the agent.
+	Step int64
+	// Tag names the quantity, e.g. "Loss / Policy loss".
+	Tag string
+	// Value is the quantity.
+	Value float64
+}
+
+// Options are common to the writers that make files.
+type Options struct {
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// ResumeStep is the step that a resumed run continues from. What an interrupted run stored beyond it is removed
+	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there.
+	ResumeStep int64
+}
+
+func (o Options) now() func() time.Time {
+	if o.Now == nil {
+		return time.Now
+	}
+	return o.Now
+}
+
+// Multi returns a Writer that hands everything to each of the given writers. Flush and Close reach all of them even
+// if one fails, and join their errors. Nil writers are left out; without writers, scalars are discarded.
+func Multi(writers ...Writer) Writer {
+	m := make(multi, 0, len(writers))
+	for _, w := range writers {
+		if w != nil {
+			m = append(m, w)
+		}
+	}
+	return m
+}
+
+type multi []Writer
+
+func (m multi) Scalar(tag string, step int64, value float64) {
+	for _, w := range m {
+		w.Scalar(tag, step, value)
+	}
+}
+
+func (m multi) Flush() error {
+	var errs []error
+	for _, w := range m {
+		errs = append(errs, w.Flush())
+	}
+	return errors.Join(errs...)
+}
+
+func (m multi) Close() error {
+	var errs []error
+	for _, w := range m {
+		errs = append(errs, w.Close())
+	}
+	return errors.Join(errs...)
+}

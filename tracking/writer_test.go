@@ -1,0 +1,409 @@
+package tracking
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func withoutTime(scalars []Scalar) []Scalar {
+	out := append([]Scalar(nil), scalars...)
+	for i := range out {
+		out[i].Time = time.Time{}
+	}
+	return out
+}
+
+var awkward = []Scalar{
+	{testTime, 1, `quotes " and \ , commas`, math.Pi},
+	{testTime, math.MaxInt64, " leading", math.MaxFloat64},
+	{testTime, math.MinInt64, "", math.SmallestNonzeroFloat64},
+	{testTime, 3, "日本\u2028", math.Inf(-1)},
+}
+
+func TestJSONLinesRoundTrip(t *testing.T) {
+	want := append(append([]Scalar(nil), testScalars...), awkward...)
+	want = append(want, Scalar{testTime, 4, "line\nbreak", 1})
+	var b bytes.Buffer
+	put(t, NewJSONLines(&b, Options{Now: testClock}), want)
+	if n := strings.Count(b.String(), "\n"); n != len(want) {
+		t.Errorf("%d lines for %d scalars", n, len(want))
+	}
+	got, err := ReadJSONLines(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, sameNaN); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCSVRoundTrip(t *testing.T) {
+	want := append(append([]Scalar(nil), testScalars...), awkward...)
+	var b bytes.Buffer
+	put(t, NewCSV(&b, Options{Now: testClock}), append(want, Scalar{testTime, 4, "line\r\nbreak", 1}))
+	got, err := ReadCSV(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, Scalar{testTime, 4, "line  break", 1})
+	if d := cmp.Diff(withoutTime(want), got, sameNaN); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestReadLinesErrors(t *testing.T) {
+	const good = `{"time":1,"step":1,"tag":"a","value":1}` + "\n"
+	for _, tt := range []struct {
+		text, want string
+		truncated  bool
+	}{
+		{good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
+		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2: "value" is missing`, false},
+		{good + `{"tag":"a","value":1}` + "\n", `line 2: "step" is missing`, false},
+		{good + `{"step":2,"value":1}` + "\n", `line 2: "tag" is missing`, false},
+		{good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
+		{good + `{"step":2.5,"tag":"a","value":1}` + "\n", "line 2: ", false},
+		{good + "walk\n", "line 2: ", false},
+	} {
+		got, err := ReadJSONLines(strings.NewReader(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated {
+			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
+		}
+		if len(got) != 1 {
+			t.Errorf("%q: %d scalars before the damage, want 1", tt.text, len(got))
+		}
+	}
+	for text, want := range map[string]string{
+		"time,tag\n":                   "header",
+		csvHeader + "1,a,2\n1,a\n":     "line 3",
+		csvHeader + "1,a,2\nx,a,2\n":   "step",
+		csvHeader + "1,a,2\n1,a,two\n": "value",
+		csvHeader + "1,a,2\n2,":        "incomplete",
+	} {
+		if _, err := ReadCSV(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	// A last line that is complete but for its line break counts.
+	if got, err := ReadJSONLines(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
+		t.Errorf("without a last line break: %v, %v", got, err)
+	}
+	if _, err := ReadFile("walk.txt"); err == nil || !strings.Contains(err.Error(), "walk.txt") {
+		t.Errorf("unknown format: %v", err)
+	}
+	if _, err := ReadFile(filepath.Join(t.TempDir(), "none.jsonl")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+}
+
+// opened makes the text writers comparable.
+var opened = map[string]func(string, Options) (Writer, error){
+	"log.jsonl": func(p string, o Options) (Writer, error) { return OpenJSONLines(p, o) },
+	"log.csv":   func(p string, o Options) (Writer, error) { return OpenCSV(p, o) },
+}
+
+func TestContinueAfterInterruption(t *testing.T) {
+	for name, open := range opened {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			write := func(resume int64, from, to int64) {
+				t.Helper()
+				w, err := open(path, Options{ResumeStep: resume})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for step := from; step <= to; step++ {
+					w.Scalar("Loss", step, float64(step))
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			steps := func() (steps []int64) {
+				t.Helper()
+				got, err := ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range got {
+					steps = append(steps, s.Step)
+				}
+				return steps
+			}
+			write(0, 1, 5)
+			// The end of the last line is lost: it goes, whatever the step.
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, info.Size()-3); err != nil {
+				t.Fatal(err)
+			}
+			write(0, 6, 7)
+			if d := cmp.Diff([]int64{1, 2, 3, 4, 6, 7}, steps()); d != "" {
+				t.Error(d)
+			}
+			// Continuing from step 3, what came later has not happened.
+			write(3, 4, 5)
+			if d := cmp.Diff([]int64{1, 2, 3, 4, 5}, steps()); d != "" {
+				t.Error(d)
+			}
+			// Cut down to nothing, the file begins anew.
+			if err := os.Truncate(path, 2); err != nil {
+				t.Fatal(err)
+			}
+			write(0, 1, 1)
+			if d := cmp.Diff([]int64{1}, steps()); d != "" {
+				t.Error(d)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
+				t.Errorf("left over: %v", left)
+			}
+		})
+	}
+}
+
+func TestForeignFileIsLeftAlone(t *testing.T) {
+	for name, open := range opened {
+		path := filepath.Join(t.TempDir(), name)
+		const foreign = "dear diary\nhalf a"
+		if err := os.WriteFile(path, []byte(foreign), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if b, _ := os.ReadFile(path); string(b) != foreign {
+			t.Errorf("%s: now %q", name, b)
+		}
+	}
+}
+
+type brokenWriter struct{ after int }
+
+var errDisk = errors.New("disk full")
+
+func (b *brokenWriter) Write(p []byte) (int, error) {
+	if b.after -= len(p); b.after < 0 {
+		return 0, errDisk
+	}
+	return len(p), nil
+}
+
+func TestFirstFailureIsKept(t *testing.T) {
+	for name, w := range map[string]Writer{
+		"JSON lines": NewJSONLines(&brokenWriter{}, Options{}),
+		"CSV":        NewCSV(&brokenWriter{}, Options{}),
+	} {
+		for i := range 10_000 { // more than the buffer holds
+			w.Scalar("Loss", int64(i), 1)
+		}
+		for range 2 {
+			if err := w.Flush(); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: Flush: %v", name, err)
+			}
+			if err := w.Close(); !errors.Is(err, errDisk) {
+				t.Errorf("%s: Close: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestScalarAfterClose(t *testing.T) {
+	board, err := NewTensorBoard(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []Writer{board, NewJSONLines(io.Discard, Options{}), new(Memory)} {
+		for range 2 {
+			if err := w.Close(); err != nil {
+				t.Errorf("%T: %v", w, err)
+			}
+		}
+		w.Scalar("Loss", 1, 1)
+		if err := w.Close(); !errors.Is(err, ErrClosed) {
+			t.Errorf("%T: %v, want ErrClosed", w, err)
+		}
+	}
+}
+
+func TestMulti(t *testing.T) {
+	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
+	broken := NewJSONLines(&brokenWriter{}, Options{})
+	w := Multi(a, nil, broken, b)
+	w.Scalar("Loss", 1, 2)
+	if err := w.Flush(); !errors.Is(err, errDisk) {
+		t.Errorf("Flush: %v", err)
+	}
+	want := []Scalar{{testTime, 1, "Loss", 2}}
+	for _, m := range []*Memory{a, b} {
+		if d := cmp.Diff(want, m.Scalars()); d != "" {
+			t.Error(d)
+		}
+	}
+	if err := w.Close(); !errors.Is(err, errDisk) {
+		t.Errorf("Close: %v", err)
+	}
+	b.Scalar("Loss", 2, 2)
+	if err := b.Flush(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Close did not reach the writer behind the broken one: %v", err)
+	}
+	none := Multi()
+	none.Scalar("Loss", 1, 1)
+	if err := errors.Join(none.Flush(), none.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Concurrent writers lose nothing and tear no record; the race detector looks on.
+func TestConcurrentScalars(t *testing.T) {
+	run, err := OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := new(Memory)
+	w := Multi(run, mem)
+	const goroutines, each = 4, 500
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				w.Scalar(fmt.Sprint("tag ", g), int64(i), float64(i))
+				if i%100 == 0 {
+					if err := w.Flush(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(run.Path("*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("the experiment folder holds %v, %v", files, err)
+	}
+	for _, file := range files {
+		got, err := ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := map[string]int64{}
+		for _, s := range got {
+			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
+				t.Fatalf("%s: %v, want step %d", file, s, next[s.Tag])
+			}
+			next[s.Tag]++
+		}
+		if len(got) != goroutines*each || len(next) != goroutines {
+			t.Errorf("%s: %d scalars of %d tags", file, len(got), len(next))
+		}
+	}
+	if n := len(mem.Scalars()); n != goroutines*each {
+		t.Errorf("in memory: %d scalars", n)
+	}
+}
+
+func TestScalarAllocatesNothing(t *testing.T) {
+	board, err := NewTensorBoard(t.TempDir(), Options{Now: testClock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer board.Close()
+	for _, w := range []Writer{board, NewJSONLines(io.Discard, Options{Now: testClock}), NewCSV(io.Discard, Options{Now: testClock})} {
+		w.Scalar("Loss / Policy loss", 1, 0.5)
+		if n := testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }); n != 0 {
+			t.Errorf("%T: %v allocations a scalar", w, n)
+		}
+	}
+}
+
+func TestOpenRunErrors(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", file, filepath.Join(file, "sub")} {
+		if _, err := OpenRun(dir, Options{}); err == nil || !strings.HasPrefix(err.Error(), "tracking: ") {
+			t.Errorf("OpenRun(%q): %v", dir, err)
+		}
+	}
+}
+
+func TestExperimentDir(t *testing.T) {
+	at := time.Date(2024, 5, 31, 18, 4, 9, 512_043_000, time.UTC)
+	if got, want := ExperimentDir("", "", "AMP", at), filepath.Join("runs", "24-05-31_18-04-09-512043_AMP"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := ExperimentDir("out", "walk", "AMP", at), filepath.Join("out", "walk"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func FuzzReadJSONLines(f *testing.F) {
+	var b bytes.Buffer
+	w := NewJSONLines(&b, Options{Now: testClock})
+	for _, s := range append(awkward, testScalars...) {
+		w.Scalar(s.Tag, s.Step, s.Value)
+	}
+	w.Close()
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:b.Len()-4])
+	f.Add([]byte(`{"step":1,"tag":"a","value":1e999}` + "\n"))
+	f.Add([]byte("{}\n\n[]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		scalars, _ := ReadJSONLines(bytes.NewReader(text))
+		var b []byte
+		for i := range scalars {
+			scalars[i].Time = time.Time{}
+			b = appendJSON(b, scalars[i])
+		}
+		again, err := ReadJSONLines(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range again { // the zero time is written as a number
+			again[i].Time = time.Time{}
+		}
+		if d := cmp.Diff(scalars, again, sameNaN, cmpopts.EquateEmpty()); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func FuzzReadCSV(f *testing.F) {
+	f.Add([]byte(csvHeader + "1,a,2\n3,\"b \"\"c\"\"\",NaN\n"))
+	f.Add([]byte(csvHeader + "1,a,2\n3,\"b"))
+	f.Add([]byte("step,tag\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		scalars, _ := ReadCSV(bytes.NewReader(text))
+		b := []byte(csvHeader)
+		for _, s := range scalars {
+			b = appendCSV(b, s)
+		}
+		again, err := ReadCSV(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range scalars {
+			scalars[i].Tag = lineBreaks.Replace(scalars[i].Tag)
+		}
+		if d := cmp.Diff(scalars, again, sameNaN, cmpopts.EquateEmpty()); d != "" {
+			t.Error(d)
+		}
+	})
+}
