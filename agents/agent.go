@@ -15,8 +15,10 @@ type Agent interface {
 	Name() string
 	// Spaces are those the agent was constructed for.
 	Spaces() spaces.Set
-	// NumEnvs is the number of rows that Act and Record expect.
+	// NumEnvs is the number of rows that Act and Record expect; 0 until it is known.
 	NumEnvs() int
+	// Bind fixes the number of environments where the agent's construction left it open. A trainer does it.
+	Bind(numEnvs int) error
 	// SetTraining switches between training (actions are sampled, transitions recorded, updates made) and
 	// evaluation (the distribution's mean or mode, nothing recorded). A new agent trains.
 	SetTraining(on bool)

@@ -31,6 +31,7 @@ type Population struct {
 	sequence  int64 // the number of the last save
 	known     bool  // whether any member has ever reported the objective
 	best      *Result
+	last      *restored // the last good state saved or loaded
 
 	recovered error
 	fatal     error // what training cannot go on after
@@ -54,7 +55,7 @@ type member struct {
 	failedIteration int64
 	hyperparameters map[string]float64
 	metrics         map[string]float64
-	saved           int64 // the save that holds its snapshot, 0 for none
+	saved           string // the name of its last saved snapshot, "" for none
 	// snapshot is of the present state; nil when not taken since the state changed.
 	snapshot *checkpoint.Snapshot
 }
@@ -71,6 +72,8 @@ type Result struct {
 	Hyperparameters map[string]float64
 	// Snapshot can be restored into any member, or into a trainee built like one. It is only to be read.
 	Snapshot *checkpoint.Snapshot
+
+	file string // its name in the folder "best", once saved
 }
 
 // New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
@@ -118,6 +121,7 @@ func (p *Population) open() error {
 	if saved != nil {
 		s := saved.state
 		p.iteration, p.sequence, p.known, p.best = s.Iteration, s.Sequence, s.ObjectiveKnown, saved.best
+		saved.snapshots, saved.best, p.last = nil, nil, saved
 		keep, finished = s.JournalLength, s.Finished
 	}
 	var err error
@@ -131,7 +135,7 @@ func (p *Population) build(id int, saved *restored) error {
 	values := p.opt.initial(id)
 	if saved != nil {
 		s := saved.state.Members[id]
-		m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Saved
+		m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
 		m.failure, m.failedIteration = s.Failure, s.FailedIteration
 		if s.Objective != nil {
 			m.objective, m.hasObjective = float64(*s.Objective), true

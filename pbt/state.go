@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -44,8 +45,8 @@ type savedMember struct {
 	Failure         string  `json:"failure,omitempty"`
 	FailedIteration int64   `json:"failed_iteration,omitempty"`
 	Hyperparameters numbers `json:"hyperparameters"`
-	// Saved is the save that holds the member's snapshot, 0 for none.
-	Saved int64 `json:"saved"`
+	// Snapshot is the name of the member's snapshot in its folder, "" for none.
+	Snapshot string `json:"snapshot,omitempty"`
 }
 
 func (s savedMember) parent() int {
@@ -61,50 +62,81 @@ type savedBest struct {
 	Steps           int64   `json:"steps"`
 	Objective       float64 `json:"objective"`
 	Hyperparameters numbers `json:"hyperparameters"`
+	// Snapshot is the name of the snapshot in the folder "best".
+	Snapshot string `json:"snapshot"`
 }
 
 // restored is a state with the snapshots that it refers to; a failed member may have none.
 type restored struct {
 	state     savedState
+	data      []byte // the state as read
 	snapshots []*checkpoint.Snapshot
 	best      *Result
 }
 
-// save writes the members' snapshots, then the state that refers to them. Without a directory it does nothing.
+// save writes the members' snapshots, then the state that refers to them, then deletes what neither it nor the state
+// before it refers to. Without a directory it does nothing.
 func (p *Population) save(finished bool) error {
 	if p.opt.Directory == "" {
 		return nil
 	}
 	sequence := p.sequence + 1
+	names := make([]string, len(p.members))
 	if err := p.each(context.Background(), func(m *member) error {
-		if m.failure != "" {
+		if m.failure != "" { // what it is now cannot be trusted
+			names[m.id] = m.saved
 			return nil
 		}
 		snapshot, err := m.snapshotOf()
 		if err == nil {
-			err = p.stores.save(m.id, sequence, snapshot)
+			names[m.id], err = put(p.stores.members[m.id], sequence, m.steps, snapshot)
 		}
 		return wrapMember(m.id, err)
 	}); err != nil {
 		return err
 	}
+	if b := p.best; b != nil && b.file == "" {
+		var err error
+		if b.file, err = put(p.stores.best, b.Iteration, b.Steps, b.Snapshot); err != nil {
+			b.file = ""
+			return fmt.Errorf("pbt: best member: %w", err)
+		}
+	}
+	state := p.state(sequence, finished, names)
+	data, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("pbt: state: %w", err)
+	}
+	states := []savedState{state}
+	if p.last != nil { // not what the file holds, which may be damaged
+		if err := writeFile(filepath.Join(p.opt.Directory, previousStateFile), p.last.data); err != nil {
+			return err
+		}
+		states = append(states, p.last.state)
+	}
+	if err := writeFile(filepath.Join(p.opt.Directory, stateFile), data); err != nil {
+		return err
+	}
+	for i, m := range p.members {
+		m.saved = names[i]
+	}
+	p.sequence, p.last = sequence, &restored{state: state, data: data}
+	return p.stores.prune(states...)
+}
+
+// state is the population's, with its members' snapshots by name.
+func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
 		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed,
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.length,
 	}
 	if b := p.best; b != nil {
-		if err := p.stores.saveBest(b.Iteration, b.Snapshot); err != nil {
-			return fmt.Errorf("pbt: best member: %w", err)
-		}
-		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: toNumbers(b.Hyperparameters)}
+		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: toNumbers(b.Hyperparameters), Snapshot: b.file}
 	}
-	for _, m := range p.members {
-		if m.failure == "" {
-			m.saved = sequence
-		}
-		sm := savedMember{Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters), Saved: m.saved}
-		if m.parent >= 0 {
-			sm.Parent = &m.parent
+	for i, m := range p.members {
+		sm := savedMember{Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters), Snapshot: names[i]}
+		if parent := m.parent; parent >= 0 {
+			sm.Parent = &parent
 		}
 		if m.hasObjective {
 			o := number(m.objective)
@@ -112,20 +144,13 @@ func (p *Population) save(finished bool) error {
 		}
 		s.Members = append(s.Members, sm)
 	}
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
+	return s
+}
+
+func writeFile(path string, data []byte) error {
+	if err := checkpoint.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
+		return fmt.Errorf("pbt: %w", err)
 	}
-	path := filepath.Join(p.opt.Directory, stateFile)
-	if earlier, err := os.ReadFile(path); err == nil {
-		if err := writeFile(filepath.Join(p.opt.Directory, previousStateFile), earlier); err != nil {
-			return err
-		}
-	}
-	if err := writeFile(path, append(data, '\n')); err != nil {
-		return err
-	}
-	p.sequence = sequence
 	return nil
 }
 
@@ -180,21 +205,21 @@ func (p *Population) loadState(path string) (*restored, error) {
 			return nil, fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, c.name, c.saved, c.want, errOtherPopulation)
 		}
 	}
-	r := &restored{state: s, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
+	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
 	for id, m := range s.Members {
-		if m.Saved == 0 {
+		if m.Snapshot == "" {
 			continue
 		}
-		if r.snapshots[id], err = p.stores.load(id, m.Saved); err != nil {
+		if r.snapshots[id], err = get(p.stores.members[id], m.Snapshot); err != nil {
 			return nil, wrapMember(id, err)
 		}
 	}
 	if b := s.Best; b != nil {
-		snapshot, err := p.stores.loadBest(b.Iteration)
+		snapshot, err := get(p.stores.best, b.Snapshot)
 		if err != nil {
 			return nil, fmt.Errorf("pbt: best member: %w", err)
 		}
-		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.floats(), Snapshot: snapshot}
+		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.floats(), Snapshot: snapshot, file: b.Snapshot}
 	}
 	return r, nil
 }
@@ -212,8 +237,8 @@ func decodeState(data []byte) (savedState, error) {
 		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
 	}
 	for id, m := range s.Members {
-		if m.Steps < 0 || m.Saved < 0 || m.Saved > s.Sequence || m.Saved == 0 && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) {
-			return s, fmt.Errorf("member %d: steps %d, save %d of %d, parent %d", id, m.Steps, m.Saved, s.Sequence, m.parent())
+		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) {
+			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d", id, m.Steps, m.Snapshot, m.parent())
 		}
 	}
 	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {

@@ -61,6 +61,8 @@ else
 	tar -C "$root" -xf "$base"
 fi
 
+chmod 755 "$root" # mktemp makes it private, and a user inside needs /
+
 # --- how this machine reaches the network ----------------------------------------------
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir -p "$root/etc/apt/apt.conf.d" "$root/usr/local/share/ca-certificates"
@@ -99,7 +101,7 @@ chroot "$root" chown -R "$user" "$home/gorl"
 variables+=("HOME=$home")
 
 # --- the run ----------------------------------------------------------------------------
-cat >"$root/run" <<'INSIDE'
+cat >"$root/fresh.sh" <<'INSIDE'
 set -u
 cd "$HOME/gorl"
 timed() {
@@ -112,10 +114,10 @@ timed() {
 INSIDE
 for ((round = 0; round <= twice; round++)); do
 	for target in ${targets[@]+"${targets[@]}"}; do
-		printf 'timed make %q || exit\n' "$target" >>"$root/run"
+		printf 'timed make %q || exit\n' "$target" >>"$root/fresh.sh"
 	done
 done
-[ -z "$command" ] || printf 'timed bash -c %q || exit\n' "$command" >>"$root/run"
+[ -z "$command" ] || printf 'timed bash -c %q || exit\n' "$command" >>"$root/fresh.sh"
 
 rc=0
 unshare --mount --pid --fork --kill-child bash -c '
@@ -125,9 +127,9 @@ unshare --mount --pid --fork --kill-child bash -c '
 	mount --rbind /dev "$root/dev"
 	mount --make-rslave "$root/dev"
 	if [ "$user" = root ]; then
-		exec env -i "$@" chroot "$root" bash /run
+		exec env -i "$@" chroot "$root" bash /fresh.sh
 	fi
-	exec env -i "$@" chroot --userspec="$user" "$root" bash /run
+	exec env -i "$@" chroot --userspec="$user" "$root" bash /fresh.sh
 ' fresh "$root" "$user" "${variables[@]}" || rc=$?
 [ "$keep" = 0 ] || say "the root is kept in $root"
 exit "$rc"

@@ -138,13 +138,14 @@ func Shape(t Tensor) []int64 {
 // Size returns t's size along dim; a negative dim counts from the end.
 func Size(t Tensor, dim int) int64 {
 	s := Shape(t)
-	if dim < 0 {
-		dim += len(s)
+	i := dim
+	if i < 0 {
+		i += len(s)
 	}
-	if dim < 0 || dim >= len(s) {
+	if i < 0 || i >= len(s) {
 		panic(fmt.Sprintf("tensor: Size: there is no dimension %d in %v", dim, s))
 	}
-	return s[dim]
+	return s[i]
 }
 
 // Numel returns the number of elements.

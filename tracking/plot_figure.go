@@ -58,21 +58,31 @@ type legendEntry struct {
 	arrow bool
 }
 
-func drawPNG(w io.Writer, title string, panels []Panel, columns int) error {
+func newFigure(title string, panels []Panel, columns int) *figure {
 	if columns < 1 {
 		columns = int(math.Ceil(math.Sqrt(float64(len(panels)))))
 	}
 	columns = min(columns, len(panels))
 	f := &figure{title: title, panels: panels, columns: columns, rows: (len(panels) + columns - 1) / columns, names: map[string]int{}}
 	f.collectLegend()
+	return f
+}
 
-	width := vg.Length(2*margin + f.columns*panelWidth + (f.columns-1)*panelGap)
-	head := f.headHeight(width)
-	height := head + vg.Length(2*margin+f.rows*panelHeight+(f.rows-1)*panelGap)
+func (f *figure) size() (width, height vg.Length) {
+	width = vg.Length(2*margin + f.columns*panelWidth + (f.columns-1)*panelGap)
+	return width, f.headHeight(width) + vg.Length(2*margin+f.rows*panelHeight+(f.rows-1)*panelGap)
+}
+
+func (f *figure) draw(c draw.Canvas) {
+	f.drawHead(c)
+	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
+}
+
+func drawPNG(w io.Writer, title string, panels []Panel, columns int) error {
+	f := newFigure(title, panels, columns)
+	width, height := f.size()
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
-	canvas := draw.New(img)
-	f.drawHead(canvas)
-	f.drawPanels(draw.Crop(canvas, 0, 0, 0, -head))
+	f.draw(draw.New(img))
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
 }

@@ -33,7 +33,7 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 
 // Options is what an agent is made of.
 type Options struct {
-	// Spaces describes one environment, NumEnvs is how many act together.
+	// Spaces describes one environment, NumEnvs is how many act together; 0 leaves it to the trainer.
 	Spaces  spaces.Set
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
@@ -108,7 +108,7 @@ func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drai
 func (a *Agent) Settings() Config { return *a.cfg }
 
 func (a *Agent) notReady() error {
-	return fmt.Errorf("ppo: Update after %d of %d steps; call it when Ready", a.Rollout.Len(), a.Rollout.Steps())
+	return fmt.Errorf("ppo: Update before the rollout's %d steps are complete; call it when Ready", a.Config.Rollouts)
 }
 
 // Hyperparameters implements [agents.Agent].

@@ -57,6 +57,9 @@ func (a *Agent) Update(ctx context.Context) error {
 // over the rollout.
 func (a *Agent) estimate(s *tensor.Scope) {
 	r := a.Rollout
+	if !a.Config.Skrl() { // there, values were recorded step by step
+		a.FillValues(s, "values", a.ValueOf)
+	}
 	m := a.NextValues(s, "values", "final_values", a.ValueOf)
 	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor, a.Config.GAELambda)
 	returns := s.Add(advantages, r.Tensor("values"))

@@ -223,7 +223,7 @@ static int one(gm_batch* b, int i, int substeps, int reference) {
       diverged = advance(g, d, work);
     }
     if (diverged || bad(d->qpos, m->nq) || bad(d->qvel, m->nv)) return GM_DIVERGED;
-    if (!plain || k == substeps - 1) position_velocity(g, d);
+    if (!plain || (!reference && k == substeps - 1)) position_velocity(g, d);
   }
   int status = GM_OK;
   if (d->warning[mjWARN_CONTACTFULL].number) status |= GM_CONTACTS_FULL;

@@ -171,7 +171,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	if seed >= 0 {
 		e.seed(seed)
 	}
-	e.batch.err = nil
+	e.started, e.batch.err = false, nil
 	e.batch.pool.run(e.resetWork)
 	if e.batch.err != nil {
 		return nil, e.batch.err
@@ -233,7 +233,6 @@ func (e *Env) Close() error {
 		e.drawing.close()
 		e.drawing = nil
 	}
-	e.states = e.states[:len(e.states):len(e.states)]
 	for i := range e.states {
 		e.states[i] = State{Env: i}
 	}

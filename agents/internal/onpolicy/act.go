@@ -11,9 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Act implements [agents.Agent]. While training it writes observations, actions, their log-probabilities and values
+// Act implements [agents.Agent]. While training it writes observations, actions and their log-probabilities
 // straight into the step of the rollout that Record completes.
 func (c *Core) Act(in agents.Observation) ([]float32, error) {
+	if c.numEnvs == 0 {
+		if err := c.Bind(len(in.Observations) / c.spaces.Observation.Width()); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()); err != nil {
 		return nil, err
 	}
@@ -35,12 +40,14 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 	if err := c.write(obs, in.Observations, state, in.States); err != nil {
 		return nil, err
 	}
-	inputs := c.inputs(s, obs, state)
+	inputs := c.Inputs(s, obs, state)
 	if !c.training {
 		return c.actions, c.read(s, c.Policy.Mode(s, inputs))
 	}
 	executed := c.draw(s, inputs)
-	s.Copy(c.Rollout.Row("values"), c.VScaler.Inverse(s, c.Value.Forward(s, inputs)))
+	if c.Config.Skrl() { // otherwise the whole rollout's values are computed at once, when it is complete
+		s.Copy(c.Rollout.Row("values"), c.VScaler.Inverse(s, c.Value.Forward(s, inputs)))
+	}
 	c.acted = true
 	return c.actions, c.read(s, executed)
 }
@@ -77,8 +84,8 @@ func (c *Core) randomActions() []float32 {
 	return out
 }
 
-// inputs preprocesses rows for the networks.
-func (c *Core) inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
+// Inputs preprocesses rows for the networks.
+func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
 	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, obs)}
 	if state.T != nil {
 		in.States = c.StateScaler.Forward(s, state)
@@ -88,7 +95,7 @@ func (c *Core) inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
 
 // ValueOf returns the values of raw observations and states in reward units, (n, 1).
 func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return c.VScaler.Inverse(s, c.Value.Forward(s, c.inputs(s, obs, state)))
+	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
 }
 
 func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {

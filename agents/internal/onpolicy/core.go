@@ -61,6 +61,7 @@ type Core struct {
 	name     string
 	spaces   spaces.Set
 	numEnvs  int
+	fields   []memory.Field
 	pcg      *rand.PCG
 	training bool
 	acted    bool
@@ -76,13 +77,14 @@ type Core struct {
 	actions   []float32
 	rewards   []float32
 	flags     []float32
-	backup    [3]tensor.Tensor
-	backupOK  int64
+	backup    tensor.Tensor
 	seenKL    []float64 // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
 
 	extraScalers []scaler
+	optimizers   []namedOptimizer
+	replays      []namedReplay
 }
 
 // New assembles the common part. The models belong to it from then on, also when it fails.
@@ -91,8 +93,8 @@ func New(o Options) (c *Core, err error) {
 	if err := o.Spaces.Validate(); err != nil {
 		return nil, err
 	}
-	if o.NumEnvs <= 0 {
-		return nil, fmt.Errorf("%s: NumEnvs is %d; it must be positive", strings.ToLower(o.Name), o.NumEnvs)
+	if o.NumEnvs < 0 {
+		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer", strings.ToLower(o.Name), o.NumEnvs)
 	}
 	device, err := tensor.ParseDevice(cfg.Device)
 	if err != nil {
@@ -102,7 +104,7 @@ func New(o Options) (c *Core, err error) {
 		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name), got, o.Spaces.Action, want)
 	}
 	c = &Core{
-		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, numEnvs: o.NumEnvs,
+		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
 		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
 		pcg: rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15),
 	}
@@ -125,10 +127,27 @@ func New(o Options) (c *Core, err error) {
 	if err = c.scalers(); err != nil {
 		return nil, err
 	}
-	if err = c.allocate(o.Fields); err != nil {
+	if err = c.probe(); err != nil {
 		return nil, err
 	}
-	return c, c.probe()
+	if o.NumEnvs > 0 {
+		err = c.Bind(o.NumEnvs)
+	}
+	return c, err
+}
+
+// Bind implements [agents.Agent]: it allocates what depends on the number of environments.
+func (c *Core) Bind(numEnvs int) error {
+	switch {
+	case numEnvs <= 0:
+		return fmt.Errorf("%s: the number of environments is %d; it must be positive", strings.ToLower(c.name), numEnvs)
+	case c.numEnvs == numEnvs:
+		return nil
+	case c.numEnvs != 0:
+		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
+	}
+	c.numEnvs = numEnvs
+	return c.allocate()
 }
 
 // flatten moves all parameters into flat memory and makes the optimizer: one group and, with a clip each, one clip a
@@ -168,6 +187,8 @@ func (c *Core) flatten(separateFrom int) error {
 	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, tensor.OptimizerConfig{Kind: c.Config.Optimizer, WeightDecay: c.Config.WeightDecay}, groups, clips); err != nil {
 		return err
 	}
+	c.backup = c.resident.Zeros(c.Flat.Len())
+	c.AddOptimizer("optimizer", c.Optimizer)
 	if c.Config.LearningRateScheduler != "" {
 		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0], c.Config.LearningRateSchedulerKwargs); err != nil {
 			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
@@ -227,7 +248,7 @@ func (c *Core) scalers() error {
 	return err
 }
 
-func (c *Core) allocate(extra []memory.Field) error {
+func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
 	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
 		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
@@ -237,7 +258,7 @@ func (c *Core) allocate(extra []memory.Field) error {
 		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
 	}
 	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, extra...), c.Device); err != nil {
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
 		return err
 	}
 	o := int64(sp.Observation.Width())
@@ -245,9 +266,6 @@ func (c *Core) allocate(extra []memory.Field) error {
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
 	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
 	c.stdDev = c.resident.Zeros()
-	for i := range c.backup {
-		c.backup[i] = c.resident.Zeros(c.Flat.Len())
-	}
 	return c.resident.Err()
 }
 
@@ -255,7 +273,10 @@ func (c *Core) allocate(extra []memory.Field) error {
 func (c *Core) probe() error {
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
-	in := models.Inputs{Observations: c.evalObs, States: c.evalState}
+	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
+	if w := c.spaces.State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
 	mode := c.Policy.Mode(s, in)
 	v := c.Value.Forward(s, in)
 	if err := s.Err(); err != nil {
@@ -290,8 +311,11 @@ func (c *Core) Close() error {
 	for _, n := range c.networks {
 		n.Close()
 	}
-	if c.Optimizer != nil {
-		c.Optimizer.Close()
+	for _, o := range c.optimizers {
+		o.Close()
+	}
+	for _, m := range c.replays {
+		m.Close()
 	}
 	if c.Flat != nil {
 		c.Flat.Close()

@@ -34,6 +34,16 @@ func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *t
 	return m
 }
 
+// FillValues computes a critic's values, in reward units, of every observation of the rollout into a field. Parameters and
+// scalers stand as they did while it was collected.
+func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
+	var state tensor.Tensor
+	if c.spaces.State.Width() > 0 {
+		state = c.Rollout.Rows("states")
+	}
+	s.Copy(c.Rollout.Rows(field), value(s, c.Rollout.Rows("observations"), state))
+}
+
 // Normalise returns (A − mean) / (std + 1e-8) over the whole rollout, with the unbiased standard deviation.
 func Normalise(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
 	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -30,12 +31,33 @@ func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
 	c.extraScalers = append(c.extraScalers, scaler{name, s})
 }
 
+// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Begin and Rollback; Close
+// releases it.
+func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
+	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
+}
+
+// AddReplay registers an algorithm's own memory for snapshots with buffers; Close releases it.
+func (c *Core) AddReplay(name string, m *memory.Replay) {
+	c.replays = append(c.replays, namedReplay{name, m})
+}
+
+type namedReplay struct {
+	name string
+	*memory.Replay
+}
+
 // Snapshot implements [agents.Agent]: parameters by name, optimizer, scalers, schedule, counters, random states.
 func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap := checkpoint.NewSnapshot()
 	w := writer{snap: snap}
 	w.entries("", c.Flat, c.Flat.Values)
-	w.optimizer("optimizer", c.Flat, c.Optimizer)
+	steps := map[string]any{}
+	for _, o := range c.optimizers {
+		w.entries(o.name+"/exp_avg/", c.Flat, o.ExpAvg)
+		w.entries(o.name+"/exp_avg_sq/", c.Flat, o.ExpAvgSq)
+		steps[o.name] = o.Steps
+	}
 	for _, s := range c.allScalers() {
 		if s.RunningStandardScaler != nil {
 			w.float64s(s.name+"/running_mean", s.Mean)
@@ -50,7 +72,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	w.fail(err)
 	values := map[string]any{
 		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
-		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": c.Optimizer.Steps, "rollout_steps": 0,
+		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": steps, "rollout_steps": 0,
 	}
 	if c.Scheduler != nil {
 		values["scheduler"] = c.Scheduler.Name()
@@ -60,7 +82,15 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		}
 		values["scheduler_state"] = state
 	}
-	if opt.Buffers && c.Rollout.Len() > 0 {
+	if opt.Buffers {
+		cursors := map[string]any{}
+		for _, m := range c.replays {
+			w.float32s(m.name+"/rows", m.Data())
+			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
+		}
+		values["memories"] = cursors
+	}
+	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
 		values["rollout_steps"] = c.Rollout.Len()
 		for _, f := range c.Rollout.Fields() {
 			w.float32s("rollout/"+f.Name, c.Rollout.Tensor(f.Name))
@@ -114,11 +144,6 @@ func (w *writer) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	}
 }
 
-func (w *writer) optimizer(name string, f *tensor.Flat, o *tensor.Optimizer) {
-	w.entries(name+"/exp_avg/", f, o.ExpAvg)
-	w.entries(name+"/exp_avg_sq/", f, o.ExpAvgSq)
-}
-
 // Restore implements [agents.Agent]. Everything is read and checked before anything is changed.
 func (c *Core) Restore(snap *checkpoint.Snapshot) error {
 	apply, err := c.Prepare(snap)
@@ -138,7 +163,13 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
 	}
 	r.entries("", c.Flat, c.Flat.Values)
-	r.optimizer("optimizer", c.Flat, c.Optimizer)
+	steps := make([]int64, len(c.optimizers))
+	for i, o := range c.optimizers {
+		r.entries(o.name+"/exp_avg/", c.Flat, o.ExpAvg)
+		r.entries(o.name+"/exp_avg_sq/", c.Flat, o.ExpAvgSq)
+		steps[i] = r.integer("optimizer_steps", o.name)
+	}
+	cursors := r.memories(c)
 	for _, s := range c.allScalers() {
 		if s.RunningStandardScaler != nil {
 			r.float64s(s.name+"/running_mean", s.Mean)
@@ -147,9 +178,11 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		}
 	}
 	generator := r.bytes("random/generator")
-	timestep, updates, steps, rollout := r.integer("timestep"), r.integer("updates"), r.integer("optimizer_steps"), r.integer("rollout_steps")
-	if rollout > int64(c.Rollout.Steps()) {
-		r.fail(fmt.Errorf("the checkpoint's rollout has %d steps, this agent's %d; use the same rollouts", rollout, c.Rollout.Steps()))
+	timestep, updates, rollout := r.integer("timestep"), r.integer("updates"), r.integer("rollout_steps")
+	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
+		r.fail(fmt.Errorf("the checkpoint holds %d steps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
+			rollout, c.Config.Rollouts, c.numEnvs))
+		rollout = 0
 	}
 	if rollout > 0 {
 		for _, f := range c.Rollout.Fields() {
@@ -185,8 +218,19 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 				return err
 			}
 		}
-		c.Timestep, c.Updates, c.Optimizer.Steps, c.acted = timestep, updates, steps, false
+		for i, o := range c.optimizers {
+			o.Steps = steps[i]
+		}
+		for i, at := range cursors {
+			if err := c.replays[i].SetCursor(at[0], at[1]); err != nil {
+				return err
+			}
+		}
+		c.Timestep, c.Updates, c.acted = timestep, updates, false
 		c.ApplyRates()
+		if c.Rollout == nil {
+			return nil
+		}
 		return c.Rollout.SetLen(int(rollout))
 	}, nil
 }
@@ -205,13 +249,30 @@ func (r *reader) fail(err error) {
 	}
 }
 
-func (r *reader) integer(key string) int64 {
-	n, err := r.snap.Int(key)
+func (r *reader) integer(path ...string) int64 {
+	n, err := r.snap.Int(path...)
 	if err == nil && n < 0 {
-		err = fmt.Errorf("the checkpoint's %q is %d", key, n)
+		err = fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n)
 	}
 	r.fail(err)
 	return n
+}
+
+// memories reads the registered memories, where the snapshot holds them.
+func (r *reader) memories(c *Core) [][2]int64 {
+	if _, err := r.snap.Value("memories"); err != nil {
+		return nil
+	}
+	var at [][2]int64
+	for _, m := range c.replays {
+		r.float32s(m.name+"/rows", m.Data())
+		length, next := r.integer("memories", m.name, "length"), r.integer("memories", m.name, "next")
+		if length > m.Capacity() || next >= m.Capacity() {
+			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
+		}
+		at = append(at, [2]int64{length, next})
+	}
+	return at
 }
 
 func (r *reader) bytes(name string) []byte {
@@ -245,11 +306,6 @@ func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 		copy(all[e.Offset:e.Offset+e.Size], data)
 	}
 	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
-}
-
-func (r *reader) optimizer(name string, f *tensor.Flat, o *tensor.Optimizer) {
-	r.entries(name+"/exp_avg/", f, o.ExpAvg)
-	r.entries(name+"/exp_avg_sq/", f, o.ExpAvgSq)
 }
 
 func (r *reader) schedule(c *Core) map[string]float64 {

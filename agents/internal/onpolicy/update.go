@@ -9,22 +9,35 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// namedOptimizer is an optimizer with its moments as they were when an update began.
+type namedOptimizer struct {
+	name string
+	*tensor.Optimizer
+	avg, avgSq tensor.Tensor
+	steps      int64
+}
+
 // Begin remembers parameters and moments, so that Rollback can undo an update that diverges.
 func (c *Core) Begin(s *tensor.Scope) {
-	for i, t := range []tensor.Tensor{c.Flat.Values, c.Optimizer.ExpAvg, c.Optimizer.ExpAvgSq} {
-		s.Copy(c.backup[i], t)
+	s.Copy(c.backup, c.Flat.Values)
+	for i := range c.optimizers {
+		o := &c.optimizers[i]
+		s.Copy(o.avg, o.ExpAvg)
+		s.Copy(o.avgSq, o.ExpAvgSq)
+		o.steps = o.Steps
 	}
-	c.backupOK = c.Optimizer.Steps
 }
 
 // Rollback undoes what happened to parameters and moments since Begin.
 func (c *Core) Rollback() {
 	s := tensor.NoGrad()
 	defer s.Close()
-	for i, t := range []tensor.Tensor{c.Flat.Values, c.Optimizer.ExpAvg, c.Optimizer.ExpAvgSq} {
-		s.Copy(t, c.backup[i])
+	s.Copy(c.Flat.Values, c.backup)
+	for _, o := range c.optimizers {
+		s.Copy(o.ExpAvg, o.avg)
+		s.Copy(o.ExpAvgSq, o.avgSq)
+		o.Steps = o.steps
 	}
-	c.Optimizer.Steps = c.backupOK
 }
 
 // Minimise makes one optimizer step down the gradient of loss.
@@ -129,7 +142,7 @@ func (c *Core) Finish(s *tensor.Scope) error {
 // Meter accumulates scalars on the device over an update; they are read once, at its end.
 type Meter struct {
 	names  []string
-	sum    tensor.Tensor
+	sum    tensor.Tensor // float64: losses of minibatches often cancel
 	count  int
 	before []float64 // sums at the last epoch's end
 	last   int
@@ -137,7 +150,7 @@ type Meter struct {
 
 // NewMeter returns a meter of the named scalars in scope s.
 func NewMeter(s *tensor.Scope, names ...string) *Meter {
-	return &Meter{names: names, sum: s.Zeros(int64(len(names))), before: make([]float64, len(names))}
+	return &Meter{names: names, sum: s.Full(tensor.Float64, 0, int64(len(names))), before: make([]float64, len(names))}
 }
 
 // Add adds one minibatch's scalars, in the order of the names.

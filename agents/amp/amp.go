@@ -1,0 +1,336 @@
+// Package amp is AMP, adversarial motion priors (Peng et al. 2021): PPO on a task reward plus a style reward, which a
+// discriminator gives for motion that cannot be told from reference clips.
+//
+// Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and settings;
+// a trainer drives it. The whole algorithm is in update.go.
+package amp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// MotionSource shows how a motion should look. Environments with reference motion and clip libraries implement it.
+type MotionSource interface {
+	// CollectReferenceMotions returns n rows of AMP observations, n × M values, drawn with rng.
+	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
+}
+
+// Models are AMP's networks. The agent takes them over and closes them.
+type Models struct {
+	// Policy draws actions; Value computes (n, 1) from the same inputs.
+	Policy models.Policy
+	Value  models.Network
+	// Discriminator computes a logit (n, 1) from AMP observations. Weight decay and logit regularisation need to know its
+	// linear layers (models.Linears, which every MLP has).
+	Discriminator models.Network
+	// StyleValue is the second critic of separate_critics.
+	StyleValue models.Network
+	// Make builds them from the agent's seed, where they are not given.
+	Make func(seed uint64) (Models, error)
+}
+
+// MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy with a log standard
+// deviation that starts at −1, value networks, and a discriminator of the AMP observation.
+func MLPs(sp spaces.Set, hidden []int, activation string) Models {
+	gaussian := models.DefaultGaussianConfig()
+	gaussian.InitialLogStd = -1
+	return Models{Make: func(seed uint64) (m Models, err error) {
+		defer func() {
+			if err != nil {
+				m.close()
+			}
+		}()
+		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed); err != nil {
+			return m, err
+		}
+		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {
+			return m, err
+		}
+		_, m.StyleValue, err = actorless(sp, hidden, activation, gaussian, seed+3)
+		return m, err
+	}}
+}
+
+func actorless(sp spaces.Set, hidden []int, activation string, g models.GaussianConfig, seed uint64) (models.Policy, models.Network, error) {
+	policy, value, err := models.ActorCritic(sp, hidden, activation, g, seed)
+	if err == nil {
+		policy.Close()
+	}
+	return nil, value, err
+}
+
+func (m Models) close() {
+	if m.Policy != nil {
+		m.Policy.Close()
+	}
+	for _, n := range []models.Network{m.Value, m.Discriminator, m.StyleValue} {
+		if n != nil {
+			n.Close()
+		}
+	}
+}
+
+// Options is what an agent is made of.
+type Options struct {
+	// Spaces describes one environment, NumEnvs is how many act together; 0 leaves it to the trainer.
+	Spaces  spaces.Set
+	NumEnvs int
+	// Models are the networks, for instance from [MLPs].
+	Models Models
+	// Motions shows the reference motion; an environment often does.
+	Motions MotionSource
+	// Settings are used where given; otherwise Config, a dictionary with the keys of skrl's documentation, is merged
+	// over [DefaultConfig]. Giving both is an error.
+	Settings *Config
+	Config   map[string]any
+	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
+	Seed uint64
+}
+
+// Agent is an AMP agent. It implements [agents.Agent].
+type Agent struct {
+	*onpolicy.Core
+	cfg           *Config
+	discriminator models.Network
+	styleValue    models.Network // nil with one critic
+	motions       MotionSource
+	scaler        *preprocessors.RunningStandardScaler
+	motionSet     *memory.Replay
+	replay        *memory.Replay
+	separate      *tensor.Optimizer // the discriminator's own, or nil
+	draw          sampler
+}
+
+var _ agents.Agent = (*Agent)(nil)
+
+// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is changed;
+// the models are closed then.
+func New(o Options) (a *Agent, err error) {
+	cfg, err := o.config()
+	if err == nil {
+		err = o.check()
+	}
+	if err == nil && o.Models.Make != nil && o.Models.Policy == nil {
+		o.Models, err = o.Models.Make(o.Seed)
+	}
+	if err == nil {
+		err = o.Models.check(cfg)
+	}
+	if err != nil {
+		o.Models.close()
+		return nil, err
+	}
+	a = &Agent{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
+	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
+		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()}, {Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
+	if cfg.SeparateCritics {
+		a.styleValue = o.Models.StyleValue
+		options.Extra = append(options.Extra, network("style_value", a.styleValue))
+		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
+			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
+		}
+	} else if o.Models.StyleValue != nil {
+		o.Models.StyleValue.Close()
+	}
+	options.Extra = append(options.Extra, network("discriminator", a.discriminator))
+	if cfg.DiscriminatorOptimizer == "separate" {
+		options.SeparateFrom = 1 + len(options.Extra)
+	}
+	if a.Core, err = onpolicy.New(options); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = a.Close()
+		}
+	}()
+	a.AfterRecord = a.record
+	a.draw = random{a}
+	if cfg.Skrl() {
+		a.draw = &once{a: a}
+	}
+	return a, a.prepare()
+}
+
+func network(name string, n models.Network) onpolicy.NamedNetwork {
+	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close}
+}
+
+func (o Options) config() (*Config, error) {
+	if o.Settings != nil && o.Config != nil {
+		return nil, errors.New("amp: Options has both Settings and Config; give one of them")
+	}
+	if o.Settings != nil {
+		cfg := *o.Settings
+		return &cfg, cfg.Validate()
+	}
+	cfg, err := FromDict(o.Config, o.Spaces)
+	return &cfg, err
+}
+
+func (o Options) check() error {
+	if err := o.Spaces.Validate(); err != nil {
+		return err
+	}
+	if o.Spaces.AMPObservation.Kind != spaces.Box {
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box", o.Spaces.AMPObservation)
+	}
+	if o.Motions == nil {
+		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
+	}
+	return nil
+}
+
+func (m Models) check(cfg *Config) error {
+	switch {
+	case m.Policy == nil || m.Value == nil || m.Discriminator == nil:
+		return errors.New("amp: Options.Models needs a Policy, a Value network and a Discriminator; amp.MLPs makes them")
+	case cfg.SeparateCritics && m.StyleValue == nil:
+		return errors.New("amp: separate_critics needs Options.Models.StyleValue")
+	}
+	if cfg.DiscriminatorLogitRegularizationScale > 0 || cfg.DiscriminatorWeightDecayScale > 0 {
+		if _, ok := m.Discriminator.(models.Linears); !ok {
+			return fmt.Errorf("amp: the discriminator (%T) does not say which weights are linear layers' (models.Linears); set "+
+				"discriminator_logit_regularization_scale and discriminator_weight_decay_scale to 0, or implement it", m.Discriminator)
+		}
+	}
+	return nil
+}
+
+// prepare makes the discriminator's scaler, memories and optimizer, and fills the motion dataset.
+func (a *Agent) prepare() error {
+	width := a.Spaces().AMPObservation.Width()
+	if a.cfg.AMPObservationPreprocessor != "" {
+		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs, width, a.cfg.Skrl())
+		if err != nil {
+			return err
+		}
+		if a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device); err != nil {
+			return err
+		}
+	}
+	a.AddScaler("amp_observation_preprocessor", a.scaler)
+	var err error
+	if a.motionSet, err = memory.NewReplay(a.cfg.MotionDatasetSize, width, a.Device); err != nil {
+		return err
+	}
+	a.AddReplay("motion_dataset", a.motionSet)
+	if a.replay, err = memory.NewReplay(a.cfg.ReplayBufferSize, width, a.Device); err != nil {
+		return err
+	}
+	a.AddReplay("reply_buffer", a.replay)
+	if a.cfg.DiscriminatorOptimizer == "separate" {
+		g := a.Segment("discriminator")
+		g.LearningRate = a.cfg.DiscriminatorLearningRate
+		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
+		if a.separate, err = tensor.NewOptimizer(a.Flat, tensor.OptimizerConfig{Kind: a.cfg.Optimizer}, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
+			return err
+		}
+		a.AddOptimizer("discriminator_optimizer", a.separate)
+	}
+	s := tensor.NoGrad().On(a.Device)
+	defer s.Close()
+	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
+		return err
+	}
+	logits := a.discriminator.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(width))})
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+	}
+	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
+	}
+	return nil
+}
+
+// collect adds n rows of reference motion to the motion dataset.
+func (a *Agent) collect(s *tensor.Scope, n int) error {
+	width := a.Spaces().AMPObservation.Width()
+	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
+	if err != nil {
+		return fmt.Errorf("amp: reference motion: %w", err)
+	}
+	if len(rows) != n*width {
+		return fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+	}
+	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
+		return fmt.Errorf("amp: reference motion: %w", err)
+	}
+	a.motionSet.Add(s, tensor.From(s, rows, int64(n), int64(width)))
+	return s.Err()
+}
+
+// record stores the step's AMP observations, and what a second critic and skrl's recursion need of it.
+func (a *Agent) record(s *tensor.Scope, t agents.Transition) error {
+	width := a.Spaces().AMPObservation.Width()
+	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
+		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
+	}
+	if err := tensor.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
+		return err
+	}
+	if a.Config.Skrl() {
+		next, err := a.NextValue(s, t)
+		if err != nil {
+			return err
+		}
+		s.Copy(a.Rollout.Row("next_values"), s.Mul(next, s.ScalarSub(1, a.Rollout.Row("terminated"))))
+		return nil
+	}
+	if a.styleValue != nil {
+		return a.FinalValues(s, t, "style_final_values", a.styleValueOf)
+	}
+	return nil
+}
+
+// styleValueOf is the second critic's value of raw observations and states.
+func (a *Agent) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+	return a.styleValue.Forward(s, a.Inputs(s, obs, state))
+}
+
+// Tracked implements [agents.Agent].
+func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
+
+// Settings returns a copy of the settings as they stand, defaults and later changes included.
+func (a *Agent) Settings() Config { return *a.cfg }
+
+// Hyperparameters implements [agents.Agent].
+func (a *Agent) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
+
+// SetHyperparameters implements [agents.Agent].
+func (a *Agent) SetHyperparameters(values map[string]float64) error {
+	next := *a.cfg
+	next.OnPolicy = a.cfg.OnPolicy.Clone()
+	if err := agents.Assign("amp", next.Tunable(), values); err != nil {
+		return err
+	}
+	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
+	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
+	if err := next.Validate(); err != nil {
+		return err
+	}
+	*a.cfg = next
+	if a.separate != nil {
+		a.separate.Groups[0].LearningRate = next.DiscriminatorLearningRate
+		a.separate.Clips[0].MaxNorm = next.DiscriminatorGradNormClip
+	}
+	return a.ApplySettings()
+}
+
+func (a *Agent) ready(ctx context.Context) error {
+	if !a.Ready() {
+		return fmt.Errorf("amp: Update before the rollout's %d steps are complete; call it when Ready", a.Config.Rollouts)
+	}
+	return ctx.Err()
+}

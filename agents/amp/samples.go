@@ -1,0 +1,90 @@
+package amp
+
+import (
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// sampler gives a minibatch's rows of reference motion and of the policy's earlier motion, raw. Tests replay recorded
+// rows through it.
+type sampler interface {
+	// begin starts an update.
+	begin(s *tensor.Scope)
+	// motionRows and replayRows return n rows for minibatch index; replayRows a zero Tensor while there are none.
+	motionRows(s *tensor.Scope, index int, n int64) tensor.Tensor
+	replayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
+}
+
+// samples returns what the discriminator compares in a minibatch, standardised: n rows each of the policy, of its earlier
+// motion (the policy's own while there is none) and of the reference.
+func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
+	policy = b.Extra[0]
+	motion, replay = a.draw.motionRows(s, b.Index, n), a.draw.replayRows(s, b.Index, n)
+	if replay.T == nil {
+		replay = policy
+	}
+	first := func(t tensor.Tensor) tensor.Tensor {
+		if s.Err() == nil && tensor.Size(t, 0) > n && a.cfg.DiscriminatorBatchSize > 0 {
+			t = s.Narrow(t, 0, 0, n)
+		}
+		if a.cfg.Skrl() {
+			a.scaler.Update(s, t)
+		}
+		return a.scaler.Forward(s, t)
+	}
+	policy, replay = first(policy), first(replay)
+	motion = first(motion)
+	if a.scaler == nil { // not the rows of a memory themselves: a gradient is asked for them
+		motion = s.Detach(motion)
+	}
+	return policy, replay, motion
+}
+
+// random draws afresh for every minibatch.
+type random struct{ a *Agent }
+
+func (r random) begin(*tensor.Scope) {}
+
+func (r random) motionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	return r.a.motionSet.Sample(s, r.a.Gen, n)
+}
+
+func (r random) replayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	if r.a.replay.Len() == 0 {
+		return tensor.Tensor{}
+	}
+	return r.a.replay.Sample(s, r.a.Gen, n)
+}
+
+// once draws an update's minibatches at its beginning, as skrl 2.0 does.
+type once struct {
+	a              *Agent
+	motion, replay []tensor.Tensor
+}
+
+func (o *once) begin(s *tensor.Scope) {
+	o.motion, o.replay = o.batches(s, o.a.motionSet), nil
+	if o.a.replay.Len() > 0 {
+		o.replay = o.batches(s, o.a.replay)
+	}
+}
+
+func (o *once) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
+	n := int64(o.a.Rollout.Steps() * o.a.Rollout.Envs())
+	all := m.Sample(s, o.a.Gen, n)
+	var parts []tensor.Tensor
+	for _, span := range memory.Split(n, int64(o.a.cfg.MiniBatches)) {
+		parts = append(parts, s.Narrow(all, 0, span.Start, span.Len))
+	}
+	return parts
+}
+
+func (o *once) motionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor { return o.motion[index] }
+
+func (o *once) replayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
+	if o.replay == nil {
+		return tensor.Tensor{}
+	}
+	return o.replay[index]
+}

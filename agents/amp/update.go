@@ -1,0 +1,290 @@
+package amp
+
+import (
+	"context"
+	"math"
+
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Update implements [agents.Agent]: PPO on the combined reward, and a discriminator step beside every policy step.
+func (a *Agent) Update(ctx context.Context) error {
+	if err := a.ready(ctx); err != nil {
+		return err
+	}
+	s := tensor.NoGrad().On(a.Device)
+	defer s.Close()
+	if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
+		return err
+	}
+	a.Begin(s)
+	a.standardise(s)
+	style := a.reward(s)
+	a.estimate(s, style)
+	meter := onpolicy.NewMeter(s, meters...)
+	a.draw.begin(s)
+	if err := s.Err(); err != nil {
+		return err
+	}
+
+	for epoch := range a.cfg.LearningEpochs {
+		stopped, err := a.learn(ctx, epoch, meter)
+		if err != nil {
+			a.Rollback()
+			return err
+		}
+		last := epoch == a.cfg.LearningEpochs-1 || stopped
+		a.Schedule(meter, last)
+		if last {
+			break
+		}
+	}
+
+	means, err := meter.Means(a.Name(), 0)
+	if err != nil {
+		a.Rollback()
+		return err
+	}
+	if err := a.track(s, means, style); err != nil {
+		return err
+	}
+	a.remember(s)
+	return a.Finish(s)
+}
+
+// track hands out the update's figures.
+func (a *Agent) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
+	mean := s.Mean(style)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	x, err := tensor.Item(mean)
+	if err != nil {
+		return err
+	}
+	means["Reward / Style reward (mean)"] = x
+	return a.Track(means)
+}
+
+var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Discriminator loss",
+	"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+
+// standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update. (skrl
+// 2.0's learns three times in every minibatch of every epoch, and rewards by the statistics of the update before.)
+func (a *Agent) standardise(s *tensor.Scope) {
+	if a.scaler == nil || a.cfg.Skrl() {
+		return
+	}
+	policy := a.Rollout.Rows("amp_observations")
+	a.scaler.Update(s, s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0))))
+}
+
+// reward is what the discriminator gives the rollout for its style, (T, N, 1).
+func (a *Agent) reward(s *tensor.Scope) tensor.Tensor {
+	rows := a.scaler.Forward(s, a.Rollout.Rows("amp_observations"))
+	logits := a.discriminator.Forward(s, models.Inputs{Observations: rows})
+	var r tensor.Tensor
+	switch a.cfg.DiscriminatorLoss {
+	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
+		r = s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)
+	case "wasserstein": // e^tanh(η·d)
+		r = s.Exp(s.Tanh(s.MulScalar(logits, a.cfg.WassersteinEta)))
+	default: // −ln max(1 − σ(d), 10⁻⁴)
+		r = s.Neg(s.Log(s.ClampMin(s.ScalarSub(1, s.Sigmoid(logits)), 1e-4)))
+	}
+	s.Copy(a.Rollout.Rows("style_rewards"), r)
+	return a.Rollout.Tensor("style_rewards")
+}
+
+// estimate turns task and style rewards into advantages and returns, by GAE with one critic for their weighted sum, or
+// with one each.
+func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
+	r, c := a.Rollout, a.cfg
+	task := r.Tensor("rewards")
+	gae := func(rewards, values tensor.Tensor, m onpolicy.Masks) tensor.Tensor {
+		return s.GAE(rewards, values, m.Next, m.Bootstrap, m.Chain, c.DiscountFactor, c.GAELambda)
+	}
+	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
+	switch {
+	case c.Skrl(): // the next values were recorded, zero at terminations; truncation plays no part
+		alive := s.ScalarSub(1, r.Tensor("terminated"))
+		m := onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(alive)...), Chain: alive}
+		s.Copy(task, combined)
+		advantages := gae(combined, r.Tensor("values"), m)
+		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), onpolicy.Normalise(s, advantages))
+	case a.styleValue == nil:
+		a.FillValues(s, "values", a.ValueOf)
+		advantages := gae(combined, r.Tensor("values"), a.NextValues(s, "values", "final_values", a.ValueOf))
+		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), onpolicy.Normalise(s, advantages))
+	default:
+		a.FillValues(s, "values", a.ValueOf)
+		a.FillValues(s, "style_values", a.styleValueOf)
+		ofTask := gae(task, r.Tensor("values"), a.NextValues(s, "values", "final_values", a.ValueOf))
+		ofStyle := gae(style, r.Tensor("style_values"), a.NextValues(s, "style_values", "style_final_values", a.styleValueOf))
+		s.Copy(r.Tensor("style_returns"), s.Add(ofStyle, r.Tensor("style_values")))
+		sum := s.Add(s.MulScalar(ofTask, c.TaskRewardScale), s.MulScalar(ofStyle, c.StyleRewardScale))
+		a.StoreTargets(s, s.Add(ofTask, r.Tensor("values")), onpolicy.Normalise(s, sum))
+	}
+}
+
+// learn makes one pass over the rollout. It stops early where the policy has moved further than kl_threshold.
+func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(a.Device)
+	defer rows.Close()
+	s := tensor.NewScope().On(a.Device)
+	defer s.Close()
+	for b := range a.Epoch(rows, epoch, a.fields()...) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		s.Reset()
+
+		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		logRatio := s.Sub(e.LogProb, b.LogProb)
+		ratio := s.Exp(logRatio)
+		kl := onpolicy.Divergence(s, logRatio, ratio)
+		if stop, err := a.TooFar(s, kl); stop || err != nil {
+			return stop, err
+		}
+
+		policyLoss := a.Surrogate(s, ratio, b.Advantages)
+		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
+		if a.styleValue != nil {
+			valueLoss = s.Add(valueLoss, a.ValueLoss(s, a.styleValue.Forward(s, b.Inputs), b.Extra[1], b.Extra[2]))
+		}
+		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
+		entropy, entropyLoss := a.EntropyLoss(s, e)
+		d := a.discriminate(s, b)
+		a.minimise(s, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+
+		a.NoteStdDev(s, e)
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, d.loss, kl, a.ClipFraction(s, ratio), entropy, s.Select(a.Optimizer.Norms, 0, 0),
+			d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
+		if err := s.Err(); err != nil {
+			return false, err
+		}
+	}
+	return false, rows.Err()
+}
+
+// fields are the columns of the rollout that a minibatch needs beside PPO's.
+func (a *Agent) fields() []string {
+	if a.styleValue == nil {
+		return []string{"amp_observations"}
+	}
+	return []string{"amp_observations", "style_values", "style_returns"}
+}
+
+// minimise steps all networks down the gradient of loss, the discriminator with its own optimizer where it has one.
+func (a *Agent) minimise(s *tensor.Scope, loss tensor.Tensor) {
+	a.Minimise(s, loss)
+	if a.separate != nil {
+		a.separate.ClipGrad(s)
+		a.separate.Step(s)
+	}
+}
+
+// verdict is a discriminator's loss on a minibatch, and how well it tells motion from policy.
+type verdict struct {
+	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
+}
+
+// discriminate computes the discriminator's loss: to tell reference motion from the policy's, now and earlier, with a
+// penalty on the gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8).
+func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+	c := a.cfg
+	n := b.Rows
+	if c.DiscriminatorBatchSize > 0 {
+		n = min(n, int64(c.DiscriminatorBatchSize))
+	}
+	policy, replay, motion := a.samples(s, b, n)
+	s.RequireGrad(motion)
+	fake := a.discriminator.Forward(s, models.Inputs{Observations: s.Cat(0, policy, replay)})
+	real := a.discriminator.Forward(s, models.Inputs{Observations: motion})
+
+	loss := a.adversarial(s, fake, real)
+	v := verdict{penalty: s.Scalar(0)}
+	if c.DiscriminatorGradientPenaltyScale > 0 {
+		v.penalty = a.penalty(s, policy, motion, real)
+		loss = s.Add(loss, s.MulScalar(v.penalty, c.DiscriminatorGradientPenaltyScale))
+	}
+	loss = a.regularise(s, loss)
+	v.loss = s.MulScalar(loss, c.DiscriminatorLossScale)
+
+	fake, real = s.Detach(fake), s.Detach(real)
+	v.motionRight, v.motionLogit = s.Mean(s.As(s.GtScalar(real, 0), tensor.Float32)), s.Mean(real)
+	v.policyRight, v.policyLogit = s.Mean(s.As(s.LtScalar(fake, 0), tensor.Float32)), s.Mean(fake)
+	return v
+}
+
+// adversarial is the loss of logits on the policy's rows (fake) and the reference's (real).
+func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+	switch a.cfg.DiscriminatorLoss {
+	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
+		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
+	case "wasserstein": // E[tanh(η·d_fake)] − E[tanh(η·d_real)]
+		bound := func(d tensor.Tensor) tensor.Tensor { return s.Mean(s.Tanh(s.MulScalar(d, a.cfg.WassersteinEta))) }
+		return s.Sub(bound(fake), bound(real))
+	}
+	// ½(E[softplus(d_fake)] + E[softplus(−d_real)]): binary cross-entropy against 0 and 1
+	return s.MulScalar(s.Add(s.Mean(s.Softplus(fake)), s.Mean(s.Softplus(s.Neg(real)))), 0.5)
+}
+
+// penalty is E[‖∂d/∂x‖²] at the samples that the settings name; for the wasserstein loss E[(‖∂d/∂x‖ − 1)²].
+func (a *Agent) penalty(s *tensor.Scope, policy, motion, real tensor.Tensor) tensor.Tensor {
+	at, logits := motion, real
+	if kind := a.cfg.DiscriminatorGradientPenaltySamples; kind != "motion" {
+		at = s.Cat(0, s.Detach(motion), policy)
+		if kind == "interpolated" {
+			n := tensor.Size(motion, 0)
+			share := s.Rand(a.Gen, n, 1)
+			at = s.Add(s.Mul(s.Detach(motion), share), s.Mul(policy, s.ScalarSub(1, share)))
+		}
+		at = s.RequireGrad(s.Detach(at))
+		logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
+	}
+	gradient := s.Grad(s.Sum(logits), true, at)[0]
+	square := s.Sum(s.Square(gradient), -1)
+	if a.cfg.DiscriminatorLoss == "wasserstein" {
+		return s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
+	}
+	return s.Mean(square)
+}
+
+// regularise adds the penalties on weights: the output layer's, and all linear layers'.
+func (a *Agent) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+	c := a.cfg
+	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
+		return loss
+	}
+	weights := a.discriminator.(models.Linears).LinearWeights()
+	for i, w := range weights {
+		scale := c.DiscriminatorWeightDecayScale
+		if i == len(weights)-1 {
+			scale += c.DiscriminatorLogitRegularizationScale
+		}
+		if scale > 0 {
+			loss = s.Add(loss, s.MulScalar(s.Sum(s.Square(w)), scale))
+		}
+	}
+	return loss
+}
+
+// remember lets the rollout's AMP observations into the replay buffer: all of them until it is full, later each with
+// replay_admission_probability.
+func (a *Agent) remember(s *tensor.Scope) {
+	rows := a.Rollout.Rows("amp_observations")
+	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
+		n := tensor.Size(rows, 0)
+		admitted := int64(math.Round(p * float64(n)))
+		if admitted == 0 {
+			return
+		}
+		rows = s.IndexSelect(rows, 0, s.Narrow(s.RandPerm(a.Gen, n), 0, 0, admitted))
+	}
+	a.replay.Add(s, rows)
+}

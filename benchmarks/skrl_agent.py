@@ -1,0 +1,98 @@
+"""Builds skrl agents for the benchmarks: plain models, the settings given, no logging."""
+
+import gymnasium
+import numpy as np
+import torch
+
+from skrl.agents.torch.amp import AMP
+from skrl.memories.torch import RandomMemory
+from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
+from skrl.resources.preprocessors.torch import RunningStandardScaler
+
+
+def box(size):
+    return gymnasium.spaces.Box(-np.inf, np.inf, (size,))
+
+
+def mlp(inputs, hidden, outputs, activation):
+    layers = []
+    for units in hidden:
+        layers += [torch.nn.Linear(inputs, units), activation()]
+        inputs = units
+    return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, outputs))
+
+
+class Policy(GaussianMixin, Model):
+    def __init__(self, observations, actions, hidden, activation, log_std, last_layer_scale):
+        Model.__init__(self, observation_space=observations, action_space=actions, device="cpu")
+        GaussianMixin.__init__(self, clip_actions=False)
+        self.net = mlp(observations.shape[0], hidden, actions.shape[0], activation)
+        self.log_std = torch.nn.Parameter(torch.full(actions.shape, log_std))
+        with torch.no_grad():
+            self.net[-1].weight.mul_(last_layer_scale)
+
+    def compute(self, inputs, role):
+        return self.net(inputs["observations"]), {"log_std": self.log_std}
+
+
+class Scalar(DeterministicMixin, Model):
+    """A value function or a discriminator."""
+
+    def __init__(self, observations, actions, hidden, activation):
+        Model.__init__(self, observation_space=observations, action_space=actions, device="cpu")
+        DeterministicMixin.__init__(self)
+        self.net = mlp(observations.shape[0], hidden, 1, activation)
+
+    def compute(self, inputs, role):
+        return self.net(inputs["observations"]), {}
+
+
+def amp_agent(
+    *,
+    envs,
+    observations,
+    actions,
+    amp_observations,
+    hidden,
+    reference,
+    settings,
+    activation=torch.nn.ReLU,
+    log_std=0.0,
+    last_layer_scale=1.0,
+    motions=20_000,
+    replay=100_000,
+):
+    """An AMP agent with all three scalers, initialised and in training mode.
+
+    reference(n) returns n reference motions, [n, amp_observations].
+    """
+    observation_space, amp_space = box(observations), box(amp_observations)
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions,))
+    agent = AMP(
+        models={
+            "policy": Policy(observation_space, action_space, hidden, activation, log_std, last_layer_scale),
+            "value": Scalar(observation_space, action_space, hidden, activation),
+            "discriminator": Scalar(amp_space, action_space, hidden, activation),
+        },
+        memory=RandomMemory(memory_size=settings["rollouts"], num_envs=envs, device="cpu"),
+        observation_space=observation_space,
+        action_space=action_space,
+        amp_observation_space=amp_space,
+        device="cpu",
+        motion_dataset=RandomMemory(memory_size=motions, device="cpu"),
+        reply_buffer=RandomMemory(memory_size=replay, device="cpu"),
+        collect_reference_motions=reference,
+        cfg={
+            **settings,
+            "observation_preprocessor": RunningStandardScaler,
+            "observation_preprocessor_kwargs": {"size": observation_space, "device": "cpu"},
+            "value_preprocessor": RunningStandardScaler,
+            "value_preprocessor_kwargs": {"size": 1, "device": "cpu"},
+            "amp_observation_preprocessor": RunningStandardScaler,
+            "amp_observation_preprocessor_kwargs": {"size": amp_space, "device": "cpu"},
+            "experiment": {"write_interval": 0, "checkpoint_interval": 0},
+        },
+    )
+    agent.init()
+    agent.enable_training_mode(True)
+    return agent

@@ -1,0 +1,91 @@
+"""Times skrl's AMP without an environment: one update, and one rollout step (act and record).
+
+    python benchmarks/skrl_update.py small|large [--repeats N] [--threads N]
+
+Prints one JSON line a measure: {"library", "size", "measure", "median_ms", "min_ms", "repeats"}.
+The first round warms up and is not counted. Run it with the Python of `make peers`.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+from skrl_agent import amp_agent
+
+SIZES = {
+    "small": dict(
+        envs=16, observations=17, actions=6, amp_observations=34, hidden=[64, 64],
+        rollouts=32, learning_epochs=8, mini_batches=8,
+    ),
+    "large": dict(
+        envs=256, observations=105, actions=28, amp_observations=210, hidden=[1024, 512],
+        rollouts=16, learning_epochs=6, mini_batches=2,
+    ),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", choices=SIZES)
+    parser.add_argument("--repeats", type=int, default=None, help="rounds counted (default: 20 small, 5 large)")
+    parser.add_argument("--threads", type=int, default=1, help="libtorch's compute threads")
+    arguments = parser.parse_args()
+    size = SIZES[arguments.size]
+    repeats = arguments.repeats or {"small": 20, "large": 5}[arguments.size]
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+
+    envs, rollouts = size["envs"], size["rollouts"]
+    agent = amp_agent(
+        envs=envs,
+        observations=size["observations"],
+        actions=size["actions"],
+        amp_observations=size["amp_observations"],
+        hidden=size["hidden"],
+        reference=lambda n: torch.randn(n, size["amp_observations"]),
+        settings={
+            "rollouts": rollouts,
+            "learning_epochs": size["learning_epochs"],
+            "mini_batches": size["mini_batches"],
+            "grad_norm_clip": 1.0,
+            "value_clip": 0.2,
+            "discriminator_batch_size": 0,
+            "amp_batch_size": 512,
+        },
+    )
+    observations = torch.randn(envs, size["observations"])
+    amp_observations = torch.randn(envs, size["amp_observations"])
+    rewards = torch.randn(envs, 1)
+    never = torch.zeros(envs, 1, dtype=torch.bool)
+
+    steps, updates = [], []
+    for round_ in range(repeats + 1):
+        begin = time.perf_counter()
+        with torch.no_grad():
+            for step in range(rollouts):
+                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
+                agent.record_transition(
+                    observations=observations, states=None, actions=actions, rewards=rewards.clone(),
+                    next_observations=observations, next_states=None, terminated=never, truncated=never,
+                    infos={"amp_obs": amp_observations}, timestep=step, timesteps=10**9,
+                )  # fmt: skip
+        middle = time.perf_counter()
+        agent.enable_models_training_mode(True)
+        agent.update(timestep=1, timesteps=10**9)
+        agent.enable_models_training_mode(False)
+        end = time.perf_counter()
+        if round_ > 0:
+            steps.append((middle - begin) / rollouts * 1e3)
+            updates.append((end - middle) * 1e3)
+    for measure, values in (("update", updates), ("rollout_step", steps)):
+        print(json.dumps({
+            "library": "skrl", "size": arguments.size, "measure": measure,
+            "median_ms": statistics.median(values), "min_ms": min(values), "repeats": repeats,
+        }), flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

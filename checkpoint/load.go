@@ -1,0 +1,207 @@
+package checkpoint
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// listing is what a store's directory holds.
+type listing struct {
+	// manifests are those that could be read, the latest first.
+	manifests []Manifest
+	// damaged are those that could not, and data files without one.
+	damaged []*DamagedError
+}
+
+func (l listing) nextSequence() int64 {
+	if len(l.manifests) == 0 {
+		return 1
+	}
+	return l.manifests[0].Sequence + 1
+}
+
+// list reads the manifests.
+func (s *Store) list() (listing, error) {
+	var l listing
+	entries, err := s.opt.FS.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return l, err
+	}
+	names := map[string]bool{}
+	for _, e := range entries {
+		names[e.Name()] = !e.IsDir()
+	}
+	for _, e := range entries {
+		name := e.Name()
+		path := filepath.Join(s.dir, name)
+		base, isData := strings.CutSuffix(name, dataSuffix)
+		switch {
+		case e.IsDir():
+		case isData && !names[base+manifestSuffix]:
+			l.damaged = append(l.damaged, uncommitted(path))
+		case strings.HasSuffix(name, manifestSuffix):
+			m, err := readManifest(s.opt.FS, path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // deleted by another store since the listing
+			}
+			if err != nil {
+				l.damaged = append(l.damaged, asDamaged(path, err))
+				continue
+			}
+			l.manifests = append(l.manifests, m)
+		}
+	}
+	slices.SortFunc(l.manifests, func(a, b Manifest) int {
+		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.WrittenAt, a.WrittenAt), cmp.Compare(a.File, b.File))
+	})
+	return l, nil
+}
+
+func uncommitted(path string) *DamagedError {
+	return &DamagedError{Path: path, Err: ErrUncommitted,
+		Reason: "it has no manifest: its save was interrupted, or it is not a snapshot of this store"}
+}
+
+func asDamaged(path string, err error) *DamagedError {
+	var d *DamagedError
+	if errors.As(err, &d) {
+		return d
+	}
+	return &DamagedError{Path: path, Reason: err.Error(), Err: err}
+}
+
+// readManifest reads and verifies the manifest at path.
+func readManifest(fsys FS, path string) (Manifest, error) {
+	text, err := readFile(fsys, path, maxManifest)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m, err := decodeManifest(text)
+	if err != nil {
+		return Manifest{}, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+	}
+	if want := strings.TrimSuffix(filepath.Base(path), manifestSuffix) + dataSuffix; m.File != want {
+		return Manifest{}, &DamagedError{Path: path, Reason: fmt.Sprintf("it is the manifest of %q, not of %q", m.File, want)}
+	}
+	return m, nil
+}
+
+// List returns the manifests of all snapshots, the latest first, and what is damaged among them as far as that shows without
+// reading the data.
+func (s *Store) List() ([]Manifest, []*DamagedError, error) {
+	l, err := s.list()
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return l.manifests, l.damaged, nil
+}
+
+// Latest returns the snapshot saved last of those that are valid. Everything damaged that it passed over on the way is
+// in the second result, for the caller to report. Where nothing valid is left the error is ErrNone.
+func (s *Store) Latest() (*Saved, []*DamagedError, error) {
+	l, err := s.list()
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	damaged := l.damaged
+	for _, m := range l.manifests {
+		path := filepath.Join(s.dir, m.File)
+		snap, err := readData(s.opt.FS, path, m)
+		if err == nil {
+			return &Saved{Path: path, Manifest: m, Snapshot: snap}, damaged, nil
+		}
+		damaged = append(damaged, asDamaged(path, err))
+	}
+	if len(damaged) > 0 {
+		return nil, damaged, fmt.Errorf("%w in %s: %d damaged, the first: %w", ErrNone, s.dir, len(damaged), damaged[0])
+	}
+	return nil, nil, fmt.Errorf("%w in %s", ErrNone, s.dir)
+}
+
+// Load reads one snapshot by the path of its data file or of its manifest, wherever they lie. A file that is not there
+// is fs.ErrNotExist; one that is not valid a *DamagedError.
+func Load(path string) (*Saved, error) { return load(OS(), path) }
+
+// Load is the function Load on the store's file system. A path without a directory is looked up in the store's.
+func (s *Store) Load(path string) (*Saved, error) {
+	if filepath.Base(path) == path {
+		path = filepath.Join(s.dir, path)
+	}
+	return load(s.opt.FS, path)
+}
+
+func load(fsys FS, path string) (*Saved, error) {
+	base, isManifest := strings.CutSuffix(path, manifestSuffix)
+	if !isManifest {
+		var isData bool
+		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
+			return nil, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
+		}
+	}
+	if _, err := fsys.Stat(path); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	data, manifest := base+dataSuffix, base+manifestSuffix
+	m, err := readManifest(fsys, manifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, uncommitted(data)
+	}
+	if err != nil {
+		return nil, asDamaged(manifest, err)
+	}
+	snap, err := readData(fsys, data, m)
+	if err != nil {
+		return nil, asDamaged(data, err)
+	}
+	return &Saved{Path: data, Manifest: m, Snapshot: snap}, nil
+}
+
+func pickleHint(path string) string {
+	switch filepath.Ext(path) {
+	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
+		return "; PyTorch's own files are pickles, which can run any code: convert them with the safetensors package first"
+	}
+	return ""
+}
+
+// readData reads a data file and holds it against its manifest.
+func readData(fsys FS, path string, m Manifest) (*Snapshot, error) {
+	data, err := readVerified(fsys, path, m)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := decode(data)
+	if err != nil {
+		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+	}
+	return snap, nil
+}
+
+func readVerified(fsys FS, path string, m Manifest) ([]byte, error) {
+	data, err := readExactly(fsys, path, m.Size)
+	var size sizeError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &DamagedError{Path: path, Reason: "the data file is missing", Err: err}
+	case errors.As(err, &size) && size.have < size.want:
+		return nil, &DamagedError{Path: path, Reason: fmt.Sprintf("it is truncated: %v", size), Err: err}
+	case errors.As(err, &size):
+		return nil, &DamagedError{Path: path, Reason: fmt.Sprintf("it is another file than was saved: %v", size), Err: err}
+	case err != nil:
+		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != m.SHA256 {
+		return nil, &DamagedError{Path: path, Reason: "its contents were altered: the checksum is not the manifest's"}
+	}
+	return data, nil
+}

@@ -1,0 +1,127 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+const (
+	dataSuffix     = ".safetensors"
+	manifestSuffix = ".json"
+	manifestFormat = "gorl checkpoint"
+	// manifestVersion is the newest version that this package reads, and the one it writes.
+	manifestVersion = 1
+	maxManifest     = 1 << 20
+)
+
+// Manifest stands beside a data file and commits it: without one that matches, a data file counts for nothing.
+type Manifest struct {
+	// Format and Version say what this is.
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	// Name is what the snapshot was saved as, File the data file's name in the same directory.
+	Name string `json:"name"`
+	File string `json:"file"`
+	// Step is the caller's, Sequence counts a store's saves: the highest is the latest.
+	Step     int64 `json:"step"`
+	Sequence int64 `json:"sequence"`
+	// Size and SHA256 of the data file.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	// WrittenBy is the program, WrittenAt the time (RFC 3339).
+	WrittenBy string `json:"written_by"`
+	WrittenAt string `json:"written_at"`
+	// Arrays is their number, Values the plain ones among the snapshot's top-level values, for people to read.
+	Arrays int             `json:"arrays"`
+	Values json.RawMessage `json:"values"`
+	// Check is the SHA-256 of the manifest itself, as compact JSON with this field empty.
+	Check string `json:"check"`
+}
+
+// check computes Check.
+func (m Manifest) check() (string, error) {
+	m.Check = ""
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// encode seals the manifest and returns its text.
+func (m Manifest) encode() ([]byte, error) {
+	check, err := m.check()
+	if err != nil {
+		return nil, err
+	}
+	m.Check = check
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
+}
+
+// decodeManifest reads a manifest and verifies everything that can be verified without the data file.
+func decodeManifest(text []byte) (Manifest, error) {
+	var kind struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(text, &kind); err != nil {
+		return Manifest{}, fmt.Errorf("not a manifest: %w", err)
+	}
+	if kind.Format != manifestFormat {
+		return Manifest{}, fmt.Errorf("not a manifest: its format is %.40q, want %q", kind.Format, manifestFormat)
+	}
+	if kind.Version < 1 || kind.Version > manifestVersion {
+		return Manifest{}, fmt.Errorf("format version %d, where this program reads up to %d; use a newer gorl", kind.Version, manifestVersion)
+	}
+	var m Manifest
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("not a manifest: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Manifest{}, errors.New("there is something after the manifest")
+	}
+	check, err := m.check()
+	if err != nil {
+		return Manifest{}, err
+	}
+	if check != m.Check {
+		return Manifest{}, errors.New("the manifest was altered: its check does not match")
+	}
+	if m.Size < 0 || filepath.Base(m.File) != m.File || !strings.HasSuffix(m.File, dataSuffix) {
+		return Manifest{}, fmt.Errorf("the manifest names no data file of this directory: %.80q", m.File)
+	}
+	return m, nil
+}
+
+// summary picks the values that a person wants to see in a manifest: plain ones, and not too long.
+func summary(values map[string]any) json.RawMessage {
+	const most, longest = 64, 120
+	plain := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch v := reflect.ValueOf(values[key]); {
+		case len(plain) == most, len(key) > longest:
+			continue
+		case v.Kind() == reflect.String && v.Len() <= longest, v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
+			plain[key] = values[key]
+		}
+	}
+	text, err := json.Marshal(plain)
+	if err != nil { // a NaN, which EncodeSafetensors has refused before
+		return json.RawMessage("{}")
+	}
+	return text
+}

@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// retain deletes all but the newest snapshots, after reading back the one at path. It deletes nothing where that one is
+// not what was written.
+func (s *Store) retain(path string) error {
+	if s.opt.Keep == 0 {
+		return nil
+	}
+	l, err := s.list()
+	if err != nil || len(l.manifests) <= s.opt.Keep {
+		return err
+	}
+	for _, m := range l.manifests {
+		if m.File != filepath.Base(path) {
+			continue
+		}
+		if _, err := readVerified(s.opt.FS, path, m); err != nil {
+			return err
+		}
+		var errs []error
+		for _, old := range l.manifests[s.opt.Keep:] {
+			if old.File != m.File {
+				errs = append(errs, s.delete(old))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("its manifest is gone from %s", s.dir)
+}
+
+// delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is gone.
+func (s *Store) delete(m Manifest) error {
+	fsys := s.opt.FS
+	manifest := filepath.Join(s.dir, strings.TrimSuffix(m.File, dataSuffix)+manifestSuffix)
+	temp := temporaryName(manifest)
+	if err := fsys.Rename(manifest, temp); err != nil {
+		return ignoreMissing(err) // another store deletes it
+	}
+	if err := fsys.Remove(filepath.Join(s.dir, m.File)); ignoreMissing(err) != nil {
+		return err
+	}
+	return ignoreMissing(fsys.Remove(temp))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// sweep removes what writers that are gone have left: temporary files, and data files that were given their name but not
+// committed, which the temporary manifest beside them proves to be theirs by the checksum.
+func (s *Store) sweep() error {
+	fsys := s.opt.FS
+	entries, err := fsys.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	now := time.Now()
+	for _, e := range entries {
+		name, _, isTemporary := strings.Cut(e.Name(), temporary)
+		ours := strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)
+		if !isTemporary || !ours || e.IsDir() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !abandoned(info, now) {
+			continue // gone meanwhile, or somebody's
+		}
+		path := filepath.Join(s.dir, e.Name())
+		if strings.HasSuffix(name, manifestSuffix) {
+			if err := s.sweepData(path, name); err != nil {
+				errs = append(errs, err)
+				continue // keep the proof until the data is gone
+			}
+		}
+		errs = append(errs, ignoreMissing(fsys.Remove(path)))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and nobody has
+// committed it.
+func (s *Store) sweepData(temp, manifest string) error {
+	text, err := readFile(s.opt.FS, temp, maxManifest)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	m, err := decodeManifest(text)
+	if err != nil || m.File != strings.TrimSuffix(manifest, manifestSuffix)+dataSuffix {
+		return nil // cut off while it was written, before the data had its name
+	}
+	if committed, err := s.exists(filepath.Join(s.dir, manifest)); err != nil || committed {
+		return err
+	}
+	data := filepath.Join(s.dir, m.File)
+	if _, err := readVerified(s.opt.FS, data, m); err != nil {
+		return nil // not there, or not what this manifest describes
+	}
+	return ignoreMissing(s.opt.FS.Remove(data))
+}

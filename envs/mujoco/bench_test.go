@@ -1,0 +1,56 @@
+package mujoco
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// BenchmarkWalkerStep steps 64 walkers, as learning does. It reports the time of one environment's control step on one
+// worker and on one a CPU, and how much longer the simulation alone takes through plain mj_step.
+func BenchmarkWalkerStep(b *testing.B) {
+	const n = 64
+	run := func(b *testing.B, workers int, reference bool) {
+		w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1, Workers: workers})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer w.Close()
+		w.batch.reference = reference
+		if _, err := w.Reset(1); err != nil {
+			b.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		actions := make([]float32, 6*n)
+		b.ResetTimer()
+		for range b.N {
+			for i := range actions {
+				actions[i] = 0.3 * float32(rng.NormFloat64())
+			}
+			if _, err := w.Step(actions); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/env-step")
+	}
+	b.Run("one worker", func(b *testing.B) { run(b, 1, false) })
+	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })
+	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
+}
+
+// BenchmarkRender draws one picture of 320 × 320.
+func BenchmarkRender(b *testing.B) {
+	w, err := NewWalker(WalkerConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Reset(1); err != nil {
+		b.Fatal(err)
+	}
+	for range b.N {
+		if _, err := w.Render(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// rollout steps n walkers of the model given for a number of control steps under noisy targets near the gait, which has
+// them walk, stumble, fall and lie, and returns all positions and velocities.
+func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []float64 {
+	t.Helper()
+	m, err := ParseModel(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, err := NewBatch(m, n, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	b.reference = reference
+	w := walkerOf(t).task
+	rng := rand.New(rand.NewPCG(7, 7))
+	phase := make([]int, n)
+	for i := range n {
+		phase[i] = rng.IntN(len(w.pos))
+		copy(b.QPos(i), w.pos[phase[i]][:])
+		copy(b.QVel(i), w.vel[phase[i]][:])
+		b.QPos(i)[1] += walkerLift
+		if err := b.Reset(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out []float64
+	for range steps {
+		for i := range n {
+			phase[i] = (phase[i] + 1) % len(w.joints)
+			for j, q := range w.joints[phase[i]] {
+				b.Ctrl(i)[j] = q + 0.2*rng.Float64() - 0.1
+			}
+		}
+		if err := b.Step(walkerSubsteps); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if b.Status(i) != 0 {
+				t.Fatalf("walker %d: status %d", i, b.Status(i))
+			}
+		}
+		out = append(append(out, b.qpos...), b.qvel...)
+	}
+	return out
+}
+
+func walkerOf(t testing.TB) *Walker {
+	t.Helper()
+	w, err := NewWalker(WalkerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func farthest(a, b []float64) float64 {
+	d := 0.0
+	for i := range a {
+		d = max(d, math.Abs(a[i]-b[i]))
+	}
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	return d
+}
+
+func TestFastStepEqualsMuJoCos(t *testing.T) {
+	fast := rollout(t, walkerXML, 16, 300, 2, false)
+	plain := rollout(t, walkerXML, 16, 300, 2, true)
+	d := farthest(fast, plain)
+	t.Logf("largest difference %.2g", d)
+	if !(d <= 1e-9) {
+		t.Errorf("the fast step leaves mj_step's trajectory by %g", d)
+	}
+}
+
+// TestReorderedStepEqualsMuJoCos holds the general path (models that the fast integrator is not for) to mj_step.
+func TestReorderedStepEqualsMuJoCos(t *testing.T) {
+	for _, integrator := range []string{"Euler", "RK4"} {
+		xml := strings.Replace(walkerXML, `integrator="implicit"`, `integrator="`+integrator+`"`, 1)
+		if d := farthest(rollout(t, xml, 4, 100, 1, false), rollout(t, xml, 4, 100, 1, true)); d != 0 {
+			t.Errorf("%s: the step leaves mj_step's trajectory by %g", integrator, d)
+		}
+	}
+}
+
+// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with the
+// floor, nothing with anything else.
+func TestPairsAreTheFloor(t *testing.T) {
+	words := strings.Replace(walkerXML, ` collision="predefined"`, "", 1)
+	words = strings.Replace(words, `<geom type="capsule"`, `<geom contype="1" conaffinity="0" type="capsule"`, 1)
+	words = strings.Replace(words, `<geom name="floor"`, `<geom name="floor" contype="0" conaffinity="1"`, 1)
+	from, to := strings.Index(words, "<contact>"), strings.Index(words, "</contact>")
+	words = words[:from] + words[to+len("</contact>"):]
+	if d := farthest(rollout(t, walkerXML, 8, 200, 1, true), rollout(t, words, 8, 200, 1, true)); !(d <= 1e-9) {
+		t.Errorf("the trajectories differ by %g", d)
+	}
+}
+
+// TestWorstCase puts every joint beyond its limit and every capsule into the floor: the model's sizes must hold it.
+func TestWorstCase(t *testing.T) {
+	m, err := ParseModel(walkerXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, err := NewBatch(m, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	q := b.QPos(0)
+	q[1], q[2] = -3, math.Pi/2
+	copy(q[3:], []float64{-0.75, -0.1, 0.6, -0.75, -0.1, 0.6})
+	if err := b.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	if d := b.data[0]; d.ncon != 14 || d.nefc != 62 {
+		t.Errorf("%d contacts and %d rows, not 14 and 62", d.ncon, d.nefc)
+	}
+	for range 20 {
+		if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
+			t.Fatal(err, b.Status(0))
+		}
+	}
+}
+
+func TestDivergedGoesBack(t *testing.T) {
+	m, err := ParseModel(walkerXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, err := NewBatch(m, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for i := range 3 {
+		if err := b.Reset(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Step(5); err != nil {
+		t.Fatal(err)
+	}
+	before := append([]float64(nil), b.QPos(1)...)
+	floats(b.data[1].qvel, 9)[4] = math.NaN()
+	if err := b.Step(5); err != nil {
+		t.Fatal(err)
+	}
+	if b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0 {
+		t.Errorf("status %d %d %d", b.Status(0), b.Status(1), b.Status(2))
+	}
+	if farthest(before, b.QPos(1)) != 0 {
+		t.Errorf("the diverged simulation stands at %v, was at %v", b.QPos(1), before)
+	}
+	if err := b.Step(5); err != nil || b.Status(1) != 0 {
+		t.Errorf("it does not go on: %v, status %d", err, b.Status(1))
+	}
+}

@@ -1,0 +1,107 @@
+package mujoco_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Sixty-four walkers, stepped on all cores.
+func ExampleNewWalker() {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation, env.Spaces().Action, env.Spaces().AMPObservation)
+	if _, err := env.Reset(1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	step, err := env.Step(make([]float32, 64*6))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(step.Rewards), "rewards")
+	// Output:
+	// Box(17) Box(6) Box(34)
+	// 64 rewards
+}
+
+// swing is a task in a model of one's own: keep a pendulum moving.
+type swing struct{}
+
+func (swing) Init(m *mujoco.Model) (mujoco.Spec, error) {
+	return mujoco.Spec{Name: "swing", Spaces: spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}}, nil
+}
+
+func (swing) Reset(s *mujoco.State, rng *rand.Rand) { s.QPos[0] = math.Pi * (2*rng.Float64() - 1) }
+
+func (swing) Act(s *mujoco.State, action []float32) { s.Ctrl[0] = float64(action[0]) }
+
+func (swing) Reward(s *mujoco.State) (float64, bool) { return math.Abs(s.QVel[0]), false }
+
+func (swing) Observe(s *mujoco.State, out envs.Row) {
+	sin, cos := math.Sincos(s.QPos[0])
+	out.Observation[0], out.Observation[1], out.Observation[2] = float32(sin), float32(cos), float32(s.QVel[0])
+}
+
+// A model of one's own with a task written in Go.
+func ExampleNew() {
+	const pendulum = `<mujoco><worldbody><body pos="0 0 1">
+	  <joint name="pivot" type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.5" size=".03"/>
+	</body></worldbody><actuator><motor joint="pivot"/></actuator></mujoco>`
+	env, err := mujoco.New(mujoco.Config{XML: pendulum, NumEnvs: 4, Substeps: 5, EpisodeLength: 100}, swing{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 100 {
+		step, err := env.Step([]float32{1, 1, -1, -1})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, e := range step.Episodes {
+			fmt.Println("environment", e.Env, "truncated:", step.Truncated[e.Env])
+		}
+	}
+	// Output:
+	// environment 0 truncated: true
+	// environment 1 truncated: true
+	// environment 2 truncated: true
+	// environment 3 truncated: true
+}
+
+// The engine alone: a ball falls for a second.
+func ExampleParseModel() {
+	model, err := mujoco.ParseModel(`<mujoco><worldbody><body><joint type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer model.Close()
+	batch, err := mujoco.NewBatch(model, 1, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer batch.Close()
+	if err := batch.Step(500); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.1f m, %.1f m/s\n", batch.QPos(0)[0], batch.QVel(0)[0])
+	// Output: -4.9 m, -9.8 m/s
+}

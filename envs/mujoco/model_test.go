@@ -1,0 +1,169 @@
+package mujoco
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const cartPoleXML = `<mujoco>
+  <compiler angle="radian"/>
+  <option timestep="0.01"/>
+  <worldbody>
+    <body name="cart"><joint name="slider" type="slide" axis="1 0 0" limited="true" range="-2 2"/>
+      <geom type="box" size=".2 .1 .1" mass="1"/>
+      <body name="pole"><joint name="hinge" type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 1" size=".05" mass=".1"/></body>
+    </body>
+  </worldbody>
+  <actuator><motor name="push" joint="slider" ctrllimited="true" ctrlrange="-1 1" gear="10"/></actuator>
+  <sensor><jointpos joint="hinge"/><jointvel joint="slider"/></sensor>
+</mujoco>`
+
+func TestModel(t *testing.T) {
+	before := live()
+	m, err := ParseModel(cartPoleXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 || m.TimeStep() != 0.01 || m.Fast() {
+		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(), m.NumSensorValues(), m.TimeStep(), m.Fast())
+	}
+	if low, high, ok := m.ControlRange(0); low != -1 || high != 1 || !ok {
+		t.Errorf("control range %g to %g, %t", low, high, ok)
+	}
+	if q, v, err := m.JointAddress("hinge"); q != 1 || v != 1 || err != nil {
+		t.Errorf("hinge at %d, %d: %v", q, v, err)
+	}
+	if low, high, ok, err := m.JointRange("slider"); low != -2 || high != 2 || !ok || err != nil {
+		t.Errorf("slider from %g to %g, %t: %v", low, high, ok, err)
+	}
+	if names := m.Names(Body); !slices.Equal(names, []string{"world", "cart", "pole"}) {
+		t.Errorf("bodies %q", names)
+	}
+	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(), `no actuator named "pull"; there are ["push"]`) {
+		t.Error(err)
+	}
+	b, err := NewBatch(m, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Step(1); err != nil {
+		t.Errorf("a batch outlives its model's Close: %v", err)
+	}
+	if _, err := NewBatch(m, 1, 1); err == nil {
+		t.Error("a new batch of a closed model")
+	}
+	for range 2 {
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Step(1); err == nil {
+		t.Error("a closed batch steps")
+	}
+	if live() != before {
+		t.Errorf("%d C objects are left", live()-before)
+	}
+}
+
+func TestModelFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cartpole.xml")
+	if err := os.WriteFile(path, []byte(cartPoleXML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	same, err := ParseModel(cartPoleXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer same.Close()
+	if m.print != same.print {
+		t.Error("a model read from a file differs from the one in memory")
+	}
+}
+
+func TestBadModels(t *testing.T) {
+	before := live()
+	for _, c := range []struct{ xml, want string }{
+		{"", "empty"},
+		{"hello", "XML"},
+		{"<mujoco><worldbody><body><geom/></body></worldbody>", "XML"},
+		{"<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "mass"},
+		{"<mujoco><worldbody><cube/></worldbody></mujoco>", "cube"},
+		{strings.Replace(cartPoleXML, `joint="slider" ctrl`, `joint="wheel" ctrl`, 1), "wheel"},
+	} {
+		_, err := ParseModel(c.xml)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: ") {
+			t.Errorf("%.40q: %v", c.xml, err)
+		}
+	}
+	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(), "none.xml") {
+		t.Error(err)
+	}
+	if live() != before {
+		t.Errorf("%d C objects are left", live()-before)
+	}
+}
+
+func TestBatchArguments(t *testing.T) {
+	m, err := ParseModel(cartPoleXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, c := range []struct {
+		m          *Model
+		n, workers int
+	}{{nil, 1, 1}, {m, 0, 1}, {m, -1, 1}, {m, 1, -1}} {
+		if _, err := NewBatch(c.m, c.n, c.workers); err == nil {
+			t.Errorf("accepted %v", c)
+		}
+	}
+	b, err := NewBatch(m, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if b.Step(0) == nil || b.Reset(2) == nil || b.Reset(-1) == nil {
+		t.Error("accepted a bad argument")
+	}
+}
+
+// TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.
+func TestOutOfMemoryIsAnError(t *testing.T) {
+	m, err := ParseModel(walkerXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, err := NewBatch(m, 4, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	enough := b.data[2].nstack
+	b.data[2].nstack = 20
+	err = b.Step(5)
+	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(), "tack") {
+		t.Errorf("no error about the stack: %v", err)
+	}
+	if err := b.Reset(2); err == nil || !strings.Contains(err.Error(), "reset of simulation 2: ") {
+		t.Errorf("no error about the stack: %v", err)
+	}
+	b.data[2].nstack = enough
+	if err := b.Reset(2); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Step(5); err != nil {
+		t.Errorf("it does not go on: %v", err)
+	}
+}

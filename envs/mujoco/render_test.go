@@ -1,0 +1,246 @@
+package mujoco
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// still is a task for models that only stand there.
+type still struct{}
+
+func (still) Init(*Model) (Spec, error) {
+	return Spec{Spaces: spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.NewBox(-1, 1, 1)}}, nil
+}
+func (still) Reset(*State, *rand.Rand)       {}
+func (still) Act(*State, []float32)          {}
+func (still) Reward(*State) (float64, bool)  { return 0, false }
+func (still) Observe(s *State, out envs.Row) { out.Observation[0] = 0 }
+
+const shapesXML = `<mujoco>
+  <asset><mesh name="tet" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/></asset>
+  <worldbody>
+    <geom type="plane" size="5 5 1" rgba=".5 .5 .5 1"/>
+    <body pos="0 0 .5"><freejoint/>
+      <geom type="sphere" size=".2" rgba="1 0 0 1"/>
+      <geom type="box" size=".2 .2 .2" pos="1 0 0" rgba="0 1 0 1"/>
+      <geom type="capsule" fromto="-1 0 -.2 -1 0 .2" size=".1" rgba="0 0 1 1"/>
+      <geom type="cylinder" size=".2 .1" pos="2 0 0" rgba="1 1 0 1"/>
+      <geom type="ellipsoid" size=".1 .2 .3" pos="-2 0 0" rgba="0 1 1 1"/>
+      <geom type="mesh" mesh="tet" pos="0 0 .8" rgba="1 0 1 1"/>
+      <geom type="sphere" size=".1" pos="0 1 0" rgba="0 0 0 1"/>
+    </body>
+  </worldbody>
+</mujoco>`
+
+func TestShapes(t *testing.T) {
+	e, err := New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: 300, Span: 6, CenterZ: 1, Title: "shapes"}}, still{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	img, err := e.Render(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keep := os.Getenv("GORL_KEEP_SHAPES"); keep != "" {
+		savePNG(t, keep, img)
+	}
+	at := func(x, z float64) color.RGBA {
+		return img.At(300+int(math.Round(100*x)), 150-int(math.Round(100*(z-1)))).(color.RGBA)
+	}
+	for _, c := range []struct {
+		what string
+		x, z float64
+		want color.RGBA
+	}{
+		{"sphere, before the black one", 0, .5, color.RGBA{255, 0, 0, 255}},
+		{"sphere's edge", 0.17, .5, color.RGBA{255, 0, 0, 255}},
+		{"box's corner", 1.17, .67, color.RGBA{0, 255, 0, 255}},
+		{"capsule's end", -1, .77, color.RGBA{0, 0, 255, 255}},
+		{"cylinder from the side", 2.17, .57, color.RGBA{255, 255, 0, 255}},
+		{"ellipsoid's top", -2, .77, color.RGBA{0, 255, 255, 255}},
+		{"mesh", .1, 1.4, color.RGBA{255, 0, 255, 255}},
+	} {
+		if got := at(c.x, c.z); got != c.want {
+			t.Errorf("%s: %v, not %v", c.what, got, c.want)
+		}
+	}
+	if sky := at(0.25, .5); sky.R < 200 || sky.G < 200 {
+		t.Errorf("beside the sphere: %v", sky)
+	}
+	if _, err := e.Render(1); err == nil {
+		t.Error("a picture of environment 1 of 1")
+	}
+	if _, err := e.RenderPose(make([]float64, 3)); err == nil {
+		t.Error("a pose of 3 of 7 positions")
+	}
+	if _, err := e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}); err == nil {
+		t.Error("a pose that is not a number")
+	}
+}
+
+func savePNG(t *testing.T, path string, img image.Image) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRenderMoves(t *testing.T) {
+	w := walkerOf(t)
+	a, err := w.RenderPose(make([]float64, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := w.RenderPose(make([]float64, 9))
+	c, _ := w.RenderPose([]float64{0.3, 0, 0, 0, 0, 0, 0, 0, 0})
+	if !slices.Equal(a.(*image.RGBA).Pix, b.(*image.RGBA).Pix) {
+		t.Error("the same pose gives two pictures")
+	}
+	if slices.Equal(a.(*image.RGBA).Pix, c.(*image.RGBA).Pix) {
+		t.Error("the marks on the ground do not move")
+	}
+}
+
+func TestRenderLeavesTheSimulationAlone(t *testing.T) {
+	run := func(look bool) []float32 {
+		w, err := NewWalker(WalkerConfig{NumEnvs: 2, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, err := w.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		var out []float32
+		for range 10 {
+			if look {
+				if _, err := w.Render(1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out = append(out, trace(t, w, 1, 1)...)
+		}
+		return out
+	}
+	if !slices.Equal(run(true), run(false)) {
+		t.Error("looking changes the run")
+	}
+}
+
+func TestSaveGIF(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.gif")
+	frame := func(i int) (image.Image, error) {
+		img := image.NewRGBA(image.Rect(0, 0, 40, 30))
+		for k := range img.Pix {
+			img.Pix[k] = 255
+		}
+		for y := range 8 {
+			for x := range 8 {
+				img.SetRGBA(3*i+x, 10+y, color.RGBA{200, 30, uint8(10 * x), 255})
+			}
+		}
+		return img, nil
+	}
+	if err := SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := gif.DecodeAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
+		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
+	}
+	// Laying the parts over each other gives the pictures back: these have few enough colours to be exact.
+	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
+	for i, part := range g.Image {
+		for y := part.Rect.Min.Y; y < part.Rect.Max.Y; y++ {
+			for x := part.Rect.Min.X; x < part.Rect.Max.X; x++ {
+				if c := color.RGBAModel.Convert(part.At(x, y)).(color.RGBA); c.A != 0 {
+					shown.SetRGBA(x, y, c)
+				}
+			}
+		}
+		want, err := sideBySide(i, []Panel{{frame}, {frame}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(shown.Pix, want.Pix) {
+			t.Fatalf("frame %d is not what was drawn", i)
+		}
+	}
+
+	kept, _ := os.ReadFile(path)
+	broken := func(i int) (image.Image, error) {
+		if i == 3 {
+			return nil, errors.New("out of ink")
+		}
+		return frame(i)
+	}
+	if err := SaveGIF(path, 5, 25, Panel{broken}); err == nil || err.Error() != "mujoco: frame 3: out of ink" {
+		t.Error(err)
+	}
+	if SaveGIF(path, 0, 25, Panel{frame}) == nil || SaveGIF(path, 1, 0, Panel{frame}) == nil || SaveGIF(path, 1, 100, Panel{frame}) == nil || SaveGIF(path, 1, 25) == nil {
+		t.Error("accepted a bad argument")
+	}
+	if SaveGIF(filepath.Join(dir, "none", "x.gif"), 1, 25, Panel{frame}) == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+	if now, _ := os.ReadFile(path); !slices.Equal(now, kept) {
+		t.Error("a failed film changed the file")
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("files are left: %v", files)
+	}
+}
+
+func TestMedianCut(t *testing.T) {
+	count := map[color.RGBA]int{}
+	for i := range 1000 {
+		count[color.RGBA{uint8(i), uint8(i / 4), uint8(i * 7), 255}] = 1 + i%5
+	}
+	got := medianCut(count, 64)
+	if len(got) != 64 {
+		t.Fatalf("%d colours", len(got))
+	}
+	if again := medianCut(count, 64); !slices.Equal(got, again) {
+		t.Error("the choice of colours depends on chance")
+	}
+	p := color.Palette{}
+	for _, c := range got {
+		p = append(p, c)
+	}
+	for c := range count {
+		n := p.Convert(c).(color.RGBA)
+		d := math.Hypot(math.Hypot(float64(n.R)-float64(c.R), float64(n.G)-float64(c.G)), float64(n.B)-float64(c.B))
+		if d > 60 {
+			t.Errorf("%v becomes %v", c, n)
+		}
+	}
+}

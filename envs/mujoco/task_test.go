@@ -1,0 +1,113 @@
+package mujoco
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// balance keeps a pole upright: a task as a user would write it.
+type balance struct{ fail error }
+
+func (b balance) Init(m *Model) (Spec, error) {
+	if b.fail != nil {
+		return Spec{}, b.fail
+	}
+	if _, _, err := m.JointAddress("hinge"); err != nil {
+		return Spec{}, err
+	}
+	return Spec{Name: "balance", Spaces: spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}}, nil
+}
+
+func (balance) Reset(s *State, rng *rand.Rand) { s.QPos[1] = 0.1 * (2*rng.Float64() - 1) }
+
+func (balance) Act(s *State, action []float32) { s.Ctrl[0] = float64(action[0]) }
+
+func (balance) Reward(s *State) (float64, bool) {
+	return math.Cos(s.QPos[1]), math.Abs(s.QPos[1]) > 0.5
+}
+
+func (balance) Observe(s *State, out envs.Row) {
+	for i := range 2 {
+		out.Observation[i], out.Observation[2+i] = float32(s.QPos[i]), float32(s.QVel[i])
+	}
+	out.State[0], out.State[1], out.State[2] = float32(s.XPos[6]), float32(s.SensorData[0]), float32(s.SensorData[1])
+}
+
+func TestUsersTask(t *testing.T) {
+	e, err := New(Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := envs.Check(e, 300, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := envs.As[envs.MotionSource](e); ok {
+		t.Error("a task without reference motion is offered as a source of it")
+	}
+	if _, err := e.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	if e.State(0).TimeStep != 0.02 {
+		t.Errorf("a control step of %g s", e.State(0).TimeStep)
+	}
+	s, err := e.Reset(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A controller that pushes under the pole keeps it up; doing nothing lets it fall.
+	actions, falls := make([]float32, 6), 0
+	for range 99 {
+		for i := range 6 {
+			o := s.Observations[4*i : 4*i+4]
+			if d := o[0] - s.States[3*i]; math.Abs(float64(d)) > 1e-6 {
+				t.Fatalf("the cart's body is %g m from its joint", d)
+			}
+			if o[1] != s.States[3*i+1] || o[2] != s.States[3*i+2] {
+				t.Fatal("sensors lag behind the state")
+			}
+			actions[i] = max(-1, min(1, 12*o[1]+2*o[3]+0.3*o[0]+0.5*o[2]))
+		}
+		if s, err = e.Step(actions); err != nil {
+			t.Fatal(err)
+		}
+		falls += len(s.Episodes)
+	}
+	if falls != 0 {
+		t.Errorf("%d poles fell from the controller", falls)
+	}
+	if img, err := e.Render(2); err != nil || img.Bounds().Dx() != 320 {
+		t.Error(err)
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	before := live()
+	for _, c := range []struct {
+		cfg  Config
+		task Task
+		want string
+	}{
+		{Config{XML: cartPoleXML}, nil, "needs a task"},
+		{Config{}, balance{}, "exactly one of"},
+		{Config{XML: cartPoleXML, File: "x"}, balance{}, "exactly one of"},
+		{Config{XML: "<mujoco>"}, balance{}, "XML"},
+		{Config{File: "/nowhere/x.xml"}, balance{}, "x.xml"},
+		{Config{XML: cartPoleXML, Substeps: -1}, balance{}, "Substeps"},
+		{Config{XML: cartPoleXML}, balance{errors.New("wrong legs")}, "wrong legs"},
+		{Config{XML: walkerXML}, balance{}, `no joint named "hinge"`},
+	} {
+		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: ") {
+			t.Errorf("%q: %v", c.want, err)
+		}
+	}
+	if live() != before {
+		t.Errorf("%d C objects are left", live()-before)
+	}
+}

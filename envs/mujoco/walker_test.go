@@ -1,0 +1,245 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+func TestWalkerContract(t *testing.T) {
+	w, err := NewWalker(WalkerConfig{NumEnvs: 5, Seed: 1, EpisodeLength: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s := w.Spaces()
+	if s.Observation.Width() != 17 || s.Action.Width() != 6 || s.AMPObservation.Width() != 34 || s.State.Width() != 0 || w.NumEnvs() != 5 {
+		t.Errorf("spaces %v", s)
+	}
+	if err := envs.Check(w, 200, 3); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWalkerReset(t *testing.T) {
+	w, err := NewWalker(WalkerConfig{NumEnvs: 200, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	step, err := w.Reset(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	first := slices.Clone(step.Observations)
+	for i := range 200 {
+		o := first[17*i : 17*i+17]
+		k := slices.IndexFunc(w.task.pairs, func(p [34]float32) bool {
+			return slices.Equal(p[1:17], o[1:]) && math.Abs(float64(o[0]-p[0])-walkerLift) < 1e-6
+		})
+		if k < 0 {
+			t.Fatalf("environment %d does not begin in a frame of the clip: %v", i, o)
+		}
+		seen[k] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("200 walkers began in %d of %d frames", len(seen), len(w.task.pos))
+	}
+	step, err = w.Step(make([]float32, 200*6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		amp := step.AMPObservations[34*i : 34*i+34]
+		if !slices.Equal(amp[:17], first[17*i:17*i+17]) {
+			t.Fatalf("environment %d: the AMP history is not the clip's frame", i)
+		}
+		if !step.Terminated[i] && !slices.Equal(amp[17:], step.Observations[17*i:17*i+17]) {
+			t.Fatalf("environment %d: the AMP observation does not end in the observation", i)
+		}
+	}
+}
+
+func TestWalkerEpisodes(t *testing.T) {
+	const n = 8
+	w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1, EpisodeLength: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	actions := make([]float32, 6*n)
+	returns := make([]float64, n)
+	fell, cut := 0, 0
+	for range 150 {
+		for i := range actions {
+			actions[i] = 3 * float32(rng.NormFloat64())
+		}
+		s, err := w.Step(actions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			returns[i] += float64(s.Rewards[i])
+			if s.Rewards[i] < 0 || s.Rewards[i] > 1 {
+				t.Fatalf("reward %g", s.Rewards[i])
+			}
+		}
+		for _, e := range s.Episodes {
+			f := s.FinalObservations[17*e.Env : 17*e.Env+17]
+			low := f[0] < -0.25 || math.Abs(float64(f[1])) > 1
+			if s.Terminated[e.Env] != low || s.Terminated[e.Env] == s.Truncated[e.Env] {
+				t.Fatalf("terminated %t, truncated %t with height %g and pitch %g", s.Terminated[e.Env], s.Truncated[e.Env], f[0], f[1])
+			}
+			if !slices.Equal(f, s.AMPObservations[34*e.Env+17:34*e.Env+34]) {
+				t.Fatal("the last AMP observation is not of the finished episode")
+			}
+			if s.Truncated[e.Env] {
+				cut++
+				if e.Length != 30 {
+					t.Errorf("truncated after %d steps", e.Length)
+				}
+			} else {
+				fell++
+			}
+			if math.Abs(e.Return-returns[e.Env]) > 1e-4 || e.Metrics["length"] != float64(e.Length) || e.Metrics["joint_error"] <= 0 || e.Metrics["speed"] == 0 {
+				t.Errorf("episode %+v, return %g", e, returns[e.Env])
+			}
+			returns[e.Env] = 0
+		}
+		if s.Metrics["walker/speed"] != w.Speed() || s.Metrics["walker/joint_error"] != w.JointError() || w.JointError() <= 0 {
+			t.Fatalf("metrics %v", s.Metrics)
+		}
+	}
+	if fell == 0 || cut == 0 {
+		t.Errorf("%d falls and %d time limits", fell, cut)
+	}
+}
+
+// TestGaitFollowersStayUp: targets taken from the gait keep walkers up for a while, so the model, its actuators
+// and the clip's signs agree.
+func TestGaitFollowersStayUp(t *testing.T) {
+	const n = 32
+	w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s, err := w.Reset(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	act := towardsGait(w)
+	actions := make([]float32, 6*n)
+	var lengths, speeds, errs []float64
+	for range 150 {
+		for i := range n {
+			if err := act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s, err = w.Step(actions); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range s.Episodes {
+			lengths, speeds, errs = append(lengths, float64(e.Length)), append(speeds, e.Metrics["speed"]), append(errs, e.Metrics["joint_error"])
+		}
+	}
+	mean := func(x []float64) float64 {
+		sum := 0.0
+		for _, v := range x {
+			sum += v
+		}
+		return sum / float64(len(x))
+	}
+	t.Logf("%d episodes, length %.0f, speed %.2f, joint error %.3f", len(lengths), mean(lengths), mean(speeds), mean(errs))
+	if mean(lengths) < 25 || mean(speeds) < 0.5 || mean(errs) > 0.2 {
+		t.Error("walkers that follow the gait fall at once")
+	}
+}
+
+func TestCollectReferenceMotions(t *testing.T) {
+	w := walkerOf(t)
+	rows, err := w.CollectReferenceMotions(500, rand.New(rand.NewPCG(1, 2)))
+	if err != nil || len(rows) != 500*34 {
+		t.Fatal(len(rows), err)
+	}
+	clip := w.Motion()
+	pos, vel := make([]float64, 9), make([]float64, 9)
+	for r := range 500 {
+		row := rows[34*r : 34*r+34]
+		found := false
+		for k := range clip.NumFrames() {
+			clip.At(clip.FrameTime(k)+0.02, pos, vel)
+			if math.Abs(float64(row[2])-clip.Frame(k)[3]) < 1e-6 && math.Abs(float64(row[17])-pos[1]) < 1e-6 && math.Abs(float64(row[17+11])-0.2*vel[3]) < 1e-5 {
+				found = true
+			}
+		}
+		if !found || math.Abs(float64(row[8]-row[25])) > 0.2 {
+			t.Fatalf("row %d is no pair of consecutive frames: %v", r, row)
+		}
+	}
+	if _, err := w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))); err == nil {
+		t.Error("accepted 0")
+	}
+	if _, ok := envs.As[envs.MotionSource](w); !ok {
+		t.Error("the walker is no MotionSource")
+	}
+}
+
+func TestJointError(t *testing.T) {
+	w := walkerOf(t).task
+	q := w.joints[10]
+	if e := w.jointError(q[:]); e != 0 {
+		t.Errorf("a frame of the clip has the error %g", e)
+	}
+	q = [6]float64{3, 3, 3, 3, 3, 3}
+	want := math.Inf(1)
+	for _, f := range w.joints {
+		sum := 0.0
+		for i := range f {
+			sum += math.Abs(q[i]-f[i]) / 6
+		}
+		want = min(want, sum)
+	}
+	if e := w.jointError(q[:]); math.Abs(e-want) > 1e-12 {
+		t.Errorf("error %g, not %g", e, want)
+	}
+}
+
+func TestWalkerConfigErrors(t *testing.T) {
+	short, err := motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}}, Durations: []float64{1, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := live()
+	for _, c := range []struct {
+		cfg  WalkerConfig
+		want string
+	}{
+		{WalkerConfig{NumEnvs: -1}, "NumEnvs"},
+		{WalkerConfig{Workers: -1}, "Workers"},
+		{WalkerConfig{Seed: -1}, "Seed"},
+		{WalkerConfig{EpisodeLength: -3}, "EpisodeLength"},
+		{WalkerConfig{Stagger: 301}, "Stagger"},
+		{WalkerConfig{TargetSpeed: math.NaN()}, "TargetSpeed"},
+		{WalkerConfig{Motion: short}, "2 values a frame"},
+		{WalkerConfig{Render: RenderConfig{Width: -1}}, "picture"},
+	} {
+		if _, err := NewWalker(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.cfg, err)
+		}
+	}
+	if live() != before {
+		t.Errorf("%d C objects are left", live()-before)
+	}
+}

@@ -1,0 +1,374 @@
+package golden
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Spaces are those that a case's agent acts in.
+func (c *Case) Spaces() spaces.Set {
+	sp := spaces.Set{Observation: spaces.Unbounded(c.ObservationSize), Action: spaces.Unbounded(c.ActionSize)}
+	if c.Discrete {
+		sp.Action = spaces.NewDiscrete(c.ActionSize)
+	}
+	if c.AMPObservationSize > 0 {
+		sp.AMPObservation = spaces.Unbounded(c.AMPObservationSize)
+	}
+	return sp
+}
+
+// Network builds a case's network of the given name; parameters come with [Subject.Start].
+func (c *Case) Network(t *testing.T, name string) *Network {
+	t.Helper()
+	inputs, hidden, outputs, err := c.Layers(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: hidden, Activation: c.Activation}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Network{MLP: net}
+}
+
+// Network is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
+// minibatch.
+type Network struct {
+	*models.MLP
+	Outputs [][]float32
+	t       *testing.T
+}
+
+// Watch makes the network keep its outputs from now on.
+func (n *Network) Watch(t *testing.T) { n.t = t }
+
+// Forward implements [models.Network].
+func (n *Network) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+	out := n.MLP.Forward(s, in)
+	if n.t != nil && s.Err() == nil && tensor.RequiresGrad(out) {
+		values, err := tensor.Float32s(s.Detach(out))
+		if err != nil {
+			n.t.Error(err)
+		}
+		n.Outputs = append(n.Outputs, values)
+	}
+	return out
+}
+
+// Policy acts as told and judges by itself.
+type Policy struct {
+	models.Policy
+	next []float32
+}
+
+// Policy builds a case's policy.
+func (c *Case) Policy(t *testing.T) *Policy {
+	t.Helper()
+	dist, err := models.NewDistribution(c.Spaces().Action, models.DefaultGaussianConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := models.NewPolicy(c.Network(t, "policy"), dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Policy{Policy: p}
+}
+
+// Sample implements [models.Policy] with the actions given.
+func (p *Policy) Sample(s *tensor.Scope, in models.Inputs, _ *tensor.Generator) models.Action {
+	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
+	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
+}
+
+// Subject is an agent made of a case's [Policy] and a value [Network].
+type Subject struct {
+	Case    *Case
+	Agent   agents.Agent
+	Policy  *Policy
+	Value   *Network
+	Rollout *memory.Rollout
+	Flat    *tensor.Flat
+}
+
+// Start puts the agent into the case's first state, by way of a snapshot.
+func (x *Subject) Start(t *testing.T) {
+	t.Helper()
+	snap := x.snapshot(t)
+	for name, want := range x.Case.Init {
+		a, ok := snap.Arrays[name]
+		if !ok {
+			t.Fatalf("the agent has no %s", name)
+		}
+		switch a.DType {
+		case checkpoint.F32:
+			snap.Arrays[name] = checkpoint.ArrayFloat32(a.Shape, fit(t, name, want.Float32s(), a.Len()))
+		case checkpoint.F64:
+			snap.Arrays[name] = checkpoint.ArrayFloat64(a.Shape, fit(t, name, want.Data, a.Len()))
+		default:
+			t.Fatalf("%s is of type %s", name, a.DType)
+		}
+	}
+	for _, e := range x.Flat.Entries() {
+		if _, ok := x.Case.Init[e.Name]; !ok {
+			t.Fatalf("the case has no initial %s", e.Name)
+		}
+	}
+	if err := x.Agent.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fit[T any](t *testing.T, name string, values []T, n int64) []T {
+	t.Helper()
+	if int64(len(values)) != n {
+		t.Fatalf("%s has %d values in the case, %d in the agent", name, len(values), n)
+	}
+	return values
+}
+
+func (x *Subject) snapshot(t *testing.T) *checkpoint.Snapshot {
+	t.Helper()
+	snap, err := x.Agent.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// Collect replays a rollout and compares what acting and recording computed.
+func (x *Subject) Collect(t *testing.T, c *Comparison, u *Update) {
+	t.Helper()
+	row := func(name string, i int) []float32 { return u.Rollout[name].Row(i).Float32s() }
+	for i := range x.Case.Steps {
+		x.Policy.next = row("actions", i)
+		if _, err := x.Agent.Act(agents.Observation{Observations: row("observations", i)}); err != nil {
+			t.Fatal(err)
+		}
+		step := agents.Transition{
+			Rewards: row("rewards_env", i), Terminated: u.Rollout["terminated"].Row(i).Bools(), Truncated: u.Rollout["truncated"].Row(i).Bools(),
+			NextObservations: row("next_observations", i),
+		}
+		if _, ok := u.Rollout["amp_observations"]; ok {
+			step.AMPObservations = row("amp_observations", i)
+		}
+		if err := x.Agent.Record(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !x.Agent.Ready() {
+		t.Fatal("after a whole rollout the agent is not ready to update")
+	}
+	x.field(t, c, "log_prob", u.Rollout["log_prob"])
+	x.field(t, c, "values", u.Rollout["values"])
+	for _, name := range sortedKeys(u.Memory) {
+		x.field(t, c, name, u.Memory[name])
+	}
+}
+
+// field compares a column of the rollout.
+func (x *Subject) field(t *testing.T, c *Comparison, name string, want Tensor) {
+	t.Helper()
+	got, err := tensor.Float32s(x.Rollout.Tensor(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	Compare(c, "rollout "+name, got, want)
+}
+
+// Updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked and
+// what single steps computed.
+func (x *Subject) Updated(t *testing.T, c *Comparison, u *Update) {
+	t.Helper()
+	snap := x.snapshot(t)
+	x.targets(t, c, u, snap)
+	for _, name := range sortedKeys(u.State) {
+		got, err := values(snap, name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		Compare(c, name, got, u.State[name])
+	}
+	for _, e := range x.Flat.Entries() {
+		if _, ok := u.State[e.Name]; !ok {
+			t.Errorf("the case does not say what %s should be", e.Name)
+		}
+	}
+	x.moments(t, c, u, snap)
+	rate, err := x.rate(snap)
+	if err != nil {
+		t.Error(err)
+	} else {
+		c.Scalar("learning rate", rate, u.LearningRate)
+	}
+	tracked := map[string]float64{}
+	x.Agent.Tracked(func(tag string, v float64) { tracked[tag] = v })
+	for _, tag := range sortedKeys(u.Tracked) {
+		got, ok := tracked[tag]
+		if !ok {
+			t.Errorf("%q is not tracked", tag)
+			continue
+		}
+		c.Scalar(tag, got, u.Tracked[tag])
+	}
+	x.trace(t, c, u, tracked)
+}
+
+func (x *Subject) rate(snap *checkpoint.Snapshot) (float64, error) {
+	if _, ok := x.Agent.(interface{ LearningRate() float64 }); !ok {
+		return 0, fmt.Errorf("the agent does not say its learning rate")
+	}
+	return x.Agent.(interface{ LearningRate() float64 }).LearningRate(), nil
+}
+
+func values(snap *checkpoint.Snapshot, name string) ([]float64, error) {
+	a, ok := snap.Arrays[name]
+	if !ok {
+		return nil, fmt.Errorf("the agent has no %s", name)
+	}
+	if a.DType == checkpoint.F64 {
+		return a.Float64s()
+	}
+	narrow, err := a.Float32s()
+	wide := make([]float64, len(narrow))
+	for i, v := range narrow {
+		wide[i] = float64(v)
+	}
+	return wide, err
+}
+
+// targets compares what the value and policy losses were computed from. Where there is a value scaler, the rollout holds
+// standardised returns: the case's are standardised with its own statistics.
+func (x *Subject) targets(t *testing.T, c *Comparison, u *Update, snap *checkpoint.Snapshot) {
+	t.Helper()
+	for _, name := range sortedKeys(u.Targets) {
+		want := u.Targets[name]
+		switch name {
+		case "advantages":
+			x.field(t, c, "advantages", want)
+		case "scaled_returns":
+			x.field(t, c, "returns", want)
+		case "scaled_values":
+			x.field(t, c, "values", want)
+		case "returns":
+			x.field(t, c, "returns", standardised(u.State, want))
+		case "combined_rewards":
+			x.field(t, c, "rewards", want)
+		case "gae_next_values": // compared where they are computed
+		default:
+			t.Errorf("the case expects %q, which nothing is compared with", name)
+		}
+	}
+}
+
+// standardised applies the value scaler of the state after the update, if there is one, in float32.
+func standardised(state map[string]Tensor, x Tensor) Tensor {
+	mean, ok := state["value_preprocessor/running_mean"]
+	if !ok {
+		return x
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	variance := tensor.From(s, state["value_preprocessor/running_variance"].Data)
+	scale := s.As(s.Sqrt(s.As(variance, tensor.Float32)), tensor.Float32)
+	shifted := s.Sub(tensor.From(s, x.Float32s()), tensor.From(s, mean.Float32s()))
+	values, err := tensor.Float64s(s.Clamp(s.Div(shifted, s.AddScalar(scale, 1e-8)), -5, 5))
+	if err != nil {
+		panic(err)
+	}
+	return Tensor{Shape: x.Shape, Data: values}
+}
+
+// moments compares the optimizer's. A parameter that skrl's optimizer never stepped has none, and must have none here.
+func (x *Subject) moments(t *testing.T, c *Comparison, u *Update, snap *checkpoint.Snapshot) {
+	t.Helper()
+	if u.Moments == nil {
+		return
+	}
+	entries := x.Flat.Entries()
+	if len(u.Moments) > len(entries) {
+		t.Errorf("the case has moments of %d parameters, the agent %d", len(u.Moments), len(entries))
+		return
+	}
+	for i, e := range entries {
+		for _, moment := range []string{"exp_avg", "exp_avg_sq"} {
+			name := "optimizer/" + moment + "/" + e.Name
+			got, err := values(snap, name)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			want := Tensor{Data: make([]float64, e.Size)}
+			if i < len(u.Moments) && u.Moments[i][moment].Data != nil {
+				want = u.Moments[i][moment]
+			}
+			Compare(c, name, got, want)
+		}
+	}
+}
+
+// trace compares single steps: the value loss from the value network's predictions, and in the mean the total loss and
+// the gradient's norm.
+func (x *Subject) trace(t *testing.T, c *Comparison, u *Update, tracked map[string]float64) {
+	t.Helper()
+	if len(u.Trace) == 0 {
+		return
+	}
+	if got, want := len(x.Value.Outputs), len(u.Trace); got != want {
+		t.Errorf("the update made %d steps, want %d", got, want)
+		return
+	}
+	loss, norm, norms := 0.0, 0.0, 0
+	for i, step := range u.Trace {
+		c.Scalar(fmt.Sprintf("value MSE of step %d", i), x.valueMSE(t, i), step.ValueMSE)
+		loss += step.TotalLoss / float64(len(u.Trace))
+		if step.GradNorm != nil {
+			norm += *step.GradNorm / float64(len(u.Trace))
+			norms++
+		}
+	}
+	sum := 0.0
+	for _, part := range []string{"Policy", "Value", "Entropy", "Discriminator"} {
+		sum += tracked["Loss / "+part+" loss"]
+	}
+	c.Scalar("mean total loss", sum, loss)
+	if norms == len(u.Trace) {
+		c.Scalar("mean gradient norm", tracked["Gradient / Norm"], norm)
+	}
+	x.Value.Outputs = nil
+}
+
+// valueMSE is the mean squared error of the predictions of optimizer step i.
+func (x *Subject) valueMSE(t *testing.T, i int) float64 {
+	t.Helper()
+	column := func(name string) []float32 {
+		v, err := tensor.Float32s(x.Rollout.Tensor(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	returns, old := column("returns"), column("values")
+	predicted := x.Value.Outputs[i]
+	batches := len(returns) / len(predicted)
+	at := i % batches * len(predicted)
+	clip := x.Agent.Hyperparameters()["value_clip"]
+	sum := 0.0
+	for j, p := range predicted {
+		v := float64(p)
+		if o := float64(old[at+j]); clip > 0 {
+			v = o + min(max(v-o, -clip), clip)
+		}
+		d := float64(returns[at+j]) - v
+		sum += d * d
+	}
+	return sum / float64(len(predicted))
+}

@@ -1,0 +1,289 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// trace is the JSON of a case of several updates.
+type trace struct {
+	Kind    string                       `json:"kind"`
+	Config  map[string]any               `json:"cfg"`
+	Init    map[string]map[string]Tensor `json:"init"`
+	Updates []tracedUpdate               `json:"updates"`
+}
+
+type tracedUpdate struct {
+	Rollout    []map[string]json.RawMessage `json:"rollout"`
+	Memory     map[string]Tensor            `json:"memory_before"`
+	Returns    Tensor                       `json:"returns"`
+	Advantages Tensor                       `json:"advantages"`
+	Values     Tensor                       `json:"values_after"`
+	Trace      []Step                       `json:"trace"`
+	Rates      []float64                    `json:"lr"`
+	Tracked    map[string][]float64         `json:"tracked"`
+	Params     map[string]map[string]Tensor `json:"params"`
+	Motions    *Tensor                      `json:"motion_dataset"`
+	MotionRows []int                        `json:"motion_indexes"`
+	ReplayRows []int                        `json:"reply_indexes"`
+	scalers    map[string]Tensor
+}
+
+// UnmarshalJSON also looks for the states of running scalers, whatever they are called.
+func (u *tracedUpdate) UnmarshalJSON(data []byte) error {
+	type plain tracedUpdate
+	if err := json.Unmarshal(data, (*plain)(u)); err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	u.scalers = map[string]Tensor{}
+	for _, known := range []string{"rollout", "memory_before", "trace", "params"} {
+		delete(all, known)
+	}
+	return findScalers(all, "", u.scalers)
+}
+
+func findScalers(node map[string]any, name string, into map[string]Tensor) error {
+	if _, ok := node["running_mean"]; ok {
+		for _, part := range []string{"running_mean", "running_variance", "current_count"} {
+			x, err := flatten(node[part])
+			if err != nil {
+				return fmt.Errorf("%s.%s: %w", name, part, err)
+			}
+			into[scalerName(name)+"/"+part] = Tensor{Shape: []int{len(x)}, Data: x}
+		}
+		return nil
+	}
+	for k, v := range node {
+		if sub, ok := v.(map[string]any); ok {
+			if err := findScalers(sub, k, into); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func flatten(v any) ([]float64, error) {
+	switch v := v.(type) {
+	case float64:
+		return []float64{v}, nil
+	case map[string]any:
+		return flatten(v["data"])
+	case []any:
+		var out []float64
+		for _, x := range v {
+			y, err := flatten(x)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, y...)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%v (%T) is no number", v, v)
+}
+
+// loadSeveral reads a case of several updates.
+func loadSeveral(fsys fs.FS, file string) (*Case, error) {
+	data, err := fs.ReadFile(fsys, file)
+	if err != nil {
+		return nil, err
+	}
+	var d trace
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, err
+	}
+	c := &Case{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu", Init: rename(d.Init)}
+	if c.Config, err = pythonConfig(d.Config); err != nil {
+		return nil, err
+	}
+	var replay []Tensor // every earlier rollout's AMP observations, by row
+	for i, traced := range d.Updates {
+		u, err := traced.update(c, replay)
+		if err != nil {
+			return nil, fmt.Errorf("update %d: %w", i, err)
+		}
+		if amp, ok := u.Rollout["amp_observations"]; ok {
+			for row := range c.Steps * c.Envs {
+				replay = append(replay, Tensor{Shape: []int{1, c.AMPObservationSize}, Data: amp.Data[row*c.AMPObservationSize : (row+1)*c.AMPObservationSize]})
+			}
+		}
+		c.Updates = append(c.Updates, u)
+	}
+	c.Config["rollouts"] = c.Steps
+	return c, c.check()
+}
+
+// rename brings parameter names to those of a snapshot: net_container.0.weight is net.0.weight.
+func rename(networks map[string]map[string]Tensor) map[string]Tensor {
+	out := map[string]Tensor{}
+	for network, params := range networks {
+		for name, x := range params {
+			if strings.HasSuffix(network, "preprocessor") {
+				out[scalerName(network)+"/"+name] = x
+				continue
+			}
+			out[network+"/"+strings.Replace(name, "net_container.", "net.", 1)] = x
+		}
+	}
+	return out
+}
+
+// update sorts a traced update in and takes the case's sizes from the first.
+func (d *tracedUpdate) update(c *Case, replay []Tensor) (Update, error) {
+	u := Update{
+		Rollout: map[string]Tensor{}, Memory: d.Memory, State: rename(d.Params), Tracked: map[string]float64{}, Trace: d.Trace,
+		Targets: map[string]Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
+	}
+	for name, x := range d.scalers {
+		u.State[name] = x
+	}
+	for tag, values := range d.Tracked {
+		if len(values) != 1 {
+			return u, fmt.Errorf("%q was tracked %d times, want once", tag, len(values))
+		}
+		u.Tracked[tag] = values[0]
+	}
+	if len(d.Rates) == 0 || len(d.Rollout) == 0 {
+		return u, fmt.Errorf("there is no learning rate or no rollout")
+	}
+	u.LearningRate = d.Rates[0]
+	for _, step := range d.Rollout {
+		for name, raw := range step {
+			x, err := stepTensor(raw)
+			if err != nil {
+				return u, fmt.Errorf("rollout %s: %w", name, err)
+			}
+			switch name {
+			case "rewards":
+				name = "rewards_env"
+			case "amp_obs":
+				name = "amp_observations"
+			}
+			all := u.Rollout[name]
+			all.Shape = append([]int{len(d.Rollout)}, x.Shape...)
+			all.Data = append(all.Data, x.Data...)
+			u.Rollout[name] = all
+		}
+	}
+	if c.Steps == 0 {
+		obs, act := u.Rollout["observations"].Shape, u.Rollout["actions"].Shape
+		if len(obs) != 3 || len(act) != 3 {
+			return u, fmt.Errorf("observations have shape %v, actions %v", obs, act)
+		}
+		c.Steps, c.Envs, c.ObservationSize, c.ActionSize = obs[0], obs[1], obs[2], act[2]
+		if amp := u.Rollout["amp_observations"].Shape; len(amp) == 3 {
+			c.AMPObservationSize = amp[2]
+		}
+	}
+	return u, d.batches(c, &u, replay)
+}
+
+// stepTensor reads {"shape", "data"} or a plain list.
+func stepTensor(raw json.RawMessage) (Tensor, error) {
+	var x Tensor
+	if err := json.Unmarshal(raw, &x); err == nil {
+		return x, nil
+	}
+	err := json.Unmarshal(raw, &x.Data)
+	x.Shape = []int{len(x.Data), 1}
+	return x, err
+}
+
+// batches gathers the discriminator's rows and splits them as numpy's array_split does.
+func (d *tracedUpdate) batches(c *Case, u *Update, replay []Tensor) error {
+	if d.Motions == nil {
+		return nil
+	}
+	k, ok := c.Config["mini_batches"].(int)
+	if !ok {
+		k = 2
+	}
+	var motions []Tensor
+	for at := 0; at+c.AMPObservationSize <= len(d.Motions.Data); at += c.AMPObservationSize {
+		motions = append(motions, Tensor{Data: d.Motions.Data[at : at+c.AMPObservationSize]})
+	}
+	var err error
+	if u.MotionBatches, err = gather(motions, d.MotionRows, k); err != nil {
+		return fmt.Errorf("motion_indexes: %w", err)
+	}
+	if d.ReplayRows != nil {
+		if u.ReplayBatches, err = gather(replay, d.ReplayRows, k); err != nil {
+			return fmt.Errorf("reply_indexes: %w", err)
+		}
+	}
+	return nil
+}
+
+func gather(rows []Tensor, index []int, k int) ([]Tensor, error) {
+	var out []Tensor
+	for i, at := 0, 0; i < k; i++ {
+		n := len(index) / k
+		if i < len(index)%k {
+			n++
+		}
+		var x Tensor
+		for _, row := range index[at : at+n] {
+			if row < 0 || row >= len(rows) {
+				return nil, fmt.Errorf("row %d of %d", row, len(rows))
+			}
+			x.Data = append(x.Data, rows[row].Data...)
+		}
+		x.Shape = []int{n, len(x.Data) / max(n, 1)}
+		out = append(out, x)
+		at += n
+	}
+	return out, nil
+}
+
+var (
+	pythonClass = regexp.MustCompile(`^<class '(?:[\w.]*\.)?(\w+)'>$`)
+	pythonItem  = regexp.MustCompile(`'(\w+)': ([-+0-9.eE]+)\s*[,}]`)
+)
+
+// pythonConfig reads the configuration, in which classes and dictionaries are as Python prints them.
+func pythonConfig(d map[string]any) (map[string]any, error) {
+	out := map[string]any{"compatibility": "skrl-2.0"}
+	for k, v := range d {
+		switch v := v.(type) {
+		case nil:
+		case float64:
+			if v == float64(int(v)) {
+				out[k] = int(v)
+			} else {
+				out[k] = v
+			}
+		case string:
+			switch class := pythonClass.FindStringSubmatch(v); {
+			case class != nil:
+				out[k] = class[1]
+			case strings.HasSuffix(k, "_kwargs") && strings.HasPrefix(v, "{"):
+				kwargs := map[string]any{}
+				for _, item := range pythonItem.FindAllStringSubmatch(v, -1) {
+					x, err := strconv.ParseFloat(item[2], 64)
+					if err != nil {
+						return nil, fmt.Errorf("%s: %w", k, err)
+					}
+					if item[1] != "size" && item[1] != "device" { // a scaler's size is its rows'
+						kwargs[item[1]] = x
+					}
+				}
+				out[k] = kwargs
+			default:
+				return nil, fmt.Errorf("%s: %q is neither a class nor keyword arguments", k, v)
+			}
+		default:
+			out[k] = v
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,187 @@
+package tensor_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/wangkuiyi/gotorch"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// parameters returns kept float32 parameters of the given shapes with numbers of their own, released with the test.
+func parameters(t testing.TB, names []string, shapes [][]int64) []tensor.Parameter {
+	t.Helper()
+	s := tensor.NoGrad()
+	defer s.Close()
+	var out []tensor.Parameter
+	for i, shape := range shapes {
+		o := randomOperand(uint64(100+i), shape...)
+		p := s.Keep(tensor.From(s, float32s(o.x), shape...))
+		t.Cleanup(func() { tensor.Free(p) })
+		out = append(out, tensor.Parameter{Name: names[i], Tensor: p})
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
+	t.Helper()
+	f, err := tensor.NewFlat(params, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+func TestFlat(t *testing.T) {
+	s := scope(t)
+	params := parameters(t, []string{"policy/w", "policy/b", "value/w"}, [][]int64{{2, 3}, {2}, {1, 3}})
+	var before []float64
+	for _, p := range params {
+		before = append(before, floats(t, s, p.Tensor)...)
+	}
+	f := newFlat(t, params)
+	if f.Len() != 11 {
+		t.Fatalf("%d parameters, want 11", f.Len())
+	}
+	if diff := cmp.Diff([]tensor.Entry{
+		{Name: "policy/w", Shape: []int64{2, 3}, Offset: 0, Size: 6},
+		{Name: "policy/b", Shape: []int64{2}, Offset: 6, Size: 2},
+		{Name: "value/w", Shape: []int64{1, 3}, Offset: 8, Size: 3},
+	}, f.Entries()); diff != "" {
+		t.Error(diff)
+	}
+	wantNear(t, "flat values", floats(t, s, f.Values), before, 0)
+	wantNear(t, "flat gradients", floats(t, s, f.Grads), make([]float64, 11), 0)
+
+	// The parameters' own handles read and write the flat memory, through gotorch too.
+	s.Fill(f.Values, 0.5)
+	wantTensor(t, "parameter", s, params[0].Tensor, []int64{2, 3}, []float64{.5, .5, .5, .5, .5, .5}, 0)
+	if err := tensor.Write(params[1].Tensor, []float32{7, 8}); err != nil {
+		t.Fatal(err)
+	}
+	wantNear(t, "flat values", floats(t, s, f.Values)[6:8], []float64{7, 8}, 0)
+	if sum := gotorch.Sum(params[1].Tensor).Item(); sum != float32(15) {
+		t.Errorf("gotorch sees the sum %v, want 15", sum)
+	}
+
+	// Gradients land in the flat tensor and add up there.
+	x := tensor.From(s, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	for round := 1.0; round <= 2; round++ {
+		y := s.Linear(x, params[0].Tensor, params[1].Tensor)
+		s.Backward(s.Add(s.Sum(y), s.MulScalar(s.Sum(params[2].Tensor), 3)))
+		want := []float64{5, 7, 9, 5, 7, 9, 2, 2, 3, 3, 3}
+		for i := range want {
+			want[i] *= round
+		}
+		wantNear(t, "flat gradients", floats(t, s, f.Grads), want, 0)
+	}
+	wantNear(t, "gradient of a parameter", floats(t, s, s.GradOf(params[1].Tensor)), []float64{4, 4}, 0)
+	f.ZeroGrad(s)
+	wantNear(t, "zeroed gradients", floats(t, s, f.Grads), make([]float64, 11), 0)
+	wantNear(t, "gradient of a parameter", floats(t, s, s.GradOf(params[1].Tensor)), []float64{0, 0}, 0)
+
+	for prefix, want := range map[string][2]int64{"policy/": {0, 8}, "policy/b": {6, 8}, "value": {8, 11}, "": {0, 11}} {
+		begin, end, err := f.Segment(prefix)
+		if err != nil || [2]int64{begin, end} != want {
+			t.Errorf("Segment(%q) = [%d, %d), %v; want %v", prefix, begin, end, err, want)
+		}
+	}
+	_, _, err := f.Segment("critic")
+	wantError(t, err, "tensor:", "critic")
+}
+
+func TestFlatOutlivesNothing(t *testing.T) {
+	s := scope(t)
+	params := parameters(t, []string{"a", "b"}, [][]int64{{2}, {3}})
+	want := floats(t, s, params[1].Tensor)
+	f, err := tensor.NewFlat(params, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	f.Close()
+	wantNear(t, "a parameter after its flat was closed", floats(t, s, params[1].Tensor), want, 0)
+	wantPanic(t, "closed", func() { f.ZeroGrad(s) })
+}
+
+func TestFlatSharedTrunk(t *testing.T) {
+	s := scope(t)
+	p := parameters(t, []string{"policy/trunk", "policy/head"}, [][]int64{{2, 2}, {1, 2}})
+	// Another handle of the same tensor is the same parameter.
+	again := s.Contiguous(p[0].Tensor)
+	p = append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor}, tensor.Parameter{Name: "target/trunk", Tensor: again})
+	f := newFlat(t, p)
+	if f.Len() != 6 || len(f.Entries()) != 2 {
+		t.Errorf("%d elements in %v; the shared trunk is stored once", f.Len(), f.Entries())
+	}
+	s.Backward(s.Sum(s.Add(p[0].Tensor, again)))
+	wantNear(t, "gradients", floats(t, s, f.Grads), []float64{2, 2, 2, 2, 0, 0}, 0)
+}
+
+func TestFlatFixed(t *testing.T) {
+	s := scope(t)
+	p := parameters(t, []string{"w", "fixed"}, [][]int64{{2}, {2}})
+	p[1].Fixed = true
+	f := newFlat(t, p)
+	s.Backward(s.Sum(s.Mul(p[0].Tensor, p[1].Tensor)))
+	if tensor.RequiresGrad(p[1].Tensor) {
+		t.Error("autograd follows a fixed parameter")
+	}
+	wantNear(t, "gradients", floats(t, s, f.Grads), append(floats(t, s, p[1].Tensor), 0, 0), 0)
+}
+
+func TestFlatRefuses(t *testing.T) {
+	s := scope(t)
+	one := parameters(t, []string{"a"}, [][]int64{{2}})[0]
+	computed := s.Square(s.RequireGrad(s.Ones(2)))
+	tests := map[string]struct {
+		params []tensor.Parameter
+		parts  []string
+	}{
+		"nothing":       {nil, []string{"no parameters"}},
+		"zero tensor":   {[]tensor.Parameter{one, {Name: "b"}}, []string{`"b"`, "not a tensor"}},
+		"same name":     {[]tensor.Parameter{one, {Name: "a", Tensor: s.Ones(2)}}, []string{`named "a"`}},
+		"integers":      {[]tensor.Parameter{one, {Name: "b", Tensor: s.Arange(2)}}, []string{`"b" is int64`}},
+		"a computation": {[]tensor.Parameter{one, {Name: "b", Tensor: computed}}, []string{`"b"`, "Detach"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := tensor.NewFlat(test.params, tensor.CPU)
+			wantError(t, err, append(test.parts, "tensor: NewFlat: ")...)
+			if tensor.RequiresGrad(one.Tensor) {
+				t.Error("a refused call changed a parameter")
+			}
+		})
+	}
+}
+
+func TestFlatScattered(t *testing.T) {
+	checkLive(t)
+	f := newFlat(t, parameters(t, []string{"a/1", "b", "a/2"}, [][]int64{{1}, {2}, {3}}))
+	_, _, err := f.Segment("a/")
+	wantError(t, err, "a/", "together")
+}
+
+// A gotorch parameter becomes a view of the flat memory under the handle that gotorch's own code holds.
+func TestFlatOfGotorch(t *testing.T) {
+	s := scope(t)
+	w := gotorch.RandN([]int64{3, 2}, true)
+	want := floats(t, s, w)
+	f := newFlat(t, []tensor.Parameter{{Name: "w", Tensor: w}})
+	wantNear(t, "flat values", floats(t, s, f.Values), want, 0)
+	loss := gotorch.Sum(gotorch.Mul(w, w))
+	loss.Backward()
+	for i := range want {
+		want[i] *= 2
+	}
+	wantNear(t, "flat gradients", floats(t, s, f.Grads), want, 1e-6)
+	s.Fill(f.Values, 2)
+	if got := gotorch.Mean(w).Item(); got != float32(2) {
+		t.Errorf("gotorch sees the mean %v, want 2", got)
+	}
+}

@@ -1,0 +1,323 @@
+package tensor_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// operand is a float64 tensor to differentiate by.
+type operand struct {
+	shape []int64
+	x     []float64
+}
+
+func randomOperand(seed uint64, shape ...int64) operand {
+	n := 1
+	for _, d := range shape {
+		n *= int(d)
+	}
+	return operand{shape, numbers(seed, n)}
+}
+
+// positive moves an operand away from the edges of the domains of logarithms, roots and powers.
+func positive(o operand) operand {
+	return operand{o.shape, apply(func(x float64) float64 { return 0.5 + math.Abs(x) }, o.x)}
+}
+
+type function func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor
+
+// weighted is Σ w·y^power with fixed weights w, so that every element of y matters in its own way.
+func weighted(s *tensor.Scope, y tensor.Tensor, power float64) tensor.Tensor {
+	w := numbers(99, int(tensor.Numel(y)))
+	return s.Sum(s.Mul(s.PowScalar(y, power), tensor.From(s, w, tensor.Shape(y)...)))
+}
+
+// differentiate returns Σ w·f(x)^power and its gradients. With second it returns instead Σ v·gradients, for fixed v,
+// and the gradients of that: the Hessian times v.
+func differentiate(t *testing.T, f function, ops []operand, power float64, second bool) (value float64, grads [][]float64) {
+	t.Helper()
+	s := tensor.NewScope()
+	defer s.Close()
+	xs := make([]tensor.Tensor, len(ops))
+	for i, o := range ops {
+		xs[i] = s.RequireGrad(tensor.From(s, o.x, o.shape...))
+	}
+	y := weighted(s, f(s, xs), power)
+	gs := s.Grad(y, second, xs...)
+	if second {
+		y = s.Full(tensor.Float64, 0)
+		for i, g := range gs {
+			v := tensor.From(s, numbers(uint64(50+i), len(ops[i].x)), ops[i].shape...)
+			y = s.Add(y, s.Sum(s.Mul(g, v)))
+		}
+		gs = s.Grad(y, false, xs...)
+	}
+	for i, g := range gs {
+		values := floats(t, s, g)
+		if !slices.Equal(tensor.Shape(g), ops[i].shape) {
+			t.Fatalf("the gradient of input %d is %v", i, tensor.Shape(g))
+		}
+		grads = append(grads, values)
+	}
+	value, err := tensor.Item(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value, grads
+}
+
+// checkGradients compares first and second derivatives with central differences.
+func checkGradients(t *testing.T, f function, ops ...operand) {
+	t.Helper()
+	const h = 1e-5
+	for _, second := range []bool{false, true} {
+		// For second derivatives the square of f: it has some where f is linear too.
+		power := 1.0
+		if second {
+			power = 2
+		}
+		_, grads := differentiate(t, f, ops, power, second)
+		for i, o := range ops {
+			for k := range o.x {
+				old := o.x[k]
+				o.x[k] = old + h
+				up, _ := differentiate(t, f, ops, power, second)
+				o.x[k] = old - h
+				down, _ := differentiate(t, f, ops, power, second)
+				o.x[k] = old
+				want := (up - down) / (2 * h)
+				if got := grads[i][k]; math.Abs(got-want) > 1e-7*(1+math.Abs(want)) {
+					t.Fatalf("second %v: derivative by element %d of input %d is %.10g, the difference quotient %.10g", second, k, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestGradients(t *testing.T) {
+	checkLive(t)
+	a, b, row := randomOperand(1, 2, 3), randomOperand(2, 2, 3), randomOperand(3, 3)
+	cube := randomOperand(4, 2, 3, 2)
+	unary := func(f func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor) function {
+		return func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return f(s, x[0]) }
+	}
+	binary := func(f func(s *tensor.Scope, a, b tensor.Tensor) tensor.Tensor) function {
+		return func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return f(s, x[0], x[1]) }
+	}
+	type test struct {
+		f   function
+		ops []operand
+	}
+	tests := map[string]test{
+		"Add":             {binary((*tensor.Scope).Add), []operand{a, row}},
+		"Sub":             {binary((*tensor.Scope).Sub), []operand{row, a}},
+		"Mul":             {binary((*tensor.Scope).Mul), []operand{a, row}},
+		"Div":             {binary((*tensor.Scope).Div), []operand{a, positive(row)}},
+		"Pow":             {binary((*tensor.Scope).Pow), []operand{positive(a), row}},
+		"Min":             {binary((*tensor.Scope).Min), []operand{a, b}},
+		"Max":             {binary((*tensor.Scope).Max), []operand{a, b}},
+		"MatMul":          {binary((*tensor.Scope).MatMul), []operand{a, randomOperand(5, 3, 2)}},
+		"Neg":             {unary((*tensor.Scope).Neg), []operand{a}},
+		"Exp":             {unary((*tensor.Scope).Exp), []operand{a}},
+		"Log":             {unary((*tensor.Scope).Log), []operand{positive(a)}},
+		"Sqrt":            {unary((*tensor.Scope).Sqrt), []operand{positive(a)}},
+		"Square":          {unary((*tensor.Scope).Square), []operand{a}},
+		"Abs":             {unary((*tensor.Scope).Abs), []operand{a}},
+		"Sin":             {unary((*tensor.Scope).Sin), []operand{a}},
+		"Cos":             {unary((*tensor.Scope).Cos), []operand{a}},
+		"Tanh":            {unary((*tensor.Scope).Tanh), []operand{a}},
+		"Sigmoid":         {unary((*tensor.Scope).Sigmoid), []operand{a}},
+		"Relu":            {unary((*tensor.Scope).Relu), []operand{a}},
+		"Elu":             {unary((*tensor.Scope).Elu), []operand{a}},
+		"Softplus":        {unary((*tensor.Scope).Softplus), []operand{a}},
+		"Clone":           {unary((*tensor.Scope).Clone), []operand{a}},
+		"Contiguous":      {unary((*tensor.Scope).Contiguous), []operand{a}},
+		"GaussianLogProb": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.GaussianLogProb(x[0], x[1], x[2]) }, []operand{a, b, row}},
+		"Where": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.Where(s.GtScalar(x[0], 0), x[0], s.Exp(x[1]))
+		}, []operand{a, row}},
+		"Cat":   {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Cat(1, x[0], x[1], x[0]) }, []operand{a, randomOperand(6, 2, 1)}},
+		"Stack": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Stack(0, x...) }, []operand{a, b}},
+		"Linear": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Linear(x[0], x[1], x[2]) },
+			[]operand{a, randomOperand(7, 4, 3), randomOperand(8, 4)}},
+		"MLP": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.MLP(x[0], &tensor.Layers{
+				Weights: []tensor.Tensor{x[1], x[3]}, Biases: []tensor.Tensor{x[2], {}},
+				Activations: []tensor.Activation{tensor.Elu, tensor.Tanh},
+			})
+		}, []operand{a, randomOperand(7, 4, 3), randomOperand(8, 4), randomOperand(9, 2, 4)}},
+	}
+	for name, f := range map[string]func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor{
+		"AddScalar":  func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.AddScalar(a, 2) },
+		"MulScalar":  func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.MulScalar(a, -3) },
+		"PowScalar":  func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.PowScalar(a, 3) },
+		"ScalarSub":  func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.ScalarSub(2, a) },
+		"Clamp":      func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Clamp(a, -0.3, 0.4) },
+		"ClampMin":   func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.ClampMin(a, 0.1) },
+		"As":         func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.As(a, tensor.Float64) },
+		"Sum":        func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Sum(a, 1) },
+		"Mean":       func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Mean(a, 0, 2) },
+		"Var":        func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Var(a, 1) },
+		"Std":        func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Std(a) },
+		"MaxOf":      func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.MaxOf(a, 1) },
+		"MinOf":      func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.MinOf(a) },
+		"Norm":       func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Norm(a, 2) },
+		"SumKeep":    func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.SumKeep(a, 2) },
+		"MeanKeep":   func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.MeanKeep(a, 0) },
+		"LogSoftmax": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.LogSoftmax(a, 1) },
+		"Softmax":    func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Softmax(a, -1) },
+		"CumSum":     func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.CumSum(a, 0) },
+		"Unsqueeze":  func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Unsqueeze(a, 0) },
+		"Squeeze":    func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Squeeze(s.Unsqueeze(a, 0), 0) },
+		"Narrow": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+			return s.Mul(s.Narrow(a, 1, 0, 2), s.Narrow(a, 1, 1, 2))
+		},
+		"Select": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Mul(a, s.Select(a, 0, 1)) },
+		"IndexSelect": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+			return s.Add(a, s.IndexSelect(a, 1, tensor.From(s, []int64{2, 2, 0})))
+		},
+		"Gather": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+			return s.Mul(a, s.Gather(a, 2, tensor.From(s, []int64{0, 1, 1, 0, 0, 0}, 2, 3, 1)))
+		},
+		"Reshape": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Reshape(a, -1) },
+		"Expand": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+			return s.Expand(s.Unsqueeze(a, 0), 2, -1, -1, -1)
+		},
+		"Transpose": func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Contiguous(s.Transpose(a, 0, 2)) },
+	} {
+		tests[name] = test{unary(f), []operand{cube}}
+	}
+	for _, name := range tensor.ActivationNames() {
+		act, err := tensor.ParseActivation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests["Activate "+name] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Activate(act, x[0]) }, []operand{a}}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { checkGradients(t, test.f, test.ops...) })
+	}
+}
+
+// discriminatorPenalty is mean ‖∂D/∂x‖², the gradient penalty of AMP, and adds its gradients to the parameters.
+func discriminatorPenalty(t *testing.T, params []operand, x operand, backward bool) (float64, [][]float64) {
+	t.Helper()
+	s := tensor.NewScope()
+	defer s.Close()
+	ps := make([]tensor.Tensor, len(params))
+	for i, p := range params {
+		ps[i] = s.RequireGrad(tensor.From(s, p.x, p.shape...))
+	}
+	in := s.RequireGrad(tensor.From(s, x.x, x.shape...))
+	d := s.MLP(in, &tensor.Layers{
+		Weights: []tensor.Tensor{ps[0], ps[2]}, Biases: []tensor.Tensor{ps[1], ps[3]},
+		Activations: []tensor.Activation{tensor.Tanh, tensor.Identity},
+	})
+	g := s.Grad(d, true, in)[0]
+	penalty := s.Mean(s.Sum(s.Square(g), -1))
+	value := floats(t, s, penalty)[0]
+	if !backward {
+		return value, nil
+	}
+	s.Backward(penalty)
+	var grads [][]float64
+	for _, p := range ps[:3] { // the last bias does not take part
+		grads = append(grads, floats(t, s, s.GradOf(p)))
+	}
+	return value, grads
+}
+
+func TestGradientPenalty(t *testing.T) {
+	checkLive(t)
+	params := []operand{randomOperand(1, 5, 3), randomOperand(2, 5), randomOperand(3, 1, 5), randomOperand(4, 1)}
+	x := randomOperand(5, 4, 3)
+
+	// ∂D/∂x of one hidden layer, by hand: Σ_j v_j (1 − tanh²(w_j·x + b_j)) w_j.
+	want := 0.0
+	for row := range 4 {
+		in := x.x[row*3 : row*3+3]
+		g := make([]float64, 3)
+		for j, h := range dense(in, params[0].x, params[1].x, 3, 5, math.Tanh) {
+			for k := range g {
+				g[k] += params[2].x[j] * (1 - h*h) * params[0].x[j*3+k]
+			}
+		}
+		want += (g[0]*g[0] + g[1]*g[1] + g[2]*g[2]) / 4
+	}
+	value, grads := discriminatorPenalty(t, params, x, true)
+	wantNear(t, "penalty", []float64{value}, []float64{want}, 1e-13)
+
+	const h = 1e-5
+	for i := range grads {
+		for k := range params[i].x {
+			old := params[i].x[k]
+			params[i].x[k] = old + h
+			up, _ := discriminatorPenalty(t, params, x, false)
+			params[i].x[k] = old - h
+			down, _ := discriminatorPenalty(t, params, x, false)
+			params[i].x[k] = old
+			if want := (up - down) / (2 * h); math.Abs(grads[i][k]-want) > 1e-7*(1+math.Abs(want)) {
+				t.Fatalf("parameter %d, element %d: %.10g, the difference quotient is %.10g", i, k, grads[i][k], want)
+			}
+		}
+	}
+}
+
+func TestBackwardAccumulates(t *testing.T) {
+	s := scope(t)
+	x := s.RequireGrad(tensor.From(s, []float32{1, 2, 3}))
+	for range 3 {
+		s.Backward(s.Sum(s.Square(x)))
+	}
+	wantNear(t, "gradient", floats(t, s, s.GradOf(x)), []float64{6, 12, 18}, 0)
+}
+
+func TestDetachAndNoGrad(t *testing.T) {
+	s := scope(t)
+	x := s.RequireGrad(tensor.From(s, []float32{1, 2, 3}))
+	if !tensor.RequiresGrad(x) || !tensor.RequiresGrad(s.Square(x)) || tensor.RequiresGrad(s.Detach(x)) {
+		t.Error("autograd follows the wrong tensors")
+	}
+	// x · detached x²: the derivative is x².
+	s.Backward(s.Sum(s.Mul(x, s.Detach(s.Square(x)))))
+	wantNear(t, "gradient", floats(t, s, s.GradOf(x)), []float64{1, 4, 9}, 0)
+
+	quiet := tensor.NoGrad()
+	defer quiet.Close()
+	if tensor.RequiresGrad(quiet.Square(x)) {
+		t.Error("NoGrad records")
+	}
+	if !tensor.RequiresGrad(s.Square(x)) {
+		t.Error("a NoGrad scope changed another one")
+	}
+}
+
+func TestAutogradErrors(t *testing.T) {
+	checkLive(t)
+	tests := map[string]struct {
+		run   func(s *tensor.Scope)
+		parts []string
+	}{
+		"Backward of a vector":      {func(s *tensor.Scope) { s.Backward(s.Square(s.RequireGrad(s.Ones(3)))) }, []string{"Backward [3]", "scalar"}},
+		"Backward of a constant":    {func(s *tensor.Scope) { s.Backward(s.Sum(s.Ones(3))) }, []string{"Backward []", "does not require grad"}},
+		"Grad by a stranger":        {func(s *tensor.Scope) { s.Grad(s.Sum(s.RequireGrad(s.Ones(3))), false, s.RequireGrad(s.Ones(2))) }, []string{"Grad [], [2]", "not have been used"}},
+		"GradOf without a gradient": {func(s *tensor.Scope) { s.GradOf(s.Ones(3)) }, []string{"GradOf [3]", "no gradient"}},
+		"RequireGrad of integers":   {func(s *tensor.Scope) { s.RequireGrad(s.Arange(3)) }, []string{"RequireGrad [3]", "floating point"}},
+		"Backward twice over one graph": {func(s *tensor.Scope) {
+			loss := s.Sum(s.Exp(s.RequireGrad(s.Ones(3))))
+			s.Backward(loss)
+			s.Backward(loss)
+		}, []string{"Backward []", "second time"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tensor.NewScope()
+			defer s.Close()
+			test.run(s)
+			wantError(t, s.Err(), append(test.parts, "tensor: ")...)
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// checkLive fails the test if, after all that it cleans up, more tensors live than now.
+func checkLive(t testing.TB) {
+	t.Helper()
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors live after the test, %d before it", after, before)
+		}
+	})
+}
+
+// scope returns a recording scope that ends with the test, which must leave it without an error and nothing alive.
+func scope(t testing.TB) *tensor.Scope {
+	t.Helper()
+	checkLive(t)
+	s := tensor.NewScope()
+	t.Cleanup(func() {
+		if err := s.Err(); err != nil {
+			t.Errorf("the scope ends with an error: %v", err)
+		}
+		s.Close()
+	})
+	return s
+}
+
+// floats returns the elements of a, and stops the test if there was an error before.
+func floats(t testing.TB, s *tensor.Scope, a tensor.Tensor) []float64 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tensor.Float64s(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func near(a, b, tol float64) bool {
+	if a == b || math.IsNaN(a) && math.IsNaN(b) {
+		return true
+	}
+	return math.Abs(a-b) <= tol*(1+math.Max(math.Abs(a), math.Abs(b)))
+}
+
+// wantNear compares element by element, with the tolerance relative above 1 and absolute below.
+func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d: %v", what, len(got), len(want), got)
+	}
+	for i := range want {
+		if !near(got[i], want[i], tol) {
+			t.Errorf("%s: element %d is %.9g, want %.9g", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// wantTensor compares shape and values.
+func wantTensor(t testing.TB, what string, s *tensor.Scope, got tensor.Tensor, shape []int64, want []float64, tol float64) {
+	t.Helper()
+	values := floats(t, s, got)
+	if sh := tensor.Shape(got); !slices.Equal(sh, shape) {
+		t.Errorf("%s: shape %v, want %v", what, sh, shape)
+		return
+	}
+	wantNear(t, what, values, want, tol)
+}
+
+// wantPanic checks that f panics with a message that contains part.
+func wantPanic(t testing.TB, part string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		r := recover()
+		if r == nil {
+			t.Errorf("no panic; want one that mentions %q", part)
+		} else if !strings.Contains(fmt.Sprint(r), part) {
+			t.Errorf("panic %q does not mention %q", r, part)
+		}
+	}()
+	f()
+}
+
+func wantError(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error; want one that mentions %q", parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not mention %q", err, part)
+		}
+	}
+}
+
+// numbers returns n deterministic normal numbers.
+func numbers(seed uint64, n int) []float64 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = r.NormFloat64()
+	}
+	return out
+}
+
+func float32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+func apply(f func(float64) float64, x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = f(v)
+	}
+	return out
+}

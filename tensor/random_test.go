@@ -1,0 +1,189 @@
+package tensor_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func generator(t testing.TB, seed uint64) *tensor.Generator {
+	t.Helper()
+	g, err := tensor.NewGenerator(seed, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// draw takes numbers of every kind, in an amount that leaves half of a Box-Muller pair behind.
+func draw(t testing.TB, g *tensor.Generator) []float64 {
+	t.Helper()
+	s := tensor.NoGrad()
+	defer s.Close()
+	p := tensor.From(s, []float32{0.1, 0.2, 0.7, 0.5, 0.5, 0}, 2, 3)
+	var out []float64
+	for _, a := range []tensor.Tensor{
+		s.Randn(g, 3), s.Randn(g, 40), s.Rand(g, 2, 5), s.RandInt(g, -5, 5, 10), s.RandPerm(g, 9), s.Multinomial(g, p, 4), s.Randn(g, 1),
+	} {
+		out = append(out, floats(t, s, a)...)
+	}
+	return out
+}
+
+func TestGeneratorSeed(t *testing.T) {
+	checkLive(t)
+	a, b, other := generator(t, 7), generator(t, 7), generator(t, 8)
+	first := draw(t, a)
+	if !slices.Equal(first, draw(t, b)) {
+		t.Error("two generators of one seed differ")
+	}
+	if slices.Equal(first, draw(t, other)) {
+		t.Error("two seeds give the same numbers")
+	}
+	if slices.Equal(first, draw(t, a)) {
+		t.Error("a generator repeats itself")
+	}
+	if err := a.Seed(7); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(first, draw(t, a)) {
+		t.Error("seeding again does not start again")
+	}
+	// Large seeds are seeds of their own.
+	if slices.Equal(draw(t, generator(t, math.MaxUint64)), draw(t, generator(t, math.MaxUint64-1))) {
+		t.Error("the largest seeds give the same numbers")
+	}
+}
+
+func TestGeneratorIndependence(t *testing.T) {
+	checkLive(t)
+	alone := generator(t, 1)
+	want := append(draw(t, alone), draw(t, alone)...)
+	a, b := generator(t, 1), generator(t, 2)
+	got := draw(t, a)
+	draw(t, b)
+	if got = append(got, draw(t, a)...); !slices.Equal(got, want) {
+		t.Error("a generator changes when another one draws")
+	}
+}
+
+func TestGeneratorState(t *testing.T) {
+	checkLive(t)
+	g := generator(t, 3)
+	draw(t, g)
+	state, err := g.State()
+	if err != nil || len(state) == 0 {
+		t.Fatalf("state of %d bytes, %v", len(state), err)
+	}
+	want := draw(t, g)
+	if err := g.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(draw(t, g), want) {
+		t.Error("the same generator does not continue from its state")
+	}
+	other := generator(t, 99)
+	if err := other.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(draw(t, other), want) {
+		t.Error("another generator does not continue from the state")
+	}
+
+	before, err := other.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][]byte{nil, {1, 2, 3}, state[:len(state)-1], append(slices.Clone(state), 0)} {
+		wantError(t, other.SetState(bad), "tensor: SetState")
+	}
+	if after, err := other.State(); err != nil || !slices.Equal(before, after) {
+		t.Errorf("a refused state changed the generator (%v)", err)
+	}
+}
+
+func TestGeneratorClosed(t *testing.T) {
+	s := scope(t)
+	g := generator(t, 1)
+	g.Close()
+	g.Close()
+	for name, use := range map[string]func(){
+		"Randn":       func() { s.Randn(g, 1) },
+		"Rand":        func() { s.Rand(nil, 1) },
+		"RandPerm":    func() { s.RandPerm(g, 1) },
+		"Multinomial": func() { s.Multinomial(g, s.Ones(2), 1) },
+		"Seed":        func() { g.Seed(1) },
+		"State":       func() { g.State() },
+		"SetState":    func() { g.SetState([]byte{1}) },
+	} {
+		wantPanic(t, "tensor: "+name+": the generator is closed", use)
+	}
+}
+
+func TestGeneratorErrors(t *testing.T) {
+	checkLive(t)
+	_, err := tensor.NewGenerator(1, tensor.CUDA(99))
+	wantError(t, err, "tensor: NewGenerator")
+	g := generator(t, 1)
+	for name, run := range map[string]func(s *tensor.Scope){
+		"Randn":       func(s *tensor.Scope) { s.Randn(g, -1) },
+		"RandInt":     func(s *tensor.Scope) { s.RandInt(g, 3, 3, 2) },
+		"RandPerm":    func(s *tensor.Scope) { s.RandPerm(g, -1) },
+		"Multinomial": func(s *tensor.Scope) { s.Multinomial(g, tensor.From(s, []float32{-1, 2}), 1) },
+	} {
+		s := tensor.NoGrad()
+		run(s)
+		wantError(t, s.Err(), "tensor: "+name)
+		s.Close()
+	}
+}
+
+// Moments and frequencies of large samples lie within five standard errors.
+func TestDistributions(t *testing.T) {
+	s := scope(t)
+	g := generator(t, 5)
+	const n = 100_000
+	check := func(what string, got, want, deviation float64) {
+		t.Helper()
+		if math.Abs(got-want) > 5*deviation/math.Sqrt(n) {
+			t.Errorf("%s is %g, want about %g", what, got, want)
+		}
+	}
+	normal := floats(t, s, s.Randn(g, n))
+	check("the mean of Randn", mean(normal), 0, 1)
+	check("the variance of Randn", variance(normal), 1, math.Sqrt2)
+	uniform := floats(t, s, s.Rand(g, n))
+	check("the mean of Rand", mean(uniform), 0.5, math.Sqrt(1./12))
+	if slices.Min(uniform) < 0 || slices.Max(uniform) >= 1 {
+		t.Errorf("Rand lies in [%g, %g]", slices.Min(uniform), slices.Max(uniform))
+	}
+	counts := map[float64]float64{}
+	for _, x := range floats(t, s, s.RandInt(g, -2, 3, n)) {
+		counts[x]++
+	}
+	if len(counts) != 5 {
+		t.Errorf("RandInt gives %d different numbers, want 5", len(counts))
+	}
+	for x := -2.0; x < 3; x++ {
+		check("a frequency of RandInt", counts[x]/n, 0.2, 0.4)
+	}
+	p := []float64{0.1, 0, 0.9}
+	drawn := floats(t, s, s.Multinomial(g, tensor.From(s, float32s(p), 1, 3), n))
+	frequency := make([]float64, 3)
+	for _, x := range drawn {
+		frequency[int(x)] += 1. / n
+	}
+	for i := range p {
+		check("a frequency of Multinomial", frequency[i], p[i], math.Sqrt(p[i]*(1-p[i])))
+	}
+	perm := floats(t, s, s.RandPerm(g, 1000))
+	slices.Sort(perm)
+	for i, x := range perm {
+		if x != float64(i) {
+			t.Fatalf("RandPerm is no permutation: %g at place %d", x, i)
+		}
+	}
+}

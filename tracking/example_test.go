@@ -1,0 +1,246 @@
+package tracking_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+func tempDir() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "tracking")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
+var noon = func() time.Time { return time.Unix(1_700_000_000, 0) }
+
+func ExampleOpenRun() {
+	dir, remove := tempDir()
+	defer remove()
+
+	run, err := tracking.OpenRun(filepath.Join(dir, "runs", "walker"), tracking.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	run.Scalar("Loss / Policy loss", 1600, -0.0125)
+	if err := run.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	scalars, err := tracking.ReadFile(run.Path(tracking.ScalarsFile))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range scalars {
+		fmt.Println(s.Step, s.Tag, s.Value)
+	}
+	// Output: 1600 Loss / Policy loss -0.0125
+}
+
+func ExampleNewTensorBoard() {
+	dir, remove := tempDir()
+	defer remove()
+
+	w, err := tracking.NewTensorBoard(dir, tracking.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	w.Scalar("Reward / Total reward (mean)", 1600, 243.5)
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	scalars, err := tracking.ReadFile(w.Path())
+	fmt.Println(len(scalars), scalars[0].Tag, scalars[0].Value, err)
+	// Output: 1 Reward / Total reward (mean) 243.5 <nil>
+}
+
+func ExampleNewJSONLines() {
+	w := tracking.NewJSONLines(os.Stdout, tracking.Options{Now: noon})
+	w.Scalar("Loss / Policy loss", 1600, -0.0125)
+	w.Scalar("Loss / Value loss", 1600, math.NaN())
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// {"time":1700000000.000000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
+	// {"time":1700000000.000000,"step":1600,"tag":"Loss / Value loss","value":"NaN"}
+}
+
+func ExampleOpenJSONLines() {
+	dir, remove := tempDir()
+	defer remove()
+	path := filepath.Join(dir, "scalars.jsonl")
+
+	// A run is killed after step 3000, its last checkpoint was made at 2000, and it is resumed from there.
+	for _, part := range []struct{ resume, from, to int64 }{{0, 1000, 3000}, {2000, 3000, 4000}} {
+		w, err := tracking.OpenJSONLines(path, tracking.Options{ResumeStep: part.resume})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for step := part.from; step <= part.to; step += 1000 {
+			w.Scalar("Loss / Policy loss", step, 0.5)
+		}
+		if err := w.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	scalars, err := tracking.ReadFile(path)
+	fmt.Println(tracking.SeriesOf(scalars, "Loss / Policy loss").X, err)
+	// Output: [1000 2000 3000 4000] <nil>
+}
+
+func ExampleNewCSV() {
+	w := tracking.NewCSV(os.Stdout, tracking.Options{})
+	w.Scalar("Loss / Policy loss", 1600, -0.0125)
+	w.Scalar("Learning / Learning rate", 1600, 3e-4)
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// step,tag,value
+	// 1600,Loss / Policy loss,-0.0125
+	// 1600,Learning / Learning rate,0.0003
+}
+
+func ExampleOpenCSV() {
+	dir, remove := tempDir()
+	defer remove()
+	path := filepath.Join(dir, "scalars.csv")
+	for step := range int64(2) {
+		w, err := tracking.OpenCSV(path, tracking.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		w.Scalar("Loss", step, 0.5)
+		if err := w.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	fmt.Printf("%s%v\n", text, err)
+	// Output:
+	// step,tag,value
+	// 0,Loss,0.5
+	// 1,Loss,0.5
+	// <nil>
+}
+
+func ExampleMulti() {
+	var a, b tracking.Memory
+	w := tracking.Multi(&a, &b)
+	w.Scalar("Loss", 1, 0.5)
+	fmt.Println(len(a.Scalars()), len(b.Scalars()), w.Close())
+	// Output: 1 1 <nil>
+}
+
+func ExampleRecorder() {
+	var r tracking.Recorder
+	for _, loss := range []float64{2, 3, 7} {
+		r.Track("Loss / Policy loss", loss)
+		r.Track("Loss / Policy loss (max)", loss)
+	}
+	w := tracking.NewCSV(os.Stdout, tracking.Options{})
+	r.Emit(w, 1600)
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// step,tag,value
+	// 1600,Loss / Policy loss,4
+	// 1600,Loss / Policy loss (max),7
+}
+
+func ExampleNewEpisodes() {
+	episodes, err := tracking.NewEpisodes(2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	truncated := []bool{false, false}
+	for step := range 4 {
+		if err := episodes.Record([]float32{1, 10}, []bool{step == 3, step == 1}, truncated); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(episodes.Means())
+	episodes.Drain(func(tag string, value float64) { fmt.Println(tag, value) })
+	// Output:
+	// 12 3 true
+	// Episode / Total timesteps (max) 4
+	// Episode / Total timesteps (mean) 3
+	// Episode / Total timesteps (min) 2
+	// Reward / Instantaneous reward (max) 10
+	// Reward / Instantaneous reward (mean) 5.5
+	// Reward / Instantaneous reward (min) 1
+	// Reward / Total reward (max) 20
+	// Reward / Total reward (mean) 12
+	// Reward / Total reward (min) 4
+}
+
+func ExampleNewProgress() {
+	// On a terminal these are bars; here, where there is none, they are lines.
+	p := tracking.NewProgress(os.Stdout, tracking.ProgressOptions{LineEvery: 0.5, Now: noon})
+	bar := p.Bar("member 0", 100)
+	for done := int64(0); done <= 100; done += 10 {
+		bar.Set(done, fmt.Sprintf("objective %d", 2*done))
+	}
+	bar.Finish("objective 200")
+	p.Wait()
+	// Output:
+	// member 0    0 %  0/100  objective 0
+	// member 0   50 %  50/100  objective 100
+	// member 0  100 %  100/100  objective 200
+	// member 0  100 %  100/100  in 0s  objective 200
+}
+
+func ExampleWritePNG() {
+	dir, remove := tempDir()
+	defer remove()
+	path := filepath.Join(dir, "population.png")
+
+	steps := []float64{0, 100_000, 200_000, 300_000}
+	objective := tracking.Panel{
+		Title: "Objective", XLabel: "steps", YLabel: "mean episode length",
+		Series: []tracking.Series{
+			{Name: "member 0", X: steps, Y: []float64{20, 150, 240, 280}},
+			{Name: "member 1", X: steps, Y: []float64{20, 40, 45, 250}},
+		},
+		Links: []tracking.Link{{From: 0, To: 1, X: 200_000}}, // member 1 continued with a copy of member 0
+	}
+	learningRate := tracking.Panel{
+		Title: "learning_rate", XLabel: "steps", LogY: true,
+		Series: []tracking.Series{
+			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}, Steps: true},
+			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}, Steps: true},
+		},
+		Links: objective.Links,
+	}
+	if err := tracking.WritePNG(path, "Population", []tracking.Panel{objective, learningRate}, 2); err != nil {
+		log.Fatal(err)
+	}
+	_, err := os.Stat(path)
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleTable() {
+	err := tracking.Table(os.Stdout, []string{"member", "parent", "objective", "learning_rate"}, [][]string{
+		{"walker 0", "-", "243.5", "3e-4"},
+		{"walker 1", "walker 0", "98", "4.5e-4"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// member    parent    objective  learning_rate
+	// ────────  ────────  ─────────  ─────────────
+	// walker 0  -             243.5           3e-4
+	// walker 1  walker 0         98         4.5e-4
+}

@@ -1,0 +1,47 @@
+package tracking
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	err := Table(&out, []string{"member", "parent", "objective", "done"}, [][]string{
+		{"0", "-", "243.5", "100 %"},
+		{"歩く", "0", "-3e-4", "5 %"},
+		{"é\nx", "", "NaN"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"member  parent  objective   done",
+		"──────  ──────  ─────────  ─────",
+		"0            -      243.5  100 %",
+		"歩く         0      -3e-4    5 %",
+		"é x                   NaN",
+		"",
+	}, "\n")
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestTableErrors(t *testing.T) {
+	var out bytes.Buffer
+	if err := Table(&out, nil, nil); err == nil {
+		t.Error("no header accepted")
+	}
+	if err := Table(&out, []string{"a"}, [][]string{{"1"}, {"1", "2"}}); err == nil || !strings.Contains(err.Error(), "row 1") {
+		t.Errorf("a long row: %v", err)
+	}
+	if out.Len() != 0 {
+		t.Errorf("wrote %q", out.String())
+	}
+	if err := Table(&brokenWriter{}, []string{"a"}, nil); !errors.Is(err, errDisk) {
+		t.Errorf("a failing writer: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package trainers
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// window is how many of the last episodes a figure is the mean of.
+const window = 100
+
+// metrics keeps the latest known figures of a run, by dotted name.
+type metrics struct {
+	latest  map[string]float64
+	windows map[string]*ring
+}
+
+// ring is the mean of the last values.
+type ring struct {
+	values [window]float64
+	n      int
+}
+
+func (r *ring) add(x float64) {
+	r.values[r.n%window] = x
+	r.n++
+}
+
+func (r *ring) mean() float64 {
+	n := min(r.n, window)
+	sum := 0.0
+	for _, x := range r.values[:n] {
+		sum += x
+	}
+	return sum / float64(n)
+}
+
+func (m *metrics) push(name string, x float64) {
+	if m.windows == nil {
+		m.windows = map[string]*ring{}
+	}
+	r, ok := m.windows[name]
+	if !ok {
+		r = &ring{}
+		m.windows[name] = r
+	}
+	r.add(x)
+}
+
+func (m *metrics) episode(e envs.Episode) {
+	m.push("episode.return", e.Return)
+	m.push("episode.length", float64(e.Length))
+	for name, x := range e.Metrics {
+		if name != "length" && name != "return" {
+			m.push("episode."+name, x)
+		}
+	}
+}
+
+// tracked notes a value by its tag, and the style reward by the short name that an objective would use.
+func (m *metrics) tracked(tag string, x float64) {
+	if m.latest == nil {
+		m.latest = map[string]float64{}
+	}
+	m.latest[tag] = x
+	if tag == "Reward / Style reward (mean)" {
+		m.latest["style_reward"] = x
+	}
+}
+
+// Metrics are the latest known figures: "episode.return", "episode.length" and the environment's own episode figures
+// ("episode.<name>") as means over the last 100 episodes, "style_reward", and every tracked value by its tag. A figure
+// that is not known yet is absent.
+func (t *Trainer) Metrics() map[string]float64 {
+	out := map[string]float64{}
+	maps.Copy(out, t.metrics.latest)
+	for name, r := range t.metrics.windows {
+		out[name] = r.mean()
+	}
+	return out
+}
+
+func (t *Trainer) startBar() {
+	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
+		return
+	}
+	name := t.barName
+	if name == "" {
+		name = t.agent.Name()
+	}
+	t.bar = t.cfg.Progress.Bar(name, int64(t.cfg.Timesteps)*int64(t.env.NumEnvs()))
+	t.bar.Set(t.timestep*int64(t.env.NumEnvs()), "")
+}
+
+func (t *Trainer) barText() string {
+	var parts []string
+	if r, ok := t.metrics.windows["episode.return"]; ok {
+		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), t.metrics.windows["episode.length"].mean()))
+	}
+	if x, ok := t.metrics.latest["style_reward"]; ok {
+		parts = append(parts, fmt.Sprintf("style %.2f", x))
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,50 @@
+package trainers
+
+import (
+	"context"
+	"errors"
+)
+
+// Trainee is a [Trainer] as a population sees it: it advances by environment steps, and there is no end to its training
+// but the population's. It satisfies pbt.Trainee.
+type Trainee struct {
+	*Trainer
+}
+
+// Trainee returns the trainer as a member of a population. Its agent is closed with it.
+func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
+
+// Train advances by at least steps environment steps, a whole number of timesteps.
+func (m *Trainee) Train(ctx context.Context, steps int64) error {
+	if err := m.open(); err != nil {
+		return err
+	}
+	m.agent.SetTraining(true)
+	n := int64(m.env.NumEnvs())
+	for target := m.timestep*n + steps; m.timestep*n < target; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := m.step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Steps is the number of environment steps trained.
+func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
+
+// Hyperparameters are the agent's.
+func (m *Trainee) Hyperparameters() map[string]float64 { return m.agent.Hyperparameters() }
+
+// SetHyperparameters changes the agent's.
+func (m *Trainee) SetHyperparameters(values map[string]float64) error {
+	return m.agent.SetHyperparameters(values)
+}
+
+// Close closes trainer, environment and agent.
+func (m *Trainee) Close() error {
+	m.cfg.CloseEnvironmentAtExit = true
+	return errors.Join(m.Trainer.Close(), m.agent.Close())
+}
