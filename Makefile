@@ -7,7 +7,7 @@ GO ?= go
 FUZZTIME ?= 20s
 # The Python that the optional peers of the benchmarks run on (see `make peers`).
 PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers
-GOLANGCI_LINT_VERSION := v2.5.0
+GOLANGCI_LINT_VERSION := v2.15.0
 
 ##@ Use
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // listing is what a store's directory holds.
@@ -20,11 +21,14 @@ type listing struct {
 	damaged []*DamagedError
 }
 
-func (l listing) nextSequence() int64 {
-	if len(l.manifests) == 0 {
-		return 1
+// nextSequence returns a number above all in the listing. It is the time in microseconds unless the clock has gone back, so
+// that it is also above that of a manifest which could not be read.
+func (l listing) nextSequence(now time.Time) int64 {
+	next := now.UnixMicro()
+	if len(l.manifests) > 0 {
+		next = max(next, l.manifests[0].Sequence+1)
 	}
-	return l.manifests[0].Sequence + 1
+	return next
 }
 
 // list reads the manifests.

@@ -2,16 +2,15 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// retain deletes all but the newest snapshots, after reading back the one at path. It deletes nothing where that one is
+// retain deletes all but the newest snapshots, after reading back the one just saved. It deletes nothing where that one is
 // not what was written.
-func (s *Store) retain(path string) error {
+func (s *Store) retain(saved Manifest) error {
 	if s.opt.Keep == 0 {
 		return nil
 	}
@@ -19,22 +18,25 @@ func (s *Store) retain(path string) error {
 	if err != nil || len(l.manifests) <= s.opt.Keep {
 		return err
 	}
-	for _, m := range l.manifests {
-		if m.File != filepath.Base(path) {
-			continue
+	if _, err := readVerified(s.opt.FS, filepath.Join(s.dir, saved.File), saved); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && s.superseded(saved) {
+			return nil
 		}
-		if _, err := readVerified(s.opt.FS, path, m); err != nil {
-			return err
-		}
-		var errs []error
-		for _, old := range l.manifests[s.opt.Keep:] {
-			if old.File != m.File {
-				errs = append(errs, s.delete(old))
-			}
-		}
-		return errors.Join(errs...)
+		return err
 	}
-	return fmt.Errorf("its manifest is gone from %s", s.dir)
+	var errs []error
+	for _, old := range l.manifests[s.opt.Keep:] {
+		if old.File != saved.File {
+			errs = append(errs, s.delete(old))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// superseded reports whether so many snapshots are newer than m that another store may have deleted it.
+func (s *Store) superseded(m Manifest) bool {
+	l, err := s.list()
+	return err == nil && len(l.manifests) >= s.opt.Keep && l.manifests[s.opt.Keep-1].Sequence >= m.Sequence
 }
 
 // delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is gone.

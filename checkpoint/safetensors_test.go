@@ -122,7 +122,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"huge header", binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "18446744073709551615 bytes, where 100000000"},
 		{"header over the cap", binary.LittleEndian.AppendUint64(nil, maxHeader+1), "100000001 bytes"},
 		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100), "only 0 follow"},
-		{"zip", []byte("PK\x03\x04\x00\x00\x00\x00 a pickle in a zip"), "allowed"},
+		{"zip", []byte("PK\x03\x04\x00\x00\x00\x00 a pickle in a zip"), "only 18 follow"},
 		{"not an object", file(`[]`), "not a JSON object"},
 		{"invalid UTF-8", file("{\"\xff\":1}"), "not a JSON object"},
 		{"leading space", file(` {}`), "not a JSON object"},

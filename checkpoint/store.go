@@ -159,41 +159,40 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 	}
 	defer fsys.Remove(data) // by then the data has its own name, or is not wanted
 
+	now := time.Now()
 	m := Manifest{
-		Format: manifestFormat, Version: manifestVersion, Name: name, Step: step, Sequence: listing.nextSequence(),
+		Format: manifestFormat, Version: manifestVersion, Name: name, Step: step, Sequence: listing.nextSequence(now),
 		Size: size, SHA256: hex.EncodeToString(sum), WrittenBy: s.opt.WrittenBy,
-		WrittenAt: time.Now().UTC().Format(time.RFC3339), Arrays: len(snap.Arrays), Values: summary(snap.Values),
+		WrittenAt: now.UTC().Format(time.RFC3339), Arrays: len(snap.Arrays), Values: summary(snap.Values),
 	}
-	base, err := s.publish(m, data)
-	if err != nil {
+	if m, err = s.publish(m, data); err != nil {
 		return "", err
 	}
-	path = filepath.Join(s.dir, base+dataSuffix)
+	path = filepath.Join(s.dir, m.File)
 	if err := fsys.SyncDir(s.dir); err != nil {
 		return path, err
 	}
-	return path, errors.Join(s.retain(path), s.sweep())
+	return path, errors.Join(s.retain(m), s.sweep())
 }
 
-// publish gives the synced data file its name and commits it by its manifest. It returns both files' name without
-// the suffix.
-func (s *Store) publish(m Manifest, data string) (base string, err error) {
+// publish gives the synced data file its name and commits it by its manifest, which it returns.
+func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 	fsys := s.opt.FS
 	for n := 1; ; n++ {
-		base = m.Name
+		base := m.Name
 		if n > 1 {
 			base = fmt.Sprintf("%s-%d", m.Name, n)
 		}
 		m.File = base + dataSuffix
 		target, manifest := filepath.Join(s.dir, m.File), filepath.Join(s.dir, base+manifestSuffix)
 		if taken, err := s.exists(target, manifest); err != nil {
-			return "", err
+			return m, err
 		} else if taken {
 			continue
 		}
 		text, err := m.encode()
 		if err != nil {
-			return "", err
+			return m, err
 		}
 		// Written before the data has its name, the manifest's temporary file says whose the data is, should this
 		// process die in between: see sweep.
@@ -202,19 +201,19 @@ func (s *Store) publish(m Manifest, data string) (base string, err error) {
 			return err
 		})
 		if err != nil {
-			return "", err
+			return m, err
 		}
 		if err := s.claim(data, target); err != nil {
 			fsys.Remove(temp)
 			if errors.Is(err, fs.ErrExist) {
 				continue // another writer was faster
 			}
-			return "", err
+			return m, err
 		}
 		if err := fsys.Rename(temp, manifest); err != nil {
-			return "", errors.Join(err, fsys.Remove(target), fsys.Remove(temp))
+			return m, errors.Join(err, fsys.Remove(target), fsys.Remove(temp))
 		}
-		return base, nil
+		return m, nil
 	}
 }
 

@@ -164,6 +164,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		if l.Run == nil {
 			return fmt.Errorf("event %q has no run", e.Kind)
 		}
+		if l.Member != nil || l.Parent != nil {
+			return fmt.Errorf("event %q has a member or a parent", e.Kind)
+		}
 	case EventStart, EventKeep, EventReplace, EventSelfMutate, EventApplyFailed, EventFailed, EventHopeless, EventFinal:
 		if l.Member == nil || *l.Member < 0 {
 			return fmt.Errorf("event %q has no member of 0 or more", e.Kind)
@@ -180,6 +183,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("event %q has parent %d", e.Kind, *l.Parent)
 		}
 		e.Parent = *l.Parent
+	}
+	if e.Parent < 0 && e.ParentSteps != 0 {
+		return fmt.Errorf("event %q has a parent's steps and no parent", e.Kind)
 	}
 	if e.Kind == EventReplace && e.Parent < 0 {
 		return fmt.Errorf("event %q has no parent", e.Kind)

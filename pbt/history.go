@@ -58,6 +58,9 @@ func NewHistory(events []Event) (*History, error) {
 		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
 	}
 	h := &History{Run: *events[0].Run}
+	if h.Run.Members < 1 || h.Run.Members > maxMembers {
+		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", h.Run.Members, maxMembers)
+	}
 	for i, e := range events[1:] {
 		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
 			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind, e.Member, e.Parent, h.Run.Members)

@@ -9,9 +9,12 @@ import (
 	"slices"
 )
 
+// maxMembers bounds what a damaged journal can make its reader allocate.
+const maxMembers = 1 << 16
+
 // Options describe a population.
 type Options struct {
-	// Members is the number of members, at least 1.
+	// Members is the number of members, 1 to 65536.
 	Members int
 	// Objective names the figure in Trainee.Metrics to maximise, e.g. "episode.length".
 	Objective string
@@ -107,8 +110,8 @@ func (o Options) clone() Options {
 // validate checks everything that can be checked before members exist.
 func (o Options) validate() error {
 	switch {
-	case o.Members < 1:
-		return fmt.Errorf("pbt: Members is %d; give at least 1", o.Members)
+	case o.Members < 1 || o.Members > maxMembers:
+		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, maxMembers)
 	case o.Objective == "":
 		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
 	case o.IntervalSteps < 1:

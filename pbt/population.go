@@ -224,7 +224,8 @@ func (p *Population) Best() *Result { return p.best }
 // Journal are the events so far, earlier runs in the same directory included.
 func (p *Population) Journal() []Event { return slices.Clone(p.journal.events) }
 
-// Recovered is nil, or says what was damaged in the directory, so that New used the state before it.
+// Recovered is nil, or says what was damaged in the directory, so that New used the state before it, or forgot the
+// best member there had been.
 func (p *Population) Recovered() error { return p.recovered }
 
 // Close releases all members, the journal and the directory. It may be called twice.

@@ -207,21 +207,22 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			}
 			c.opt.Progress = nil
 			p, err := New(c.opt)
-			if name == "best gone" && err != nil { // both states may refer to one best snapshot
-				if !strings.Contains(err.Error(), path) {
-					t.Errorf("the error does not name %s: %v", path, err)
-				}
-				return
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.Close()
-			if name != "state gone" && (p.Recovered() == nil || !strings.Contains(p.Recovered().Error(), filepath.Base(test.file(p.last.state))) && !strings.Contains(name, "path") && !strings.Contains(p.Recovered().Error(), path)) {
-				t.Errorf("what was damaged is reported as %v", p.Recovered())
+			// A missing state file cannot be told from a run killed before it was first written.
+			if err := p.Recovered(); (err == nil) != (name == "state gone") || err != nil && !strings.Contains(err.Error(), filepath.Base(path)) {
+				t.Errorf("what was damaged is reported as %v", err)
 			}
-			if _, err := p.Train(t.Context()); err != nil {
+			best, err := p.Train(t.Context())
+			if err != nil {
 				t.Fatal(err)
+			}
+			if name == "best gone" {
+				if best == nil || best.Snapshot == nil || best.Iteration < 8 {
+					t.Errorf("the best is %+v", best)
+				}
+				p.best = want.best
 			}
 			compare(t, want, p)
 			if err := p.Close(); err != nil {

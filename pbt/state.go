@@ -72,6 +72,7 @@ type restored struct {
 	data      []byte // the state as read
 	snapshots []*checkpoint.Snapshot
 	best      *Result
+	damage    error // why there is no best although the state names one
 }
 
 // save writes the members' snapshots, then the state that refers to them, then deletes what neither it nor the state
@@ -162,7 +163,7 @@ func (p *Population) load() (*restored, error) {
 		r, err := p.loadState(path)
 		switch {
 		case err == nil:
-			p.recovered = damage
+			p.recovered = errors.Join(damage, r.damage)
 			return r, nil
 		case errors.Is(err, errOtherPopulation):
 			return nil, err
@@ -211,13 +212,14 @@ func (p *Population) loadState(path string) (*restored, error) {
 			continue
 		}
 		if r.snapshots[id], err = get(p.stores.members[id], m.Snapshot); err != nil {
-			return nil, wrapMember(id, err)
+			return nil, fmt.Errorf("pbt: %s: member %d: %w", path, id, err)
 		}
 	}
 	if b := s.Best; b != nil {
 		snapshot, err := get(p.stores.best, b.Snapshot)
-		if err != nil {
-			return nil, fmt.Errorf("pbt: best member: %w", err)
+		if err != nil { // training can go on without it
+			r.damage = fmt.Errorf("pbt: %s: best member: %w", path, err)
+			return r, nil
 		}
 		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.floats(), Snapshot: snapshot, file: b.Snapshot}
 	}

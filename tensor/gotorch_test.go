@@ -78,7 +78,7 @@ func TestGotorchAfterClose(t *testing.T) {
 
 // An undefined tensor, such as the gradient of what has none, is an error and no crash.
 func TestUndefined(t *testing.T) {
-	s := scope(t)
+	checkLive(t)
 	a := gotorch.Ones([]int64{2}, true)
 	none := a.Grad()
 	if tensor.Numel(none) != 0 || len(tensor.Shape(none)) != 0 || tensor.RequiresGrad(none) || tensor.DeviceOf(none) != tensor.CPU {

@@ -78,6 +78,10 @@ func Threads() int { return int(C.gorl_threads()) }
 // TorchVersion is the version of the libtorch that the shim was built against, e.g. "1.13.1".
 func TorchVersion() string { return C.GoString(C.gorl_torch_version()) }
 
+// BLASKernels names the kernels with which OpenBLAS multiplies matrices on this processor ("SkylakeX", "Haswell", ...);
+// empty where libtorch has another library for it.
+func BLASKernels() string { return C.GoString(C.gorl_blas_kernels()) }
+
 // Live is the number of tensors that this package has made and not yet released, in the whole process. Tests hold a
 // closed scope to 0 more than before.
 func Live() int64 { return int64(C.gorl_live()) }

@@ -40,26 +40,36 @@ func Error[T Number](got []T, want []float64) float64 {
 	return math.Sqrt(difference / norm)
 }
 
-// Tensor compares a tensor; name says which.
+// Compare compares a tensor; name says which.
 func Compare[T Number](c *Comparison, name string, got []T, want Tensor) {
 	c.t.Helper()
-	c.count++
 	if len(got) != len(want.Data) {
 		c.t.Errorf("%s has %d values, want %d (%v)", name, len(got), len(want.Data), want.Shape)
 		return
 	}
-	e := Error(got, want.Data)
-	c.t.Logf("DBG %s %.3g", name, e)
-	if !(e <= c.worst) {
-		c.worst, c.name = e, name
-	}
-	if !(e <= Tolerance) {
-		c.t.Errorf("%s: relative error %.3g, want at most %g", name, e, Tolerance)
-	}
+	c.note(name, Error(got, want.Data))
 }
 
 // Scalar compares one number.
 func (c *Comparison) Scalar(name string, got, want float64) {
 	c.t.Helper()
 	Compare(c, name, []float64{got}, Tensor{Data: []float64{want}})
+}
+
+// Mean compares a mean of terms of both signs, whose absolute values have the given mean. Where they cancel the result
+// can be as small as one likes, and float32 cannot compute it better than relative to what cancels.
+func (c *Comparison) Mean(name string, got, want, terms float64) {
+	c.t.Helper()
+	c.note(name, math.Abs(got-want)/math.Max(math.Abs(want), terms))
+}
+
+func (c *Comparison) note(name string, e float64) {
+	c.t.Helper()
+	c.count++
+	if !(e <= c.worst) {
+		c.worst, c.name = e, name
+	}
+	if !(e <= Tolerance) {
+		c.t.Errorf("%s: relative error %.3g, want at most %g", name, e, Tolerance)
+	}
 }

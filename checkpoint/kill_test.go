@@ -1,0 +1,141 @@
+package checkpoint
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const childDir = "GORL_CHECKPOINT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		fmt.Fprintln(os.Stderr, writeForever(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once it
+// is committed. It returns only where something is wrong.
+func writeForever(dir string) error {
+	s, err := NewStore(dir, Options{Keep: 3})
+	if err != nil {
+		return err
+	}
+	step := int64(0)
+	switch got, _, err := s.Latest(); {
+	case errors.Is(err, ErrNone):
+	case err != nil:
+		return err
+	default:
+		if err := verify(got); err != nil {
+			return err
+		}
+		step = got.Manifest.Step
+	}
+	fmt.Println("ready")
+	for {
+		step++
+		if _, err := s.Save(fmt.Sprintf("agent_%d", step), step, contents(step)); err != nil {
+			return err
+		}
+		if step%3 == 0 {
+			if _, err := s.SaveBest("best", step, contents(step)); err != nil {
+				return err
+			}
+		}
+		fmt.Println(step)
+	}
+}
+
+// A process is killed at a random moment of a checkpoint loop, fifty times. Every restart finds a valid snapshot, no older than
+// the last one reported as saved.
+func TestKillNine(t *testing.T) {
+	dir := t.TempDir()
+	s, err := NewStore(dir, Options{Keep: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	committed, interrupted := int64(0), 0
+	for range 50 {
+		committed = max(committed, killed(t, dir, time.Duration(1+r.IntN(60))*time.Millisecond))
+		got, damaged, err := s.Latest()
+		if committed == 0 && errors.Is(err, ErrNone) {
+			continue // killed before its first save was complete
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Manifest.Step < committed {
+			t.Fatalf("step %d was saved, the latest valid is %d", committed, got.Manifest.Step)
+		}
+		for _, d := range damaged {
+			if !errors.Is(d, ErrUncommitted) {
+				t.Errorf("a kill damaged a committed snapshot: %v", d)
+			}
+		}
+		best, _, err := s.Best()
+		if committed >= 3 && err != nil || err == nil && verify(best) != nil {
+			t.Errorf("the best snapshot: %v", err)
+		}
+		for _, name := range names(t, dir) {
+			if strings.Contains(name, temporary) {
+				interrupted++
+				break
+			}
+		}
+	}
+	t.Logf("%d steps saved; %d of 50 kills came in the middle of a save", committed, interrupted)
+	if committed == 0 {
+		t.Fatal("no child ever saved anything")
+	}
+	// The next save clears away what the killed have left.
+	mustSave(t, s, committed+1000)
+	if left := names(t, dir); len(left) != 2*3+1 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// killed runs the child, kills it, and returns the last step it reported, or 0.
+func killed(t *testing.T, dir string, after time.Duration) int64 {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	var complaints strings.Builder
+	child.Stderr = &complaints
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == "ready" {
+			time.AfterFunc(after, func() { child.Process.Kill() })
+			continue
+		}
+		// A number without its newline would be a step that the kill cut short.
+		if step, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+			last = step
+		}
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
+		t.Fatalf("the child ended by itself: %v\n%s", err, complaints.String())
+	}
+	return last
+}

@@ -1,0 +1,241 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+var errFault = errors.New("injected fault")
+
+// memFS is a file system in memory that knows what would survive a power cut: a file's contents as of its last Sync,
+// a directory's names as of its last SyncDir. It counts its operations and fails the one it is told to.
+type memFS struct {
+	names, durable map[string]*memFile
+	ops            int
+	failAt         int  // fail the operation of this number, counted from 1
+	failAfter      bool // and every one after it
+	noLinks        bool
+	log            []string
+}
+
+type memFile struct{ data, synced []byte }
+
+func newMemFS() *memFS {
+	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}}
+}
+
+// fault counts an operation and says whether it fails.
+func (m *memFS) fault(op, name string) bool {
+	m.ops++
+	m.log = append(m.log, op+" "+path.Base(name))
+	return m.failAt > 0 && (m.ops == m.failAt || m.failAfter && m.ops > m.failAt)
+}
+
+// powerCut returns what a machine finds when it comes up again. What was not made durable is lost, or, where random is
+// not nil, lost or kept as chance has it.
+func (m *memFS) powerCut(random *rand.Rand) *memFS {
+	after := newMemFS()
+	all := map[string]bool{}
+	for name := range m.names {
+		all[name] = true
+	}
+	for name := range m.durable {
+		all[name] = true
+	}
+	sorted := make([]string, 0, len(all))
+	for name := range all {
+		sorted = append(sorted, name)
+	}
+	slices.Sort(sorted)
+	for _, name := range sorted {
+		f := m.durable[name]
+		if random != nil && random.IntN(2) == 0 {
+			f = m.names[name]
+		}
+		if f == nil {
+			continue
+		}
+		data := f.synced
+		if random != nil && len(f.data) > len(f.synced) {
+			data = f.data[:len(f.synced)+random.IntN(len(f.data)-len(f.synced)+1)]
+		}
+		kept := &memFile{data: bytes.Clone(data), synced: bytes.Clone(data)}
+		after.names[name], after.durable[name] = kept, kept
+	}
+	return after
+}
+
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+func (m *memFS) MkdirAll(name string) error {
+	if m.fault("mkdir", name) {
+		return pathError("mkdir", name, errFault)
+	}
+	return nil
+}
+
+func (m *memFS) Create(name string) (File, error) {
+	if m.fault("create", name) {
+		return nil, pathError("create", name, errFault)
+	}
+	if m.names[name] != nil {
+		return nil, pathError("create", name, fs.ErrExist)
+	}
+	m.names[name] = &memFile{}
+	return &memHandle{fs: m, name: name, file: m.names[name]}, nil
+}
+
+func (m *memFS) Open(name string) (File, error) {
+	if m.fault("open", name) {
+		return nil, pathError("open", name, errFault)
+	}
+	f := m.names[name]
+	if f == nil {
+		return nil, pathError("open", name, fs.ErrNotExist)
+	}
+	return &memHandle{fs: m, name: name, file: f}, nil
+}
+
+func (m *memFS) Stat(name string) (fs.FileInfo, error) {
+	if m.fault("stat", name) {
+		return nil, pathError("stat", name, errFault)
+	}
+	f := m.names[name]
+	if f == nil {
+		return nil, pathError("stat", name, fs.ErrNotExist)
+	}
+	return memInfo{path.Base(name), int64(len(f.data))}, nil
+}
+
+func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
+	if m.fault("readdir", dir) {
+		return nil, pathError("readdir", dir, errFault)
+	}
+	var entries []fs.DirEntry
+	for name, f := range m.names {
+		if path.Dir(name) == path.Clean(dir) {
+			entries = append(entries, fs.FileInfoToDirEntry(memInfo{path.Base(name), int64(len(f.data))}))
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (m *memFS) Link(from, to string) error {
+	if m.fault("link", to) {
+		return pathError("link", to, errFault)
+	}
+	switch {
+	case m.noLinks:
+		return pathError("link", to, errors.ErrUnsupported)
+	case m.names[from] == nil:
+		return pathError("link", from, fs.ErrNotExist)
+	case m.names[to] != nil:
+		return pathError("link", to, fs.ErrExist)
+	}
+	m.names[to] = m.names[from]
+	return nil
+}
+
+func (m *memFS) Rename(from, to string) error {
+	if m.fault("rename", to) {
+		return pathError("rename", to, errFault)
+	}
+	if m.names[from] == nil {
+		return pathError("rename", from, fs.ErrNotExist)
+	}
+	m.names[to] = m.names[from]
+	delete(m.names, from)
+	return nil
+}
+
+func (m *memFS) Remove(name string) error {
+	if m.fault("remove", name) {
+		return pathError("remove", name, errFault)
+	}
+	if m.names[name] == nil {
+		return pathError("remove", name, fs.ErrNotExist)
+	}
+	delete(m.names, name)
+	return nil
+}
+
+func (m *memFS) SyncDir(dir string) error {
+	if m.fault("syncdir", dir) {
+		return pathError("sync", dir, errFault)
+	}
+	for name := range m.durable {
+		if path.Dir(name) == path.Clean(dir) && m.names[name] == nil {
+			delete(m.durable, name)
+		}
+	}
+	for name, f := range m.names {
+		if path.Dir(name) == path.Clean(dir) {
+			m.durable[name] = f
+		}
+	}
+	return nil
+}
+
+type memHandle struct {
+	fs   *memFS
+	name string
+	file *memFile
+	at   int
+}
+
+// Write takes half of the data where it fails, as a full disk does.
+func (h *memHandle) Write(p []byte) (int, error) {
+	if h.fs.fault("write", h.name) {
+		h.file.data = append(h.file.data, p[:len(p)/2]...)
+		return len(p) / 2, pathError("write", h.name, errFault)
+	}
+	h.file.data = append(h.file.data, p...)
+	return len(p), nil
+}
+
+func (h *memHandle) Read(p []byte) (int, error) {
+	if h.fs.fault("read", h.name) {
+		return 0, pathError("read", h.name, errFault)
+	}
+	if h.at == len(h.file.data) {
+		return 0, io.EOF
+	}
+	n := copy(p, h.file.data[h.at:])
+	h.at += n
+	return n, nil
+}
+
+func (h *memHandle) Sync() error {
+	if h.fs.fault("sync", h.name) {
+		return pathError("sync", h.name, errFault)
+	}
+	h.file.synced = bytes.Clone(h.file.data)
+	return nil
+}
+
+func (h *memHandle) Close() error {
+	if h.fs.fault("close", h.name) {
+		return pathError("close", h.name, errFault)
+	}
+	return nil
+}
+
+type memInfo struct {
+	name string
+	size int64
+}
+
+func (i memInfo) Name() string       { return i.name }
+func (i memInfo) Size() int64        { return i.size }
+func (i memInfo) Mode() fs.FileMode  { return 0o644 }
+func (i memInfo) ModTime() time.Time { return time.Now() }
+func (i memInfo) IsDir() bool        { return false }
+func (i memInfo) Sys() any           { return nil }

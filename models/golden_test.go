@@ -1,0 +1,143 @@
+package models_test
+
+import (
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// TestGolden compares log-probabilities and entropies with those of skrl's distributions.
+func TestGolden(t *testing.T) {
+	golden.Parts(t, func(t *testing.T, parts map[string]golden.Tensor) {
+		p := part{t, parts, golden.NewComparison(t), tensor.NoGrad()}
+		defer p.s.Close()
+		p.gaussian("sum", "gaussian/log_prob_sum")
+		p.gaussian("mean", "gaussian/log_prob_mean")
+		p.multivariate()
+		p.categorical()
+		p.multiCategorical()
+		if err := p.s.Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+type part struct {
+	t       *testing.T
+	arrays  map[string]golden.Tensor
+	compare *golden.Comparison
+	s       *tensor.Scope
+}
+
+func (p part) get(name string) golden.Tensor {
+	p.t.Helper()
+	x, ok := p.arrays[name]
+	if !ok {
+		p.t.Fatalf("there is no %s", name)
+	}
+	return x
+}
+
+// rows is an array of two dimensions.
+func (p part) rows(name string) tensor.Tensor {
+	p.t.Helper()
+	x := p.get(name)
+	return tensor.From(p.s, x.Float32s(), int64(x.Shape[0]), int64(x.Shape[1]))
+}
+
+func (p part) check(name string, got tensor.Tensor) {
+	p.t.Helper()
+	values, err := tensor.Float32s(p.s.Contiguous(got))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	golden.Compare(p.compare, name, values, p.get(name))
+}
+
+// distribution makes the Gaussian of the case with scale times its log standard deviation.
+func (p part) distribution(reduction string, scale float32, multivariate bool) *models.Gaussian {
+	p.t.Helper()
+	logStd := p.get("gaussian/log_std").Float32s()
+	cfg := models.DefaultGaussianConfig()
+	cfg.Reduction = reduction
+	make := models.NewGaussian
+	if multivariate {
+		make = models.NewMultivariateGaussian
+	}
+	g, err := make(spaces.Unbounded(len(logStd)), cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(g.Close)
+	for i := range logStd {
+		logStd[i] *= scale
+	}
+	if err := tensor.Write(g.LogStd(), logStd); err != nil {
+		p.t.Fatal(err)
+	}
+	return g
+}
+
+func (p part) gaussian(reduction, logProb string) {
+	p.t.Helper()
+	g := p.distribution(reduction, 1, false)
+	e := g.Evaluate(p.s, p.rows("gaussian/mean"), p.rows("gaussian/action"))
+	p.check(logProb, e.LogProb)
+	p.check("gaussian/entropy", p.everyRow(e.Entropy, "gaussian/entropy"))
+}
+
+// multivariate compares at twice the log standard deviation: skrl's standard deviation is the square of what it should be.
+func (p part) multivariate() {
+	p.t.Helper()
+	g := p.distribution("sum", 2, true)
+	e := g.Evaluate(p.s, p.rows("gaussian/mean"), p.rows("gaussian/action"))
+	p.check("multivariate_gaussian/log_prob", e.LogProb)
+	p.check("multivariate_gaussian/entropy", p.everyRow(e.Entropy, "multivariate_gaussian/entropy"))
+}
+
+// everyRow repeats an entropy that does not depend on the row as often as skrl gives it.
+func (p part) everyRow(entropy tensor.Tensor, name string) tensor.Tensor {
+	rows := int64(p.get(name).Shape[0])
+	return p.s.Add(entropy, p.s.Zeros(rows, 1))
+}
+
+func (p part) categorical() {
+	p.t.Helper()
+	logits := p.get("categorical/logits")
+	c, err := models.NewCategorical(spaces.NewDiscrete(logits.Shape[1]))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	e := c.Evaluate(p.s, p.rows("categorical/logits"), p.rows("categorical/action"))
+	p.check("categorical/log_prob", e.LogProb)
+	p.check("categorical/entropy", e.Entropy)
+}
+
+func (p part) multiCategorical() {
+	p.t.Helper()
+	var nvec []int
+	for _, n := range p.get("multicategorical/nvec").Data {
+		nvec = append(nvec, int(n))
+	}
+	c, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	e := c.Evaluate(p.s, p.rows("multicategorical/logits"), p.rows("multicategorical/action"))
+	p.check("multicategorical/log_prob_sum", e.LogProb)
+
+	// skrl gives each index's entropy; an action's is their sum.
+	each := p.get("multicategorical/entropy_each")
+	sum := golden.Tensor{Shape: []int{each.Shape[0], 1}, Data: make([]float64, each.Shape[0])}
+	for i, h := range each.Data {
+		sum.Data[i/each.Shape[1]] += h
+	}
+	got, err := tensor.Float32s(e.Entropy)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	golden.Compare(p.compare, "multicategorical/entropy", got, sum)
+}

@@ -1,0 +1,160 @@
+package pbt_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// descent minimises x² by gradient descent: the smallest thing that trains.
+type descent struct {
+	x, rate float64
+	steps   int64
+}
+
+func (d *descent) Train(ctx context.Context, steps int64) error {
+	for range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d.x -= d.rate * 2 * d.x
+		d.steps++
+	}
+	return nil
+}
+
+func (d *descent) Steps() int64 { return d.steps }
+func (d *descent) Close() error { return nil }
+
+func (d *descent) Metrics() map[string]float64 {
+	return map[string]float64{"episode.return": -d.x * d.x}
+}
+
+func (d *descent) Hyperparameters() map[string]float64 {
+	return map[string]float64{"learning_rate": d.rate}
+}
+
+func (d *descent) SetHyperparameters(values map[string]float64) error {
+	d.rate = values["learning_rate"]
+	return nil
+}
+
+func (d *descent) Snapshot() (*checkpoint.Snapshot, error) {
+	return &checkpoint.Snapshot{Values: map[string]any{"x": d.x, "steps": d.steps}}, nil
+}
+
+func (d *descent) Restore(s *checkpoint.Snapshot) error {
+	x, err := s.Float("x")
+	if err != nil {
+		return err
+	}
+	steps, err := s.Int("steps")
+	if err != nil {
+		return err
+	}
+	d.x, d.steps = x, steps
+	return nil
+}
+
+func ExampleNew() {
+	population, err := pbt.New(pbt.Options{
+		Members:       3,
+		Objective:     "episode.return",
+		IntervalSteps: 5,
+		TotalSteps:    10,
+		Strategy:      pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
+		Mutation:      pbt.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}},
+		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		Seed:          1,
+		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer population.Close()
+	best, err := population.Train(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range population.Journal() {
+		if e.Iteration == 1 {
+			fmt.Printf("member %d: %s, %s\n", e.Member, e.Kind, e.Cause)
+		}
+	}
+	fmt.Printf("the best, member %d, reached %.4f\n", best.Member, best.Objective)
+	if err := population.Table().Write(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+}
+
+func ExampleIsaacLab() {
+	rule := pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}
+	g := pbt.Generation{Iteration: 1, Members: []pbt.Status{
+		{Member: 0, Objective: 1, HasObjective: true},
+		{Member: 1, Objective: 1.5, HasObjective: true},
+		{Member: 2, Objective: 2, HasObjective: true},
+	}}
+	for _, d := range rule.Decide(g, rand.New(rand.NewPCG(1, 1))) {
+		fmt.Println(d.Member, d.Action, d.Reason)
+	}
+	// Output:
+	// 0 replace underperformer: 1 < 1.45; copies leader 2
+	// 1 keep between 1.45 and 1.55
+	// 2 keep leader: 2 > 1.55
+}
+
+func ExampleMutation_Apply() {
+	m := pbt.Mutation{
+		Rate:        1,
+		ChangeRange: [2]float64{2, 2}, // always the factor 2
+		Rules:       map[string]string{"learning_rate": "mutate_float"},
+		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
+	}
+	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
+	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
+	// Output: 0.0005 1
+}
+
+func ExampleRegisterRule() {
+	err := pbt.RegisterRule("mutate_by_ten", func(value float64, in pbt.RuleInput) float64 {
+		if in.Uniform.Float64() < 0.5 {
+			return value / 10
+		}
+		return value * 10
+	})
+	fmt.Println(err, pbt.RuleNames())
+	// Output: <nil> [mutate_by_ten mutate_discount mutate_float]
+}
+
+func ExampleNewHistory() {
+	journal := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
+{"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
+{"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
+`
+	events, err := pbt.DecodeJournal(strings.NewReader(journal))
+	if err != nil {
+		log.Fatal(err)
+	}
+	history, err := pbt.NewHistory(events)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ancestry, err := history.Ancestry(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range ancestry {
+		fmt.Printf("trained as member %d from %d to %d steps\n", a.Member, a.FromSteps, a.ToSteps)
+	}
+	// Output:
+	// trained as member 0 from 0 to 100 steps
+	// trained as member 1 from 100 to 200 steps
+}

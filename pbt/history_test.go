@@ -1,0 +1,171 @@
+package pbt
+
+import (
+	"bytes"
+	"image/png"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// historyOf has copies {iteration, member, parent} in a population of three with intervals of 10 steps.
+func historyOf(t *testing.T, iterations int64, copies ...[3]int) *History {
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}}}
+	for i := int64(1); i <= iterations; i++ {
+		for m := range 3 {
+			e := Event{Kind: EventKeep, Iteration: i, Member: m, Parent: -1, Steps: 10 * i}
+			for _, c := range copies {
+				if int64(c[0]) == i && c[1] == m {
+					e.Kind, e.Parent, e.ParentSteps = EventReplace, c[2], 10*i
+				}
+			}
+			events = append(events, e)
+		}
+	}
+	h, err := NewHistory(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestAncestry(t *testing.T) {
+	for name, test := range map[string]struct {
+		copies [][3]int
+		want   []Ancestor
+	}{
+		"none":     {nil, []Ancestor{{0, 0, 5, 0, 50}}},
+		"others'":  {[][3]int{{2, 1, 2}}, []Ancestor{{0, 0, 5, 0, 50}}},
+		"one":      {[][3]int{{2, 0, 1}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"two deep": {[][3]int{{1, 1, 2}, {3, 0, 1}}, []Ancestor{{2, 0, 1, 0, 10}, {1, 1, 3, 10, 30}, {0, 3, 5, 30, 50}}},
+		// What a source took over at the same interval's end, or later, is not handed on.
+		"swap":       {[][3]int{{2, 0, 1}, {2, 1, 0}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"later":      {[][3]int{{2, 0, 1}, {3, 1, 2}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"and back":   {[][3]int{{1, 1, 0}, {2, 0, 1}}, []Ancestor{{0, 0, 1, 0, 10}, {1, 1, 2, 10, 20}, {0, 2, 5, 20, 50}}},
+		"at the end": {[][3]int{{5, 0, 2}}, []Ancestor{{2, 0, 5, 0, 50}, {0, 5, 5, 50, 50}}},
+	} {
+		got, err := historyOf(t, 5, test.copies...).Ancestry(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if _, err := historyOf(t, 1).Ancestry(3); err == nil {
+		t.Error("a member that does not exist has an ancestry")
+	}
+}
+
+func TestHistory(t *testing.T) {
+	c := newColony(4)
+	c.faults.train = func(m *climber) error {
+		if m.id == 3 && m == c.built[3] && m.steps == 60 {
+			panic("oh")
+		}
+		return nil
+	}
+	p := mustTrain(t, c.opt)
+	h, err := NewHistory(p.Journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Members) != 4 || h.Run.Objective != "episode.return" || len(h.Members[3].Failures) != 1 {
+		t.Errorf("the history is %+v", h)
+	}
+	copies := 0
+	for id, track := range h.Members {
+		if track.Steps != 500 || track.Iteration != 10 || len(track.Objective) < 9 {
+			t.Errorf("member %d: %d steps, iteration %d, %d objectives", id, track.Steps, track.Iteration, len(track.Objective))
+		}
+		points := track.Hyperparameters["learning_rate"]
+		if last := points[len(points)-1]; last.Value != p.Generation().Members[id].Hyperparameters["learning_rate"] {
+			t.Errorf("member %d: the last learning rate is %v", id, last)
+		}
+		copies += len(track.Copies)
+		ancestry, err := h.Ancestry(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range ancestry[1:] {
+			if ancestry[i].To != ancestry[i+1].From {
+				t.Errorf("member %d: a gap in %+v", id, ancestry)
+			}
+		}
+	}
+	if want := len(kinds(p.Journal(), EventReplace)); copies != want || want == 0 {
+		t.Errorf("%d copies, want %d", copies, want)
+	}
+	panels := h.Panels()
+	if len(panels) != 3 || panels[0].YLabel != "episode.return" || panels[1].Title != "discount_factor" || panels[2].Title != "learning_rate" {
+		t.Fatalf("panels are %+v", panels)
+	}
+	for _, panel := range panels {
+		if len(panel.Series) != 4 || len(panel.Links) != copies {
+			t.Errorf("panel %q has %d curves and %d arrows", panel.Title, len(panel.Series), len(panel.Links))
+		}
+	}
+	if panels[1].LogY || !panels[2].LogY {
+		t.Error("the learning rate over decades, and it alone, wants a logarithmic axis")
+	}
+}
+
+func TestHistoryOfSomethingElse(t *testing.T) {
+	events := sampleEvents()
+	for _, wrong := range [][]Event{nil, events[1:], append(events[:2:2], events[0]), append(events[:1:1], Event{Kind: EventKeep, Member: 2, Parent: -1}), append(events[:1:1], Event{Kind: EventReplace, Member: 1, Parent: 2})} {
+		if _, err := NewHistory(wrong); err == nil {
+			t.Errorf("%+v has a history", wrong)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	c := newColony(3)
+	c.poison(499, 2)
+	c.opt.TotalSteps = 500
+	p := mustTrain(t, c.opt)
+	table := p.Table()
+	if d := cmp.Diff([]string{"discount_factor", "learning_rate"}, table.Keys); d != "" {
+		t.Error(d)
+	}
+	table.Rows[0].Parent, table.Rows[1].Failed = 2, true
+	table.Rows[0].Hyperparameters = nil
+	var b bytes.Buffer
+	if err := table.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"member parent steps episode.return discount_factor learning_rate", "", "0 2 500", "failed", "NaN"} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); !strings.Contains(got, want) {
+			t.Errorf("line %d is %q, want %q in it", i, got, want)
+		}
+	}
+	c.opt.Mutation, c.opt.Sample = Mutation{}, nil
+	if keys := mustNew(t, c.opt).Table().Keys; len(keys) != 2 {
+		t.Errorf("without tuned hyperparameters the keys are %v", keys)
+	}
+}
+
+func TestWritePNG(t *testing.T) {
+	c := newColony(4)
+	p := mustTrain(t, c.opt)
+	path := filepath.Join(t.TempDir(), "population.png")
+	if err := p.WritePNG(path); err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(read(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	colours := make(map[any]bool)
+	for y := range picture.Bounds().Dy() {
+		for x := range picture.Bounds().Dx() {
+			colours[picture.At(x, y)] = true
+		}
+	}
+	if len(colours) < 4 {
+		t.Errorf("a picture of four members has %d colours", len(colours))
+	}
+}

@@ -1,0 +1,65 @@
+package preprocessors_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// TestGolden follows skrl's running scaler over a sequence of batches.
+func TestGolden(t *testing.T) {
+	golden.Parts(t, func(t *testing.T, parts map[string]golden.Tensor) {
+		compare := golden.NewComparison(t)
+		cfg := preprocessors.DefaultScalerConfig()
+		cfg.Unbiased = true
+		width := parts["scaler/inverse_input"].Shape[1]
+		r, err := preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		s := tensor.NoGrad()
+		defer s.Close()
+		load := func(name string) tensor.Tensor {
+			x, ok := parts["scaler/"+name]
+			if !ok {
+				t.Fatalf("there is no scaler/%s", name)
+			}
+			shape := make([]int64, len(x.Shape))
+			for i, n := range x.Shape {
+				shape[i] = int64(n)
+			}
+			return tensor.From(s, x.Float32s(), shape...)
+		}
+		check := func(name string, got tensor.Tensor) {
+			t.Helper()
+			values, err := tensor.Float64s(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(compare, name, values, parts["scaler/"+name])
+		}
+
+		batches := 0
+		for ; parts[fmt.Sprintf("scaler/input_%d", batches)].Data != nil; batches++ {
+			x := load(fmt.Sprintf("input_%d", batches))
+			r.Update(s, x)
+			check(fmt.Sprintf("output_%d", batches), r.Forward(s, x))
+			check(fmt.Sprintf("running_mean_%d", batches), r.Mean)
+			check(fmt.Sprintf("running_variance_%d", batches), r.Variance)
+			check(fmt.Sprintf("current_count_%d", batches), r.Count)
+		}
+		if batches == 0 {
+			t.Fatal("there are no batches")
+		}
+		check("inverse_output", r.Inverse(s, load("inverse_input")))
+
+		// A batch of three dimensions, which the statistics have not seen before or have learnt from, as the case was made.
+		x := load("input_3d")
+		r.Update(s, x)
+		check("output_3d", r.Forward(s, x))
+	})
+}

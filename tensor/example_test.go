@@ -1,0 +1,176 @@
+package tensor_test
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func ExampleNewScope() {
+	s := tensor.NewScope()
+	defer s.Close()
+	newLogProb, oldLogProb := tensor.From(s, []float32{-1, -2}), tensor.From(s, []float32{-1, -2.5})
+	advantage := tensor.From(s, []float32{1, -1})
+	ratio := s.Exp(s.Sub(newLogProb, oldLogProb))
+	surrogate := s.Min(s.Mul(advantage, ratio), s.Mul(advantage, s.Clamp(ratio, 0.8, 1.2)))
+	if err := s.Err(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	values, err := tensor.Float32s(surrogate)
+	fmt.Printf("%.3f %v\n", values, err)
+
+	// One error ends the calculation; it names the operation and the shapes.
+	s.Exp(s.Add(ratio, s.Ones(3)))
+	fmt.Println(s.Err() != nil)
+	// Output:
+	// [1.000 -1.649] <nil>
+	// true
+}
+
+func ExampleNoGrad() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	mean := s.Mean(tensor.From(s, []float64{1, 2, 3, 6}))
+	value, err := tensor.Item(mean)
+	fmt.Println(value, err, tensor.RequiresGrad(mean))
+	// Output: 3 <nil> false
+}
+
+func ExampleFrom() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	m := tensor.From(s, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	values, err := tensor.Float32s(s.Transpose(m, 0, 1))
+	fmt.Println(tensor.Shape(m), tensor.TypeOf(m), values, err)
+
+	tensor.From(s, []float32{1, 2, 3}, 2, 2)
+	fmt.Println(s.Err())
+	// Output:
+	// [2 3] float32 [1 4 2 5 3 6] <nil>
+	// tensor: From: 3 values do not fill the shape [2 2]
+}
+
+func ExampleNewFlat() {
+	s := tensor.NewScope()
+	defer s.Close()
+	w, b := s.Ones(1, 2), s.Zeros(1)
+	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "net.0.weight", Tensor: w}, {Name: "net.0.bias", Tensor: b}}, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer flat.Close()
+	for _, e := range flat.Entries() {
+		fmt.Println(e.Name, e.Shape, e.Offset)
+	}
+	s.Backward(s.Sum(s.Linear(tensor.From(s, []float32{3, 4}, 1, 2), w, b)))
+	gradients, err := tensor.Float32s(flat.Grads)
+	fmt.Println(gradients, err, s.Err())
+	// Output:
+	// net.0.weight [1 2] 0
+	// net.0.bias [1] 2
+	// [3 4 1] <nil> <nil>
+}
+
+func ExampleNewOptimizer() {
+	// The minimum of (w − 3)² by gradient descent.
+	resident := tensor.NoGrad()
+	defer resident.Close()
+	w := resident.Zeros(1)
+	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer flat.Close()
+	optimizer, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Name: "w", End: flat.Len(), LearningRate: 0.1}},
+		[]tensor.Clip{{End: flat.Len(), MaxNorm: 1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer optimizer.Close()
+
+	s := tensor.NewScope()
+	defer s.Close()
+	for range 300 {
+		flat.ZeroGrad(s)
+		s.Backward(s.Sum(s.Square(s.AddScalar(w, -3))))
+		optimizer.ClipGrad(s)
+		optimizer.Step(s)
+		if err := s.Err(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		s.Reset() // releases this step's temporaries
+	}
+	value, err := tensor.Item(w)
+	fmt.Printf("%.2f %v\n", value, err)
+	// Output: 3.00 <nil>
+}
+
+func ExampleNewGenerator() {
+	g, err := tensor.NewGenerator(42, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer g.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	state, err := g.State()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	first := s.RandPerm(g, 1000)
+	if err := g.SetState(state); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again := s.RandPerm(g, 1000)
+	same, err := tensor.Item(s.Sum(s.Eq(first, again)))
+	fmt.Println(same, err, s.Err())
+	// Output: 1000 <nil> <nil>
+}
+
+func ExampleScope_GAE() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	// Two steps of one environment, in which nothing ends.
+	column := func(x ...float32) tensor.Tensor { return tensor.From(s, x, 2, 1, 1) }
+	rewards, values, next := column(1, 1), column(0.5, 0.5), column(0.5, 0.5)
+	on := column(1, 1)
+	advantages, err := tensor.Float32s(s.GAE(rewards, values, next, on, on, 0.9, 0.5))
+	fmt.Printf("%.4f %v\n", advantages, err)
+	// Output: [1.3775 0.9500] <nil>
+}
+
+func ExampleScope_Grad() {
+	// The gradient penalty of a discriminator D(x) = w·x² at two points: mean (∂D/∂x)² and its derivative by w.
+	s := tensor.NewScope()
+	defer s.Close()
+	w, x := s.RequireGrad(s.Scalar(3)), s.RequireGrad(tensor.From(s, []float32{1, 2}, 2, 1))
+	d := s.Mul(w, s.Square(x))
+	penalty := s.Mean(s.Square(s.Grad(d, true, x)[0]))
+	s.Backward(penalty)
+	value, err := tensor.Item(penalty)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	slope, err := tensor.Item(s.GradOf(w))
+	fmt.Println(value, slope, err, s.Err())
+	// Output: 90 60 <nil> <nil>
+}
+
+func ExampleScope_Keep() {
+	s := tensor.NoGrad()
+	total := s.Keep(s.Sum(s.Ones(2, 3)))
+	s.Close()
+	value, err := tensor.Item(total)
+	fmt.Println(value, err)
+	tensor.Free(total)
+	// Output: 6 <nil>
+}

@@ -1,0 +1,68 @@
+package tensor_test
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// residentBytes is the memory of the process that is in RAM, by the kernel's count.
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skipf("this system does not tell how much memory is in use: %v", err)
+	}
+	fields := bytes.Fields(data)
+	if len(fields) < 2 {
+		t.Fatalf("/proc/self/statm reads %q", data)
+	}
+	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// TestSoak trains on minibatches of the size of a small AMP agent's and watches the memory. GORL_SOAK_ROUNDS sets how
+// many; a million take a few minutes.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	rounds := 20_000
+	if text := os.Getenv("GORL_SOAK_ROUNDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n <= 0 {
+			t.Fatalf("GORL_SOAK_ROUNDS is %q: want a positive integer", text)
+		}
+		rounds = n
+	}
+	const limit = 20 << 20
+	checkLive(t)
+	tr, err := newTrainer(1, 4096, 64, 20, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	// The first rounds fill the allocators' pools.
+	if _, err := tr.train(min(rounds, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	live, resident := tensor.Live(), residentBytes(t)
+	for done := 0; done < rounds; done += 1000 {
+		if _, err := tr.train(min(1000, rounds-done)); err != nil {
+			t.Fatal(err)
+		}
+		if now := tensor.Live(); now != live {
+			t.Fatalf("after %d rounds %d tensors live, %d at first", done+1000, now, live)
+		}
+		if grown := residentBytes(t) - resident; grown > limit {
+			t.Fatalf("after %d rounds the process has grown by %d KiB", done+1000, grown>>10)
+		}
+	}
+	t.Logf("%d rounds: resident memory grew by %d KiB, %d tensors live as at first", rounds, (residentBytes(t)-resident)>>10, live)
+}
