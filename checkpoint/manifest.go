@@ -94,7 +94,7 @@ func decodeManifest(text []byte) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	if check == "x" {
+	if check != m.Check {
 		return Manifest{}, errors.New("the manifest was altered: its check does not match")
 	}
 	if m.Size < 0 || filepath.Base(m.File) != m.File || !strings.HasSuffix(m.File, dataSuffix) {

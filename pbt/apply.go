@@ -83,15 +83,6 @@ func (p *Population) selfMutate(m *member) error {
 	return nil
 }
 
-// adopt sets hyperparameters and reads back what is in effect.
-func (m *member) adopt(values map[string]float64) error {
-	if err := m.trainee.SetHyperparameters(maps.Clone(values)); err != nil {
-		return fmt.Errorf("hyperparameters: %w", err)
-	}
-	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-	return nil
-}
-
 // replace gives the member the source's weights first and the mutated hyperparameters last, or, on error, leaves it
 // as it was.
 func (p *Population) replace(m *member, s inheritance) error {
@@ -132,13 +123,6 @@ func (p *Population) inherit(m *member, s inheritance, values map[string]float64
 		}
 	}
 	return m.adopt(values)
-}
-
-// renew forgets what was known about the weights a member had before.
-func (m *member) renew() {
-	m.snapshot, m.metrics = nil, nil
-	m.objective, m.hasObjective = 0, false
-	m.failure, m.failedIteration = "", 0
 }
 
 // rebuild replaces a member whose trainee cannot be trusted by one built anew, once that has taken over the source.

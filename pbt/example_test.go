@@ -92,6 +92,15 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	// Output:
+	// member 0: replace, underperformer: -98.0179 < -67.2765; copies leader 2
+	// member 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
+	// member 2: keep, leader: -10.7374 > -59.6986
+	// the best, member 2, reached -1.1529
+	// member  parent  steps  episode.return  learning_rate
+	// ──────  ──────  ─────  ──────────────  ─────────────
+	//      0       2     10        -2.87296      0.0617591
+	//      1       2     10        -3.72833      0.0501876
+	//      2       -     10        -1.15292            0.1
 }
 
 func ExampleIsaacLab() {
@@ -122,15 +131,19 @@ func ExampleMutation_Apply() {
 	// Output: 0.0005 1
 }
 
+// The rule divides or multiplies by ten.
+var errByTen = pbt.RegisterRule("mutate_by_ten", func(value float64, in pbt.RuleInput) float64 {
+	if in.Uniform.Float64() < 0.5 {
+		return value / 10
+	}
+	return value * 10
+})
+
 func ExampleRegisterRule() {
-	err := pbt.RegisterRule("mutate_by_ten", func(value float64, in pbt.RuleInput) float64 {
-		if in.Uniform.Float64() < 0.5 {
-			return value / 10
-		}
-		return value * 10
-	})
-	fmt.Println(err, pbt.RuleNames())
-	// Output: <nil> [mutate_by_ten mutate_discount mutate_float]
+	m := pbt.Mutation{Rate: 1, Rules: map[string]string{"entropy_loss_scale": "mutate_by_ten"}}
+	mutated := m.Apply(map[string]float64{"entropy_loss_scale": 0.01}, rand.New(rand.NewPCG(1, 2)))
+	fmt.Println(mutated["entropy_loss_scale"], errByTen)
+	// Output: 0.001 <nil>
 }
 
 func ExampleNewHistory() {

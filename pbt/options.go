@@ -191,3 +191,20 @@ func (o Options) checkMember(id int, given, has map[string]float64) error {
 	}
 	return nil
 }
+
+// tuned are the hyperparameters that the options speak of, sorted.
+func (o Options) tuned() []string {
+	keys := make(map[string]bool)
+	for _, values := range o.Initial {
+		for key := range values {
+			keys[key] = true
+		}
+	}
+	for key := range o.Sample {
+		keys[key] = true
+	}
+	for key := range o.Mutation.Rules {
+		keys[key] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

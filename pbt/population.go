@@ -40,26 +40,6 @@ type Population struct {
 	progress  sync.Mutex
 }
 
-// member is a trainee and what the population remembers about it.
-type member struct {
-	id      int
-	trainee Trainee
-	seed    int64
-	// steps are the member's own; the trainee's jump when it takes over weights.
-	steps           int64
-	parent          int
-	objective       float64
-	hasObjective    bool
-	failure         string // "" while the member trains
-	cause           error  // of the last failure, which may be over
-	failedIteration int64
-	hyperparameters map[string]float64
-	metrics         map[string]float64
-	saved           string // the name of its last saved snapshot, "" for none
-	// snapshot is of the present state; nil when not taken since the state changed.
-	snapshot *checkpoint.Snapshot
-}
-
 // Result is a member at the end of an interval.
 type Result struct {
 	// Member is the member's number.
@@ -129,78 +109,6 @@ func (p *Population) open() error {
 	return err
 }
 
-// build makes one member, as new or as saved.
-func (p *Population) build(id int, saved *restored) error {
-	m := &member{id: id, parent: -1, seed: seed(p.opt.Seed, streamSeed, int64(id))}
-	values := p.opt.initial(id)
-	if saved != nil {
-		s := saved.state.Members[id]
-		m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
-		m.failure, m.failedIteration = s.Failure, s.FailedIteration
-		if s.Objective != nil {
-			m.objective, m.hasObjective = float64(*s.Objective), true
-		}
-		values = s.Hyperparameters.floats()
-	}
-	err := guarded(func() (err error) {
-		m.trainee, err = p.opt.New(Member{ID: id, Seed: m.seed, Hyperparameters: maps.Clone(values)})
-		return err
-	})
-	if err == nil && m.trainee == nil {
-		err = errors.New("New returned nothing")
-	}
-	if err != nil {
-		return fmt.Errorf("pbt: member %d: %w", id, err)
-	}
-	p.members = append(p.members, m)
-	if err := guarded(func() error { return p.opt.checkMember(id, values, m.trainee.Hyperparameters()) }); err != nil {
-		return err
-	}
-	return wrapMember(id, guarded(func() error {
-		if saved != nil && saved.snapshots[id] != nil {
-			if err := m.trainee.Restore(saved.snapshots[id]); err != nil {
-				return fmt.Errorf("restore: %w", err)
-			}
-		}
-		if len(values) > 0 {
-			if err := m.trainee.SetHyperparameters(values); err != nil {
-				return err
-			}
-		}
-		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-		return nil
-	}))
-}
-
-func wrapMember(id int, err error) error {
-	if err != nil {
-		return fmt.Errorf("pbt: member %d: %w", id, err)
-	}
-	return nil
-}
-
-// tuned are the hyperparameters that the options speak of, sorted.
-func (o Options) tuned() []string {
-	keys := make(map[string]bool)
-	for _, values := range o.Initial {
-		for key := range values {
-			keys[key] = true
-		}
-	}
-	for key := range o.Sample {
-		keys[key] = true
-	}
-	for key := range o.Mutation.Rules {
-		keys[key] = true
-	}
-	return slices.Sorted(maps.Keys(keys))
-}
-
-// status is where the member stands, sharing nothing with it.
-func (m *member) status() Status {
-	return Status{Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "", Hyperparameters: maps.Clone(m.hyperparameters)}
-}
-
 // Generation is the population as it stands.
 func (p *Population) Generation() Generation {
 	g := Generation{Iteration: p.iteration}
@@ -257,25 +165,6 @@ func (p *Population) target() int64 {
 
 func (p *Population) lastIteration() int64 {
 	return (p.opt.TotalSteps-1)/p.opt.IntervalSteps + 1
-}
-
-// snapshotOf takes the member's snapshot, once until its state changes.
-func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
-	if m.snapshot != nil {
-		return m.snapshot, nil
-	}
-	err := guarded(func() (err error) {
-		m.snapshot, err = m.trainee.Snapshot()
-		return err
-	})
-	if err == nil && m.snapshot == nil {
-		err = errors.New("the trainee returned no snapshot")
-	}
-	if err != nil {
-		m.snapshot = nil
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
-	return m.snapshot, nil
 }
 
 // tell calls Options.Progress.

@@ -104,37 +104,6 @@ func (p *Population) train(ctx context.Context, m *member, target int64) {
 	}
 }
 
-// advance trains for some steps, less only when the context is cancelled meanwhile.
-func (m *member) advance(ctx context.Context, steps int64, objective string) error {
-	before := m.trainee.Steps()
-	err := m.trainee.Train(ctx, steps)
-	trained := m.trainee.Steps() - before
-	m.steps += max(trained, 0)
-	stopped := ctx.Err() != nil
-	if err != nil && !(stopped && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
-		return err
-	}
-	if trained < 0 || trained == 0 && !stopped {
-		return fmt.Errorf("Train(%d) changed the number of steps by %d; it must advance", steps, trained)
-	}
-	m.observe(objective)
-	return nil
-}
-
-// observe reads the trainee's figures.
-func (m *member) observe(objective string) {
-	m.metrics = maps.Clone(m.trainee.Metrics())
-	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-	if v, ok := m.metrics[objective]; ok {
-		m.objective, m.hasObjective = v, true
-	}
-}
-
-func (m *member) fail(iteration int64, err error) {
-	m.failure, m.failedIteration, m.cause = err.Error(), iteration, err
-	m.objective, m.hasObjective, m.snapshot = 0, false, nil
-}
-
 // checkHealth ends training when nobody can be copied, or the objective does not exist.
 func (p *Population) checkHealth(g Generation) error {
 	healthy, hopeful := false, false

@@ -41,8 +41,7 @@ if command -v flock >/dev/null; then
 fi
 
 # --- libtorch ---------------------------------------------------------------------
-# C++17 is what libtorch 2.x headers need and what 1.13's accept.
-common=(-std=c++17 -fPIC)
+common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
 cuda=0
@@ -54,7 +53,7 @@ if [ -n "${LIBTORCH:-}" ]; then
 	include+=(-isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
 	link+=(-L"$torch/lib" -Wl,-rpath,"$torch/lib")
 	libdir=$torch/lib
-	version=$torch/include/torch/version.h
+	headers=$torch/include/torch/csrc/api/include/torch
 	# Which std::string libtorch was compiled with shows in the names it exports.
 	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c '__cxx11' || true)
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
@@ -74,24 +73,25 @@ if [ -n "${LIBTORCH:-}" ]; then
 		fi
 	fi
 else
-	version=
+	headers=
 	for dir in /usr/include /usr/local/include; do
 		[ -f "$dir/torch/csrc/api/include/torch/torch.h" ] || continue
 		include+=(-isystem "$dir/torch/csrc/api/include")
-		version=$dir/torch/version.h
-		[ -f "$version" ] || version=$dir/torch/csrc/api/include/torch/version.h
+		headers=$dir/torch/csrc/api/include/torch
 		break
 	done
-	[ -n "$version" ] || die "libtorch's headers are not installed; run 'make setup', or set LIBTORCH"
+	[ -n "$headers" ] || die "libtorch's headers are not installed; run 'make setup', or set LIBTORCH"
 	libdir=$(dirname "$("$cxx" -print-file-name=libtorch_cpu.so)")
 fi
 link+=(-ltorch -ltorch_cpu -lc10)
+# libtorch's headers say which C++ they need: 1.13's accept C++17, 2.x needed it, and then C++20.
+if grep -q 202002L "$headers/all.h"; then common+=(-std=c++20); else common+=(-std=c++17); fi
 
 identity() {
 	"$cxx" -dumpfullversion -dumpversion
 	"$cxx" -dumpmachine
 	printf '%s\n' "${common[@]}" "${include[@]}" "${link[@]}"
-	cat "$version" 2>/dev/null || true
+	cat "$headers/version.h" "$headers/../../../../version.h" "$headers/../../../../headeronly/version.h" 2>/dev/null || true
 	stat -L -c '%n %s' "$libdir/libtorch_cpu.so" "$libdir/libc10.so" 2>/dev/null || true
 }
 base=$(identity | hash)

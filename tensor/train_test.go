@@ -139,7 +139,8 @@ func TestTrainingLearns(t *testing.T) {
 		return right
 	}
 	before := accuracy()
-	if _, err := tr.train(1500); err != nil {
+	tr.optimizer.Groups[0].LearningRate = 1e-2
+	if _, err := tr.train(500); err != nil {
 		t.Fatal(err)
 	}
 	if after := accuracy(); after < 0.95 {

@@ -3,6 +3,8 @@ package trainers
 import (
 	"context"
 	"errors"
+
+	"github.com/gorl-dev/gorl/checkpoint"
 )
 
 // Trainee is a [Trainer] as a population sees it: it advances by environment steps, and there is no end to its training
@@ -42,6 +44,20 @@ func (m *Trainee) Hyperparameters() map[string]float64 { return m.agent.Hyperpar
 func (m *Trainee) SetHyperparameters(values map[string]float64) error {
 	return m.agent.SetHyperparameters(values)
 }
+
+// Restore puts a snapshot of this or of another member back. Episode figures begin anew: they belong to the weights
+// that earned them.
+func (m *Trainee) Restore(snap *checkpoint.Snapshot) error {
+	if err := m.Trainer.Restore(snap); err != nil {
+		return err
+	}
+	m.metrics = metrics{}
+	m.episodes.Reset()
+	return nil
+}
+
+// Reseed gives the agent random numbers of its own.
+func (m *Trainee) Reseed(seed int64) error { return m.agent.Reseed(uint64(seed)) }
 
 // Close closes trainer, environment and agent.
 func (m *Trainee) Close() error {

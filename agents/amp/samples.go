@@ -25,8 +25,8 @@ func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, rep
 		replay = policy
 	}
 	first := func(t tensor.Tensor) tensor.Tensor {
-		if s.Err() == nil && tensor.Size(t, 0) > n && a.cfg.DiscriminatorBatchSize > 0 {
-			t = s.Narrow(t, 0, 0, n)
+		if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 && s.Err() == nil && tensor.Size(t, 0) > limit {
+			t = s.Narrow(t, 0, 0, limit)
 		}
 		if a.cfg.Skrl() {
 			a.scaler.Update(s, t)

@@ -79,6 +79,7 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		s.Reset()
 
 		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		a.NoteStdDev(s, e)
 		logRatio := s.Sub(e.LogProb, b.LogProb)
 		ratio := s.Exp(logRatio)
 		kl := onpolicy.Divergence(s, logRatio, ratio)
@@ -91,7 +92,6 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 		a.Minimise(s, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
 
-		a.NoteStdDev(s, e)
 		meter.Add(s, policyLoss, valueLoss, entropyLoss, kl, a.ClipFraction(s, ratio), entropy, s.Select(a.Optimizer.Norms, 0, 0))
 		if err := s.Err(); err != nil {
 			return false, err

@@ -17,6 +17,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// One seed starts two sequences; these keep them apart.
+const (
+	pcgStream       = 0x9e3779b97f4a7c15
+	generatorStream = 0x5851f42d4c957f2d
+)
+
 // NamedNetwork is a part of the agent with parameters of its own, in optimizer order.
 type NamedNetwork struct {
 	Name       string
@@ -106,7 +112,7 @@ func New(o Options) (c *Core, err error) {
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
 		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
-		pcg: rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15),
+		pcg: rand.NewPCG(o.Seed, pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
 	defer func() {
@@ -114,7 +120,7 @@ func New(o Options) (c *Core, err error) {
 			_ = c.Close()
 		}
 	}()
-	if c.Gen, err = tensor.NewGenerator(o.Seed^0x5851f42d4c957f2d, device); err != nil {
+	if c.Gen, err = tensor.NewGenerator(o.Seed^generatorStream, device); err != nil {
 		return nil, err
 	}
 	c.networks = append([]NamedNetwork{

@@ -10,3 +10,9 @@ func (c *Core) ApplySettings() error {
 	c.ApplyRates()
 	return nil
 }
+
+// Reseed implements [agents.Agent].
+func (c *Core) Reseed(seed uint64) error {
+	c.pcg.Seed(seed, pcgStream)
+	return c.Gen.Seed(seed ^ generatorStream)
+}

@@ -1,0 +1,136 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Deterministic takes the network's outputs for actions (skrl: DeterministicMixin). It has no probabilities, so agents
+// that compare those of old and new policies, as PPO and AMP do, cannot learn with it; it can act.
+type Deterministic struct {
+	width int
+	clip  bool
+	limits
+}
+
+// NewDeterministic returns it for a Box action space. With clip, actions are limited to the space, which must be bounded.
+func NewDeterministic(action spaces.Space, clip bool) (*Deterministic, error) {
+	if action.Kind != spaces.Box {
+		return nil, fmt.Errorf("models: a Deterministic policy needs a Box action space, got %v", action)
+	}
+	d := &Deterministic{width: action.Width(), clip: clip}
+	if !clip {
+		return d, nil
+	}
+	if err := clippable(action); err != nil {
+		return nil, err
+	}
+	var err error
+	d.limits, err = newLimits(action)
+	return d, err
+}
+
+// Outputs implements [Distribution].
+func (d *Deterministic) Outputs() int { return d.width }
+
+// ActionWidth implements [Distribution].
+func (d *Deterministic) ActionWidth() int { return d.width }
+
+// Parameters implements [Distribution]; there are none.
+func (d *Deterministic) Parameters() []tensor.Parameter { return nil }
+
+// Mode implements [Distribution].
+func (d *Deterministic) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if !d.clip || s.Err() != nil {
+		return out
+	}
+	return d.apply(s, out)
+}
+
+// Sample implements [Distribution]: the same as Mode. The log-probability is given as zero.
+func (d *Deterministic) Sample(s *tensor.Scope, out tensor.Tensor, _ *tensor.Generator) Action {
+	a := d.Mode(s, out)
+	if s.Err() != nil {
+		return Action{}
+	}
+	return Action{Actions: a, Executed: a, LogProb: s.Zeros(tensor.Size(a, 0), 1)}
+}
+
+// Evaluate implements [Distribution]. It fails the scope: there are no probabilities.
+func (d *Deterministic) Evaluate(s *tensor.Scope, _, _ tensor.Tensor) Evaluation {
+	s.Fail(fmt.Errorf("models: a Deterministic policy has no probabilities to learn from; use a Gaussian or MultivariateGaussian one"))
+	return Evaluation{}
+}
+
+// Close implements [Distribution].
+func (d *Deterministic) Close() { d.release() }
+
+// limits are those of an action space, on the device where they were used last.
+type limits struct {
+	low, high tensor.Tensor // (A)
+	scope     *tensor.Scope
+}
+
+func clippable(action spaces.Space) error {
+	if !action.Bounded() {
+		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none somewhere", action)
+	}
+	return nil
+}
+
+func newLimits(action spaces.Space) (limits, error) {
+	s := tensor.NoGrad()
+	return limits{tensor.From(s, action.Low), tensor.From(s, action.High), s}, s.Err()
+}
+
+func (l *limits) apply(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	if d := tensor.DeviceOf(x); d != tensor.DeviceOf(l.low) {
+		l.low, l.high = l.scope.To(l.low, tensor.Float32, d), l.scope.To(l.high, tensor.Float32, d)
+	}
+	return s.Min(s.Max(x, l.low), l.high)
+}
+
+func (l *limits) release() {
+	if l.scope != nil {
+		l.scope.Close()
+	}
+}
+
+// clipped is a network whose outputs are limited to an action space.
+type clipped struct {
+	Network
+	limits limits
+}
+
+func newClipped(net Network, action spaces.Space) (Network, error) {
+	l, err := newLimits(action)
+	if err != nil {
+		net.Close()
+		return nil, err
+	}
+	return &clipped{net, l}, nil
+}
+
+// Forward implements [Network].
+func (c *clipped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	return c.limits.apply(s, c.Network.Forward(s, in))
+}
+
+// LinearWeights implements [Linears].
+func (c *clipped) LinearWeights() []tensor.Tensor {
+	if l, ok := c.Network.(Linears); ok {
+		return l.LinearWeights()
+	}
+	return nil
+}
+
+// Close implements [Network].
+func (c *clipped) Close() {
+	c.Network.Close()
+	c.limits.release()
+}

@@ -1,0 +1,243 @@
+package models
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
+// from a dictionary; [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment, and [BuildShared]
+// builds a policy and a value on one trunk.
+//
+// A model is a list of containers and an output. Each container computes its input expression, passes it through its
+// layers, and gives the result its name. Expressions know:
+//
+//   - OBSERVATIONS and, where there is a state space, STATES: the rows the model reads;
+//   - the names of earlier containers;
+//   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
+//   - + - * / and parentheses; rows of width 1 combine with rows of any width;
+//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column);
+//   - concatenate([x, y, ...]), which joins columns;
+//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces (also STATE_SPACE, STATES);
+//   - activation functions by name (tanh(x), relu(x), softmax(x), ...), and exp, abs, sin, cos.
+//
+// In the output, ACTIONS stands for one more linear layer on the last container, with as many outputs as the policy's
+// distribution needs (for other models: as the action space), and ONE for one with a single output; an output without
+// either adds no layer. Container names in the output mean what the container's own layers computed.
+//
+// Parameters are named <container>.<index>.weight and .bias, where the index counts layers and activations, the output
+// layer included: skrl's names without the "_container" after the container's.
+type Spec struct {
+	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic",
+	// whatever the case, with or without "Mixin".
+	Class string
+	// Gaussian are the settings of the two Gaussian classes.
+	Gaussian GaussianConfig
+	// Reduction is MultiCategorical's, see [NewMultiCategorical].
+	Reduction string
+	// ClipActions limits a Deterministic model's outputs to the action space, which must be bounded.
+	ClipActions bool
+	// Network lists the containers. The last one is what the output's layer stands on.
+	Network []Container
+	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
+	Output string
+	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
+	StatesAreObservations bool
+}
+
+// Container is one sequence of layers.
+type Container struct {
+	// Name is what expressions call the result: letters, digits and underscores.
+	Name string
+	// Input is the input expression.
+	Input string
+	// Layers are applied in order.
+	Layers []Layer
+	// Activations follow the linear layers: none, one for all, or one a layer.
+	Activations []string
+}
+
+// Layer is a linear layer or, with Flatten, one that changes nothing, since all rows are flat.
+type Layer struct {
+	Flatten bool
+	// Out is the number of outputs: a number, or an expression of sizes such as "2 * NUM_ACTIONS".
+	Out string
+	// In, where given, is checked against the number of inputs.
+	In string
+	// NoBias leaves the bias out.
+	NoBias bool
+}
+
+// The canonical classes.
+const (
+	classGaussian             = "Gaussian"
+	classMultivariateGaussian = "MultivariateGaussian"
+	classCategorical          = "Categorical"
+	classMultiCategorical     = "MultiCategorical"
+	classDeterministic        = "Deterministic"
+)
+
+var classes = []string{classGaussian, classMultivariateGaussian, classCategorical, classMultiCategorical, classDeterministic}
+
+// classOf returns the canonical name of a class.
+func classOf(name string) (string, error) {
+	short := strings.TrimSuffix(strings.ToLower(name), "mixin")
+	for _, c := range classes {
+		if strings.ToLower(c) == short {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, meant(short, classes), strings.Join(classes, ", "))
+}
+
+// meant suggests the nearest of some names.
+func meant(name string, candidates []string) string {
+	if n := config.Nearest(name, candidates); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+// The keys that a dictionary may have, by class.
+type (
+	commonKeys struct {
+		Class   string `yaml:"class"`
+		Network any    `yaml:"network"`
+		Output  any    `yaml:"output"`
+	}
+	gaussianKeys struct {
+		commonKeys     `yaml:",inline"`
+		GaussianConfig `yaml:",inline"`
+	}
+	categoricalKeys struct {
+		commonKeys          `yaml:",inline"`
+		UnnormalizedLogProb bool `yaml:"unnormalized_log_prob"`
+	}
+	multiCategoricalKeys struct {
+		categoricalKeys `yaml:",inline"`
+		Reduction       string `yaml:"reduction" config:"oneof=sum|mean|prod"`
+	}
+	deterministicKeys struct {
+		commonKeys  `yaml:",inline"`
+		ClipActions bool `yaml:"clip_actions"`
+	}
+)
+
+// ParseSpec reads a model from a dictionary with the keys of skrl's YAML files: class, network, output, and the class's
+// settings (clip_actions, initial_log_std, ...). Unknown keys, layers, activations and malformed expressions are errors
+// that say where.
+func ParseSpec(dict map[string]any) (Spec, error) {
+	name, ok := dict["class"].(string)
+	if !ok {
+		return Spec{}, fmt.Errorf("models: class: it is missing or no text; want one of %s", strings.Join(classes, ", "))
+	}
+	s := Spec{Gaussian: DefaultGaussianConfig(), Reduction: "sum"}
+	var err error
+	if s.Class, err = classOf(name); err != nil {
+		return Spec{}, err
+	}
+	common, err := s.settings(dict)
+	if err != nil {
+		return Spec{}, err
+	}
+	list, ok := common.Network.([]any)
+	if !ok || len(list) == 0 {
+		return Spec{}, fmt.Errorf("models: network: want a list of at least one container {name, input, layers, activations}, got %v", common.Network)
+	}
+	for i, entry := range list {
+		c, err := parseContainer(fmt.Sprintf("network[%d]", i), entry)
+		if err != nil {
+			return Spec{}, err
+		}
+		s.Network = append(s.Network, c)
+	}
+	if s.Output, err = expressionText("output", common.Output); err != nil {
+		return Spec{}, err
+	}
+	return s, s.Validate()
+}
+
+// settings merges the keys of the spec's class.
+func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
+	opts := config.Options{Prefix: "models: " + s.Class}
+	switch s.Class {
+	case classGaussian, classMultivariateGaussian:
+		k := gaussianKeys{GaussianConfig: s.Gaussian}
+		err := config.Merge(&k, dict, opts)
+		s.Gaussian = k.GaussianConfig
+		return k.commonKeys, err
+	case classCategorical, classMultiCategorical:
+		k := multiCategoricalKeys{Reduction: s.Reduction}
+		k.UnnormalizedLogProb = true
+		var err error
+		if s.Class == classCategorical {
+			err = config.Merge(&k.categoricalKeys, dict, opts)
+		} else {
+			err = config.Merge(&k, dict, opts)
+		}
+		if err == nil && !k.UnnormalizedLogProb {
+			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it out, and the output without a softmax")
+		}
+		s.Reduction = k.Reduction
+		return k.commonKeys, err
+	}
+	var k deterministicKeys
+	err := config.Merge(&k, dict, opts)
+	s.ClipActions = k.ClipActions
+	return k.commonKeys, err
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Validate checks everything that does not depend on spaces.
+func (s Spec) Validate() error {
+	if _, err := classOf(s.Class); err != nil {
+		return err
+	}
+	if len(s.Network) == 0 {
+		return fmt.Errorf("models: network: there is no container; want at least one")
+	}
+	seen := map[string]bool{}
+	for i, c := range s.Network {
+		path := fmt.Sprintf("network[%d]", i)
+		switch {
+		case !identifier.MatchString(c.Name):
+			return fmt.Errorf("models: %s.name: %q is not a name; use letters, digits and underscores", path, c.Name)
+		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || c.Name == "concatenate" || c.Name == "one_hot_encoding":
+			return fmt.Errorf("models: %s.name: %q has a meaning in expressions; choose another", path, c.Name)
+		case seen[c.Name]:
+			return fmt.Errorf("models: %s.name: two containers are named %q", path, c.Name)
+		}
+		seen[c.Name] = true
+		if err := c.validate(path); err != nil {
+			return err
+		}
+	}
+	_, err := parseExpression("output", s.Output)
+	return err
+}
+
+// activation is what follows a layer: one of tensor's, or a softmax over the row.
+type activation struct {
+	f       tensor.Activation
+	softmax bool
+}
+
+func (a activation) none() bool { return a.f == tensor.Identity && !a.softmax }
+
+func parseActivation(path, name string) (activation, error) {
+	if strings.EqualFold(name, "softmax") {
+		return activation{softmax: true}, nil
+	}
+	f, err := tensor.ParseActivation(name)
+	if err != nil {
+		names := append(tensor.ActivationNames(), "softmax")
+		return activation{}, fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, meant(name, names), strings.Join(names, ", "))
+	}
+	return activation{f: f}, nil
+}

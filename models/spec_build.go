@@ -1,0 +1,214 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the given
+// seed as [NewMLP] draws them.
+func (s Spec) BuildPolicy(sp spaces.Set, seed uint64) (Policy, error) {
+	dist, err := s.distribution(sp.Action)
+	if err != nil {
+		return nil, err
+	}
+	net, width, err := s.assemble(sp, dist.Outputs(), seed)
+	if err == nil && width != int64(dist.Outputs()) {
+		net.Close()
+		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width, dist.Outputs())
+	}
+	if err != nil {
+		dist.Close()
+		return nil, err
+	}
+	return NewPolicy(net, dist)
+}
+
+// BuildNetwork builds the spec, which must be Deterministic, as a value network, or as a discriminator: then sp.Observation
+// is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result implements [Linears].
+func (s Spec) BuildNetwork(sp spaces.Set, seed uint64) (Network, error) {
+	class, err := classOf(s.Class)
+	if err != nil {
+		return nil, err
+	}
+	if class != classDeterministic {
+		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class, classDeterministic)
+	}
+	if s.ClipActions {
+		if err := clippable(sp.Action); err != nil {
+			return nil, err
+		}
+	}
+	net, width, err := s.assemble(sp, sp.Action.Outputs(), seed)
+	if err != nil || !s.ClipActions {
+		return net, err
+	}
+	if width != int64(sp.Action.Width()) {
+		net.Close()
+		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d", s.Output, width, sp.Action.Width())
+	}
+	return newClipped(net, sp.Action)
+}
+
+// BuildShared builds a policy and a value on one trunk (skrl: models.separate: false). The trunk is the policy's network;
+// the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own output
+// expression, which may use ACTIONS or ONE and the last container's name.
+func BuildShared(policy, value Spec, sp spaces.Set, seed uint64) (p Policy, v Network, err error) {
+	if class, err := classOf(value.Class); err != nil || class != classDeterministic {
+		return nil, nil, fmt.Errorf("models: class: the value's is %q; it must be %s", value.Class, classDeterministic)
+	}
+	dist, err := policy.distribution(sp.Action)
+	if err != nil {
+		return nil, nil, err
+	}
+	owned := []interface{ Close() }{dist}
+	defer func() {
+		if err != nil {
+			for _, o := range owned {
+				o.Close()
+			}
+		}
+	}()
+	trunk, width, err := policy.trunk(sp, dist.Outputs(), seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	owned = append(owned, trunk)
+	last := policy.Network[len(policy.Network)-1].Name
+	policyHead, n, err := policy.head("policy", last, width, sp, dist.Outputs(), seed+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	owned = append(owned, policyHead)
+	if n != int64(dist.Outputs()) {
+		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as many", policy.Output, n, dist.Outputs())
+	}
+	valueHead, n, err := value.head("value", last, width, sp, dist.Outputs(), seed+2)
+	if err != nil {
+		return nil, nil, err
+	}
+	owned = append(owned, valueHead)
+	if n != 1 {
+		return nil, nil, fmt.Errorf("models: value: output: %q has %d values, a value has one; use ONE", value.Output, n)
+	}
+	shared, err := NewShared(trunk, policyHead, valueHead, dist)
+	if err != nil {
+		return nil, nil, err
+	}
+	return shared.Policy(), shared.Value(), nil
+}
+
+// distribution makes what the policy's outputs feed.
+func (s Spec) distribution(action spaces.Space) (Distribution, error) {
+	class, err := classOf(s.Class)
+	if err != nil {
+		return nil, err
+	}
+	switch class {
+	case classGaussian:
+		return hold(NewGaussian(action, s.Gaussian))
+	case classMultivariateGaussian:
+		return hold(NewMultivariateGaussian(action, s.Gaussian))
+	case classCategorical:
+		return hold(NewCategorical(action))
+	case classMultiCategorical:
+		return hold(NewMultiCategorical(action, s.Reduction))
+	}
+	return hold(NewDeterministic(action, s.ClipActions))
+}
+
+// hold avoids an interface that holds a nil pointer.
+func hold[D Distribution](d D, err error) (Distribution, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// newAssembler starts a network; done releases what is not needed any more, and everything after an error.
+func newAssembler(seed uint64) (*assembler, error) {
+	gen, err := tensor.NewGenerator(seed, tensor.CPU)
+	if err != nil {
+		return nil, err
+	}
+	return &assembler{&network{scope: tensor.NoGrad()}, gen}, nil
+}
+
+func (a *assembler) done(err error) {
+	a.gen.Close()
+	if err != nil {
+		a.scope.Close()
+	}
+}
+
+// assemble builds the whole network and returns the width of its output.
+func (s Spec) assemble(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
+	if err := s.Validate(); err != nil {
+		return nil, 0, err
+	}
+	a, err := newAssembler(seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { a.done(err) }()
+	known, err := a.containers(s, sp, outputs)
+	if err != nil {
+		return nil, 0, err
+	}
+	return a.finish(s.Output, known, s.Network[len(s.Network)-1].Name, "")
+}
+
+// containers builds every container and returns the names that the output may use.
+func (a *assembler) containers(s Spec, sp spaces.Set, outputs int) (*names, error) {
+	known := inputNames(s, sp, outputs)
+	for i, c := range s.Network {
+		var err error
+		if known, err = a.container(fmt.Sprintf("network[%d]", i), c, known); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// trunk builds the containers alone.
+func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
+	if err := s.Validate(); err != nil {
+		return nil, 0, err
+	}
+	a, err := newAssembler(seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { a.done(err) }()
+	known, err := a.containers(s, sp, outputs)
+	if err != nil {
+		return nil, 0, err
+	}
+	last := s.Network[len(s.Network)-1].Name
+	return a.finish(last, known, last, "")
+}
+
+// head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
+func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed uint64) (net Network, n int64, err error) {
+	a, err := newAssembler(seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { a.done(err) }()
+	features := term{width: width, eval: func(f *frame) tensor.Tensor { return f.in.Observations }, source: "observations"}
+	known := inputNames(s, sp, outputs)
+	for name, t := range known.terms {
+		if !t.number {
+			delete(known.terms, name)
+		}
+	}
+	known = known.with(last, features)
+	a.boxes = []*box{{input: features, width: width}}
+	net, n, err = a.finish(s.Output, known, last, role+"_layer")
+	if err != nil {
+		err = fmt.Errorf("%s of a shared model: %w", role, err)
+	}
+	return net, n, err
+}

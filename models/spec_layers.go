@@ -1,0 +1,264 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
+const maxLayerWidth = 1 << 20
+
+// parseContainer reads {name, input, layers, activations}.
+func parseContainer(path string, entry any) (Container, error) {
+	dict, ok := entry.(map[string]any)
+	if !ok {
+		return Container{}, fmt.Errorf("models: %s: want a mapping {name, input, layers, activations}, got %v", path, entry)
+	}
+	var k struct {
+		Name        string `yaml:"name"`
+		Input       any    `yaml:"input"`
+		Layers      any    `yaml:"layers"`
+		Activations any    `yaml:"activations"`
+	}
+	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path}); err != nil {
+		return Container{}, err
+	}
+	c := Container{Name: k.Name}
+	var err error
+	if c.Input, err = expressionText(path+".input", k.Input); err != nil {
+		return c, err
+	}
+	if c.Layers, err = parseLayers(path+".layers", k.Layers); err != nil {
+		return c, err
+	}
+	c.Activations, err = parseActivations(path+".activations", k.Activations)
+	return c, err
+}
+
+// expressionText accepts text, and a bare number where an expression is one.
+func expressionText(path string, value any) (string, error) {
+	switch v := value.(type) {
+	case nil:
+		return "", fmt.Errorf("models: %s: it is missing; want an expression such as OBSERVATIONS or ACTIONS", path)
+	case string:
+		return v, nil
+	}
+	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
+}
+
+func parseActivations(path string, value any) ([]string, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		if v == "" {
+			return nil, nil
+		}
+		return []string{v}, nil
+	case []any:
+		names := make([]string, len(v))
+		for i, x := range v {
+			name, ok := x.(string)
+			if !ok && x != nil {
+				return nil, fmt.Errorf("models: %s[%d]: want the name of an activation, got %v", path, i, x)
+			}
+			names[i] = name
+		}
+		return names, nil
+	case []string:
+		return v, nil
+	}
+	return nil, fmt.Errorf("models: %s: want the name of an activation, or a list of names, got %v", path, value)
+}
+
+func parseLayers(path string, value any) ([]Layer, error) {
+	var list []any
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		list = v
+	case []int:
+		for _, n := range v {
+			list = append(list, n)
+		}
+	default:
+		return nil, fmt.Errorf("models: %s: want a list of layers such as [128, 64], got %v", path, value)
+	}
+	layers := make([]Layer, len(list))
+	for i, x := range list {
+		var err error
+		if layers[i], err = parseLayer(fmt.Sprintf("%s[%d]", path, i), x); err != nil {
+			return nil, err
+		}
+	}
+	return layers, nil
+}
+
+const layerForms = "want a number of outputs, {linear: ...} or flatten"
+
+func parseLayer(path string, value any) (Layer, error) {
+	switch v := value.(type) {
+	case string:
+		if strings.EqualFold(v, "flatten") {
+			return Layer{Flatten: true}, nil
+		}
+		return Layer{}, fmt.Errorf("models: %s: unknown layer %q; %s", path, v, layerForms)
+	case map[string]any:
+		if len(v) == 1 {
+			for kind, args := range v {
+				return parseLayerDict(path, kind, args)
+			}
+		}
+		return Layer{}, fmt.Errorf("models: %s: a layer is a mapping with one key, got %d; %s", path, len(v), layerForms)
+	}
+	out, err := sizeText(path, value)
+	if err != nil {
+		return Layer{}, fmt.Errorf("models: %s: %v is no layer; %s", path, value, layerForms)
+	}
+	return Layer{Out: out}, nil
+}
+
+func parseLayerDict(path, kind string, args any) (Layer, error) {
+	path += "." + kind
+	switch strings.ToLower(kind) {
+	case "flatten":
+		return Layer{Flatten: true}, nil
+	case "conv2d":
+		return Layer{}, fmt.Errorf("models: %s: convolutions are not part of the network language here, where every row is flat; "+
+			"write a models.Network in Go instead", path)
+	case "linear":
+		return parseLinear(path, args)
+	}
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, meant(kind, []string{"linear", "flatten"}), layerForms)
+}
+
+// parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
+func parseLinear(path string, args any) (Layer, error) {
+	var l Layer
+	var err error
+	switch v := args.(type) {
+	case []any:
+		if len(v) == 0 || len(v) > 2 {
+			return l, fmt.Errorf("models: %s: want [outputs] or [outputs, bias], got %v", path, v)
+		}
+		if len(v) == 2 {
+			bias, ok := v[1].(bool)
+			if !ok {
+				return l, fmt.Errorf("models: %s[1]: want true or false (bias), got %v", path, v[1])
+			}
+			l.NoBias = !bias
+		}
+		l.Out, err = sizeText(path+"[0]", v[0])
+		return l, err
+	case map[string]any:
+		k := struct {
+			Out  any  `yaml:"out_features"`
+			In   any  `yaml:"in_features"`
+			Bias bool `yaml:"bias"`
+		}{Bias: true}
+		aliases := map[string]config.Alias{"features": {Key: "out_features"}, "use_bias": {Key: "bias"}}
+		if err = config.Merge(&k, v, config.Options{Prefix: "models: " + path, Aliases: aliases}); err != nil {
+			return l, err
+		}
+		l.NoBias = !k.Bias
+		if k.In != nil {
+			if l.In, err = sizeText(path+".in_features", k.In); err != nil {
+				return l, err
+			}
+		}
+		l.Out, err = sizeText(path+".out_features", k.Out)
+		return l, err
+	}
+	l.Out, err = sizeText(path, args)
+	return l, err
+}
+
+// sizeText turns a size into the text of an expression.
+func sizeText(path string, value any) (string, error) {
+	switch v := value.(type) {
+	case int:
+		return strconv.Itoa(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), nil
+		}
+	case string:
+		return v, nil
+	}
+	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path, value)
+}
+
+// linears counts the layers that activations follow.
+func (c Container) linears() int {
+	n := 0
+	for _, l := range c.Layers {
+		if !l.Flatten {
+			n++
+		}
+	}
+	return n
+}
+
+// validate checks what does not depend on spaces.
+func (c Container) validate(path string) error {
+	if _, err := parseExpression(path+".input", c.Input); err != nil {
+		return err
+	}
+	for i, l := range c.Layers {
+		for _, text := range []string{l.Out, l.In} {
+			if l.Flatten || text == "" && l.Out != "" {
+				continue
+			}
+			if _, err := parseExpression(fmt.Sprintf("%s.layers[%d]", path, i), text); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := c.activations(path)
+	return err
+}
+
+// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten.
+func (c Container) activations(path string) ([]activation, error) {
+	var parsed []activation
+	for i, name := range c.Activations {
+		at := path + ".activations"
+		if len(c.Activations) > 1 {
+			at = fmt.Sprintf("%s[%d]", at, i)
+		}
+		a, err := parseActivation(at, name)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, a)
+	}
+	n := len(c.Layers)
+	if k := len(parsed); k > 1 && k != n && k != c.linears() {
+		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a layer", path, k, n)
+	}
+	each := make([]activation, n)
+	linear := 0
+	for i, l := range c.Layers {
+		switch {
+		case len(parsed) == 1 && !l.Flatten:
+			each[i] = parsed[0]
+		case len(parsed) == n:
+			each[i] = parsed[i]
+		case len(parsed) == c.linears() && !l.Flatten:
+			each[i] = parsed[linear]
+		}
+		if l.Flatten {
+			each[i] = activation{}
+		} else {
+			linear++
+		}
+	}
+	return each, nil
+}

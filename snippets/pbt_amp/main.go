@@ -1,0 +1,197 @@
+// Command pbt_amp trains a population: four AMP agents with different hyperparameters learn to walk side by side, and
+// those that fall behind continue from the weights of those that lead. It is what `make demo` runs.
+//
+// It writes a journal of every decision, a plot with the population's lineage, and a film of the best walker beside the
+// reference gait. Run again with -resume after an interruption, it continues.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// options are the command's flags.
+type options struct {
+	members, envs   int
+	steps, interval int64
+	seed            int64
+	out             string
+	resume          bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 4, "members of the population")
+	flag.IntVar(&o.envs, "envs", 64, "walkers of each member")
+	flag.Int64Var(&o.steps, "steps", 458_752, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 65_536, "environment steps between decisions")
+	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_amp"), "folder of the results")
+	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, o); {
+	case errors.Is(err, context.Canceled):
+		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", o.out)
+	case err != nil:
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if !o.resume { // an earlier run is kept, out of the way
+		if _, err := os.Stat(o.out); err == nil {
+			if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
+				return err
+			}
+		}
+	}
+	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	bars := map[int]tracking.Bar{}
+	for id := range o.members {
+		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+	}
+	population, err := pbt.New(pbt.Options{
+		Members:       o.members,
+		Objective:     "episode.return",
+		IntervalSteps: o.interval,
+		TotalSteps:    o.steps,
+		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: map[string]string{
+			"learning_rate": "mutate_float", "discount_factor": "mutate_discount", "style_reward_scale": "mutate_float",
+		}},
+		Sample: map[string]pbt.Range{
+			"learning_rate":      {Low: 1e-4, High: 1e-3, Log: true},
+			"discount_factor":    {Low: 0.95, High: 0.98},
+			"style_reward_scale": {Low: 0.5, High: 2, Log: true},
+		},
+		Seed:          o.seed,
+		Directory:     filepath.Join(o.out, "population"),
+		ProgressSteps: 8192,
+		Progress: func(u pbt.Update) {
+			if u.Event == nil {
+				bars[u.Status.ID].Set(u.Status.Steps, fmt.Sprintf("return %5.1f  length %3.0f  style %.2f",
+					u.Metrics["episode.return"], u.Metrics["episode.length"], u.Metrics["style_reward"]))
+			}
+		},
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(o.envs, m.Seed) },
+	})
+	if err != nil {
+		return err
+	}
+	defer population.Close()
+
+	best, err := population.Train(ctx)
+	progress.Wait()
+	if err != nil {
+		return err
+	}
+	return report(o, population, best)
+}
+
+// member builds one walker's trainer, with the settings that all members share.
+func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: seed, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := amp.New(amp.Options{
+		Spaces:  env.Spaces(),
+		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
+		Motions: env,
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+			"observation_preprocessor":     "RunningStandardScaler",
+			"value_preprocessor":           "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5,
+			"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
+			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+}
+
+// report evaluates the best member and writes the table, the plot and the film.
+func report(o options, population *pbt.Population, best *pbt.Result) error {
+	walker, err := member(o.envs, o.seed)
+	if err != nil {
+		return err
+	}
+	defer walker.Close()
+	if err := walker.Restore(best.Snapshot); err != nil {
+		return err
+	}
+	result, err := walker.Evaluate(context.Background(), 64, o.seed)
+	if err != nil {
+		return err
+	}
+	plot, film := filepath.Join(o.out, "population.png"), filepath.Join(o.out, "walk.gif")
+	if err := population.WritePNG(plot); err != nil {
+		return err
+	}
+	if err := record(film, best.Snapshot, o.seed); err != nil {
+		return err
+	}
+	store, err := checkpoint.NewStore(filepath.Join(o.out, "best"), checkpoint.Options{})
+	if err != nil {
+		return err
+	}
+	weights, err := store.Save(fmt.Sprintf("walker_%d", best.Steps), best.Steps, best.Snapshot)
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	fmt.Println()
+	if err := population.Table().Write(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\nBest: member %d after %d steps. Evaluated over %d episodes: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
+		best.Member, best.Steps, result.Episodes, result.Length, result.Return, result.Metrics["speed"], result.Metrics["joint_error"])
+	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
+		{film, "the best walker beside the reference gait"},
+		{plot, "objective and hyperparameters, and who continued from whom"},
+		{weights, "the best member's weights"},
+		{filepath.Join(o.out, "population", "journal.jsonl"), "every decision, one a line"},
+	})
+}
+
+// record films the policy of a snapshot, acting by its mean.
+func record(path string, snap *checkpoint.Snapshot, seed int64) error {
+	one, err := member(1, seed)
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	if err := one.Restore(snap); err != nil {
+		return err
+	}
+	agent := one.Agent()
+	agent.SetTraining(false)
+	act := func(observation, action []float32) error {
+		a, err := agent.Act(agents.Observation{Observations: observation})
+		copy(action, a)
+		return err
+	}
+	return mujoco.WalkerFilm(path, act, mujoco.FilmConfig{Seed: seed, Title: "best of the population"})
+}
