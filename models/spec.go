@@ -222,13 +222,13 @@ func (s Spec) Validate() error {
 	return err
 }
 
-// activation is what follows a layer: one of tensor's, or a softmax over the row.
+// activation is what follows a layer: one of tensor's, or a softmax over the row. The zero value is nothing.
 type activation struct {
 	f       tensor.Activation
 	softmax bool
 }
 
-func (a activation) none() bool { return a.f == tensor.Identity && !a.softmax }
+func (a activation) none() bool { return (a.f == tensor.Identity || a.f == 0) && !a.softmax }
 
 func parseActivation(path, name string) (activation, error) {
 	if strings.EqualFold(name, "softmax") {

@@ -11,7 +11,8 @@
 #                                                            (default: the system's libtorch)
 #   GOTORCH_SRC  a copy of gotorch's sources; with it no Go is needed
 #                                                            (default: asked of `go list`)
-#   CUDA_HOME    the CUDA toolkit, where LIBTORCH is a CUDA build (default: /usr/local/cuda)
+#   CUDA_HOME    the CUDA toolkit's folder, for gotorch's CUDA streams
+#                                                            (default: /usr/local/cuda)
 #   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one)
 #   CXX          the compiler                                (default: g++)
 #   JOBS         1 compiles the two one after the other      (default: by cores and memory)
@@ -44,7 +45,7 @@ fi
 common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
-cuda=0
+streams=()
 if [ -n "${LIBTORCH:-}" ]; then
 	torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) || die "LIBTORCH=$LIBTORCH is not a folder"
 	[ -f "$torch/include/torch/csrc/api/include/torch/torch.h" ] ||
@@ -59,18 +60,16 @@ if [ -n "${LIBTORCH:-}" ]; then
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
 	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
-		toolkit=
+		# Tensors on CUDA need no more than these. gotorch's functions for CUDA streams are
+		# compiled in where the toolkit's headers are there, and return an error otherwise.
+		link+=(-ltorch_cuda -lc10_cuda)
 		for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda "$torch"/../nvidia/cuda_runtime "$torch"/../nvidia/cu1[0-9]; do
-			[ -n "$dir" ] && [ -f "$dir/include/cuda_runtime_api.h" ] && toolkit=$(cd "$dir" && pwd) && break
+			if [ -n "$dir" ] && echo '#include <cuda_runtime_api.h>' | "$cxx" -I"$dir/include" -fsyntax-only -x c++ - 2>/dev/null; then
+				streams=(-DWITH_CUDA -isystem "$(cd "$dir" && pwd)/include")
+				break
+			fi
 		done
-		if [ -n "$toolkit" ]; then
-			cuda=1
-			include+=(-isystem "$toolkit/include")
-			common+=(-DWITH_CUDA)
-			link+=(-ltorch_cuda -lc10_cuda)
-		else
-			say "LIBTORCH is a CUDA build, but there is no cuda_runtime_api.h (set CUDA_HOME to the toolkit): building for the CPU only"
-		fi
+		[ ${#streams[@]} -gt 0 ] || say "no complete CUDA toolkit found (set CUDA_HOME): building without gotorch's CUDA streams"
 	fi
 else
 	headers=
@@ -138,11 +137,11 @@ if [ "${GORL_NATIVE:-1}" != 0 ]; then
 fi
 
 # Both at once where two cores and the memory of two compilers (1.5 GB each) are free.
-library cgotorch "$gotorch/cgotorch" -O2 -w -I"$gotorch" &
+library cgotorch "$gotorch/cgotorch" -O2 -w -I"$gotorch" ${streams[@]+"${streams[@]}"} &
 first=$!
 if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)" -lt 3 ]; then
 	wait "$first"
 	first=
 fi
-library gorltorch "$csrc" -O3 -Wall ${native[@]+"${native[@]}"} -I"$csrc"
+library gorltorch "$csrc" -O3 -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc"
 [ -z "$first" ] || wait "$first"

@@ -29,7 +29,12 @@ func parameters(t testing.TB, names []string, shapes [][]int64) []tensor.Paramet
 
 func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
 	t.Helper()
-	f, err := tensor.NewFlat(params, tensor.CPU)
+	return newFlatOn(t, tensor.CPU, params)
+}
+
+func newFlatOn(t testing.TB, d tensor.Device, params []tensor.Parameter) *tensor.Flat {
+	t.Helper()
+	f, err := tensor.NewFlat(params, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +42,16 @@ func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
 	return f
 }
 
-func TestFlat(t *testing.T) {
-	s := scope(t)
+func TestFlat(t *testing.T) { onDevices(t, testFlat) }
+
+func testFlat(t *testing.T, d tensor.Device) {
+	s := scope(t).On(d)
 	params := parameters(t, []string{"policy/w", "policy/b", "value/w"}, [][]int64{{2, 3}, {2}, {1, 3}})
 	var before []float64
 	for _, p := range params {
 		before = append(before, floats(t, s, p.Tensor)...)
 	}
-	f := newFlat(t, params)
+	f := newFlatOn(t, d, params)
 	if f.Len() != 11 {
 		t.Fatalf("%d parameters, want 11", f.Len())
 	}

@@ -134,3 +134,14 @@ func apply(f func(float64) float64, x []float64) []float64 {
 	}
 	return out
 }
+
+// onDevices runs a test on the CPU and, where there is one, on a CUDA device, whose kernels are others.
+func onDevices(t *testing.T, test func(t *testing.T, d tensor.Device)) {
+	devices := []tensor.Device{tensor.CPU}
+	if tensor.CUDADevices() > 0 {
+		devices = append(devices, tensor.CUDA(0))
+	}
+	for _, d := range devices {
+		t.Run(d.String(), func(t *testing.T) { test(t, d) })
+	}
+}

@@ -23,8 +23,10 @@ func advantages(r, v, next, bootstrap, chain []float64, steps, envs int, gamma, 
 	return out
 }
 
-func TestGAE(t *testing.T) {
-	s := scope(t)
+func TestGAE(t *testing.T) { onDevices(t, testGAE) }
+
+func testGAE(t *testing.T, d tensor.Device) {
+	s := scope(t).On(d)
 	const steps, envs, gamma, lambda = 7, 3, 0.9, 0.8
 	n := steps * envs
 	r, v, next := numbers(1, n), numbers(2, n), numbers(3, n)
@@ -44,7 +46,7 @@ func TestGAE(t *testing.T) {
 	strided := s.Transpose(s.Contiguous(s.Transpose(single(r), 0, 1)), 0, 1)
 	wantTensor(t, "GAE of strided rewards", s, s.GAE(strided, single(v), single(next), single(bootstrap), single(chain), gamma, lambda), shape, want, 1e-5)
 
-	bad := tensor.NoGrad()
+	bad := tensor.NoGrad().On(d)
 	defer bad.Close()
 	bad.GAE(single(r), single(v), single(next), bad.Ones(steps, envs), single(chain), gamma, lambda)
 	wantError(t, bad.Err(), "tensor: GAE [7 3 1], [7 3 1], [7 3 1], [7 3], [7 3 1]: ")
@@ -60,9 +62,11 @@ func newStatistics(s *tensor.Scope, width int64) statistics {
 	return statistics{s.Full(tensor.Float64, 0, width), s.Full(tensor.Float64, 1, width), s.Full(tensor.Float64, 1, 1)}
 }
 
-func TestScalerUpdateExact(t *testing.T) {
+func TestScalerUpdateExact(t *testing.T) { onDevices(t, testScalerUpdateExact) }
+
+func testScalerUpdateExact(t *testing.T, d tensor.Device) {
 	// Without bessel and with a count that counts rows, the running statistics are those of all rows together.
-	s := scope(t)
+	s := scope(t).On(d)
 	st := newStatistics(s, 3)
 	for _, x := range []tensor.Tensor{st.mean, st.variance, st.count} {
 		s.Fill(x, 0)
@@ -87,9 +91,11 @@ func TestScalerUpdateExact(t *testing.T) {
 	wantNear(t, "count", floats(t, s, st.count), []float64{47}, 0)
 }
 
-func TestScalerUpdateSkrl(t *testing.T) {
+func TestScalerUpdateSkrl(t *testing.T) { onDevices(t, testScalerUpdateSkrl) }
+
+func testScalerUpdateSkrl(t *testing.T, d tensor.Device) {
 	// skrl's merge, by its formula, over batches of different shapes.
-	s := scope(t)
+	s := scope(t).On(d)
 	st := newStatistics(s, 2)
 	m, v, c := []float64{0, 0}, []float64{1, 1}, 1.0
 	for batch, shape := range [][]int64{{4, 2}, {3, 5, 2}, {2, 2}} {
@@ -121,8 +127,10 @@ func TestScalerUpdateSkrl(t *testing.T) {
 	wantNear(t, "inverse", floats(t, s, s.ScalerInverse(tensor.From(s, []float32{10, -0.5}, 2, 1), st.mean, st.variance, 5)), []float64{9.326385, 0.534028}, 1e-6)
 }
 
-func TestScalerForward(t *testing.T) {
-	s := scope(t)
+func TestScalerForward(t *testing.T) { onDevices(t, testScalerForward) }
+
+func testScalerForward(t *testing.T, d tensor.Device) {
+	s := scope(t).On(d)
 	m, v := []float64{1, -2, 0}, []float64{4, 0.25, 0}
 	tm, tv := tensor.From(s, m), tensor.From(s, v)
 	o := randomOperand(1, 2, 4, 3)

@@ -55,7 +55,9 @@ func (r *reference) step(p, g []float64, lr func(i int) float64) {
 	}
 }
 
-func TestOptimizers(t *testing.T) {
+func TestOptimizers(t *testing.T) { onDevices(t, testOptimizers) }
+
+func testOptimizers(t *testing.T, d tensor.Device) {
 	for _, cfg := range []tensor.OptimizerConfig{
 		{},
 		{Kind: "adam", Beta1: 0.7, Beta2: 0.95, Eps: 1e-5},
@@ -70,7 +72,7 @@ func TestOptimizers(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", cfg), func(t *testing.T) {
 			s := scope(t)
 			// Sizes that are no multiples of a vector register, and a gap that belongs to no group.
-			f := newFlat(t, parameters(t, []string{"a", "gap", "b"}, [][]int64{{37}, {3}, {2, 9}}))
+			f := newFlatOn(t, d, parameters(t, []string{"a", "gap", "b"}, [][]int64{{37}, {3}, {2, 9}}))
 			o, err := tensor.NewOptimizer(f, cfg, []tensor.Group{
 				{Name: "a", Begin: 0, End: 37, LearningRate: 1e-2},
 				{Name: "b", Begin: 40, End: 58, LearningRate: 3e-3},
@@ -133,9 +135,11 @@ func TestOptimizerDefaults(t *testing.T) {
 	wantPanic(t, "Step", func() { o.Step(s) })
 }
 
-func TestClipGrad(t *testing.T) {
+func TestClipGrad(t *testing.T) { onDevices(t, testClipGrad) }
+
+func testClipGrad(t *testing.T, d tensor.Device) {
 	s := scope(t)
-	f := newFlat(t, parameters(t, []string{"a", "b", "c"}, [][]int64{{37}, {3}, {2, 9}}))
+	f := newFlatOn(t, d, parameters(t, []string{"a", "b", "c"}, [][]int64{{37}, {3}, {2, 9}}))
 	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 58, LearningRate: 1e-3}}, []tensor.Clip{
 		{Begin: 0, End: 37, MaxNorm: 0.5},
 		{Begin: 37, End: 40, MaxNorm: 1e6},

@@ -10,7 +10,12 @@ import (
 
 func generator(t testing.TB, seed uint64) *tensor.Generator {
 	t.Helper()
-	g, err := tensor.NewGenerator(seed, tensor.CPU)
+	return generatorOn(t, tensor.CPU, seed)
+}
+
+func generatorOn(t testing.TB, d tensor.Device, seed uint64) *tensor.Generator {
+	t.Helper()
+	g, err := tensor.NewGenerator(seed, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,9 +24,9 @@ func generator(t testing.TB, seed uint64) *tensor.Generator {
 }
 
 // draw takes numbers of every kind, in an amount that leaves half of a Box-Muller pair behind.
-func draw(t testing.TB, g *tensor.Generator) []float64 {
+func draw(t testing.TB, d tensor.Device, g *tensor.Generator) []float64 {
 	t.Helper()
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(d)
 	defer s.Close()
 	p := tensor.From(s, []float32{0.1, 0.2, 0.7, 0.5, 0.5, 0}, 2, 3)
 	var out []float64
@@ -33,63 +38,69 @@ func draw(t testing.TB, g *tensor.Generator) []float64 {
 	return out
 }
 
-func TestGeneratorSeed(t *testing.T) {
+func TestGeneratorSeed(t *testing.T) { onDevices(t, testGeneratorSeed) }
+
+func testGeneratorSeed(t *testing.T, d tensor.Device) {
 	checkLive(t)
-	a, b, other := generator(t, 7), generator(t, 7), generator(t, 8)
-	first := draw(t, a)
-	if !slices.Equal(first, draw(t, b)) {
+	a, b, other := generatorOn(t, d, 7), generatorOn(t, d, 7), generatorOn(t, d, 8)
+	first := draw(t, d, a)
+	if !slices.Equal(first, draw(t, d, b)) {
 		t.Error("two generators of one seed differ")
 	}
-	if slices.Equal(first, draw(t, other)) {
+	if slices.Equal(first, draw(t, d, other)) {
 		t.Error("two seeds give the same numbers")
 	}
-	if slices.Equal(first, draw(t, a)) {
+	if slices.Equal(first, draw(t, d, a)) {
 		t.Error("a generator repeats itself")
 	}
 	if err := a.Seed(7); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first, draw(t, a)) {
+	if !slices.Equal(first, draw(t, d, a)) {
 		t.Error("seeding again does not start again")
 	}
 	// Large seeds are seeds of their own.
-	if slices.Equal(draw(t, generator(t, math.MaxUint64)), draw(t, generator(t, math.MaxUint64-1))) {
+	if slices.Equal(draw(t, d, generatorOn(t, d, math.MaxUint64)), draw(t, d, generatorOn(t, d, math.MaxUint64-1))) {
 		t.Error("the largest seeds give the same numbers")
 	}
 }
 
-func TestGeneratorIndependence(t *testing.T) {
+func TestGeneratorIndependence(t *testing.T) { onDevices(t, testGeneratorIndependence) }
+
+func testGeneratorIndependence(t *testing.T, d tensor.Device) {
 	checkLive(t)
-	alone := generator(t, 1)
-	want := append(draw(t, alone), draw(t, alone)...)
-	a, b := generator(t, 1), generator(t, 2)
-	got := draw(t, a)
-	draw(t, b)
-	if got = append(got, draw(t, a)...); !slices.Equal(got, want) {
+	alone := generatorOn(t, d, 1)
+	want := append(draw(t, d, alone), draw(t, d, alone)...)
+	a, b := generatorOn(t, d, 1), generatorOn(t, d, 2)
+	got := draw(t, d, a)
+	draw(t, d, b)
+	if got = append(got, draw(t, d, a)...); !slices.Equal(got, want) {
 		t.Error("a generator changes when another one draws")
 	}
 }
 
-func TestGeneratorState(t *testing.T) {
+func TestGeneratorState(t *testing.T) { onDevices(t, testGeneratorState) }
+
+func testGeneratorState(t *testing.T, d tensor.Device) {
 	checkLive(t)
-	g := generator(t, 3)
-	draw(t, g)
+	g := generatorOn(t, d, 3)
+	draw(t, d, g)
 	state, err := g.State()
 	if err != nil || len(state) == 0 {
 		t.Fatalf("state of %d bytes, %v", len(state), err)
 	}
-	want := draw(t, g)
+	want := draw(t, d, g)
 	if err := g.SetState(state); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(draw(t, g), want) {
+	if !slices.Equal(draw(t, d, g), want) {
 		t.Error("the same generator does not continue from its state")
 	}
-	other := generator(t, 99)
+	other := generatorOn(t, d, 99)
 	if err := other.SetState(state); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(draw(t, other), want) {
+	if !slices.Equal(draw(t, d, other), want) {
 		t.Error("another generator does not continue from the state")
 	}
 
@@ -142,9 +153,11 @@ func TestGeneratorErrors(t *testing.T) {
 }
 
 // Moments and frequencies of large samples lie within five standard errors.
-func TestDistributions(t *testing.T) {
-	s := scope(t)
-	g := generator(t, 5)
+func TestDistributions(t *testing.T) { onDevices(t, testDistributions) }
+
+func testDistributions(t *testing.T, d tensor.Device) {
+	s := scope(t).On(d)
+	g := generatorOn(t, d, 5)
 	const n = 100_000
 	check := func(what string, got, want, deviation float64) {
 		t.Helper()

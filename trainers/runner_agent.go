@@ -2,6 +2,8 @@ package trainers
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -45,9 +47,9 @@ func (r *runner) plan() (plan, error) {
 	if class == "AMP" {
 		return r.amp(dict)
 	}
-	for name, given := range map[string]map[string]any{"motion_dataset": r.MotionDataset, "reply_buffer": r.ReplyBuffer} {
-		if given != nil {
-			return plan{}, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is PPO; leave it out", name)
+	for _, s := range r.buffers() {
+		if s.dict != nil {
+			return plan{}, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is PPO; leave it out", s.name)
 		}
 	}
 	cfg, err := ppo.FromDict(dict, r.sp)
@@ -86,22 +88,19 @@ func (r *runner) amp(dict map[string]any) (plan, error) {
 	if r.sp.AMPObservation.Kind != spaces.Box {
 		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment's AMP observation space is %v; it must be a Box", r.sp.AMPObservation)
 	}
-	for name, s := range map[string]struct {
-		dict map[string]any
-		key  string
-	}{"motion_dataset": {r.MotionDataset, "motion_dataset_size"}, "reply_buffer": {r.ReplyBuffer, "reply_buffer_size"}} {
+	for _, s := range r.buffers() {
 		if s.dict == nil {
 			continue
 		}
-		size, err := memorySize(name, s.dict)
+		size, err := memorySize(s.name, s.dict)
 		if err != nil {
 			return plan{}, err
 		}
 		if size <= 0 {
-			return plan{}, fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", name, size)
+			return plan{}, fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", s.name, size)
 		}
 		if _, twice := dict[s.key]; twice {
-			return plan{}, fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", name, s.key)
+			return plan{}, fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", s.name, s.key)
 		}
 		dict[s.key] = size
 	}
@@ -127,6 +126,16 @@ func (r *runner) amp(dict map[string]any) (plan, error) {
 		}
 		return made(amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Settings: &cfg, Seed: seed}))
 	}}, nil
+}
+
+// buffer is a section whose memory_size is a setting of AMP.
+type buffer struct {
+	name, key string
+	dict      map[string]any
+}
+
+func (r *runner) buffers() []buffer {
+	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset}, {"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
 }
 
 // memory checks the section of the rollout, whose size is the agent's rollouts.
@@ -173,7 +182,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	}
 	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
 	allowed := append([]string{"separate"}, roles...)
-	for key, value := range r.Models {
+	for _, key := range slices.Sorted(maps.Keys(r.Models)) {
+		value := r.Models[key]
 		if key == "separate" {
 			separate, ok := value.(bool)
 			if !ok {
@@ -186,11 +196,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		if !ok {
 			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
 		}
-		known := false
-		for _, role := range roles {
-			known = known || role == key
-		}
-		if !known {
+		if !slices.Contains(roles, key) {
 			hint := ""
 			if n := config.Nearest(key, allowed); n != "" {
 				hint = fmt.Sprintf(": did you mean %q?", n)

@@ -87,7 +87,7 @@ func run(ctx context.Context, o options) error {
 		ProgressSteps: 8192,
 		Progress: func(u pbt.Update) {
 			if u.Event == nil {
-				bars[u.Status.ID].Set(u.Status.Steps, fmt.Sprintf("return %5.1f  length %3.0f  style %.2f",
+				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %5.1f  length %3.0f  style %.2f",
 					u.Metrics["episode.return"], u.Metrics["episode.length"], u.Metrics["style_reward"]))
 			}
 		},

@@ -173,9 +173,11 @@ gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const i
 }
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
+  // In PyTorch's order of operations, so that the last bits agree too.
   constexpr double half_log_2pi = 0.91893853320467274178;
-  auto z = (T(action) - T(mean)) * at::exp(-T(log_std));
-  *out = wrap(at::square(z) * -0.5 - T(log_std) - half_log_2pi);
+  auto std = at::exp(T(log_std));
+  auto d = T(action) - T(mean);
+  *out = wrap(-(d * d) / (2 * at::square(std)) - at::log(std) - half_log_2pi);
   GORL_END
 }
 

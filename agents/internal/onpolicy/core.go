@@ -96,6 +96,22 @@ type Core struct {
 // New assembles the common part. The models belong to it from then on, also when it fails.
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
+	networks := append([]NamedNetwork{
+		{"policy", o.Policy.Parameters(), o.Policy.Close},
+		{"value", o.Value.Parameters(), o.Value.Close},
+	}, o.Extra...)
+	var made *Core // c itself is nil again where an error is returned
+	defer func() {
+		switch {
+		case err == nil:
+		case made != nil:
+			_ = made.Close()
+		default:
+			for _, n := range networks {
+				n.Close()
+			}
+		}
+	}()
 	if err := o.Spaces.Validate(); err != nil {
 		return nil, err
 	}
@@ -115,18 +131,10 @@ func New(o Options) (c *Core, err error) {
 		pcg: rand.NewPCG(o.Seed, pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
-	defer func() {
-		if err != nil {
-			_ = c.Close()
-		}
-	}()
+	c.networks, made = networks, c
 	if c.Gen, err = tensor.NewGenerator(o.Seed^generatorStream, device); err != nil {
 		return nil, err
 	}
-	c.networks = append([]NamedNetwork{
-		{"policy", o.Policy.Parameters(), o.Policy.Close},
-		{"value", o.Value.Parameters(), o.Value.Close},
-	}, o.Extra...)
 	if err = c.flatten(o.SeparateFrom); err != nil {
 		return nil, err
 	}

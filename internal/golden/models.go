@@ -1,0 +1,85 @@
+package golden
+
+import (
+	"testing"
+
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Spaces are those that a case's agent acts in.
+func (c *Case) Spaces() spaces.Set {
+	sp := spaces.Set{Observation: spaces.Unbounded(c.ObservationSize), Action: spaces.Unbounded(c.ActionSize)}
+	if c.Discrete {
+		sp.Action = spaces.NewDiscrete(c.ActionSize)
+	}
+	if c.AMPObservationSize > 0 {
+		sp.AMPObservation = spaces.Unbounded(c.AMPObservationSize)
+	}
+	return sp
+}
+
+// Network builds a case's network of the given name; parameters come with [Subject.Start].
+func (c *Case) Network(t *testing.T, name string) *Network {
+	t.Helper()
+	inputs, hidden, outputs, err := c.Layers(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: hidden, Activation: c.Activation}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Network{MLP: net}
+}
+
+// Network is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
+// minibatch.
+type Network struct {
+	*models.MLP
+	Outputs [][]float32
+	t       *testing.T
+}
+
+// Watch makes the network keep its outputs from now on.
+func (n *Network) Watch(t *testing.T) { n.t = t }
+
+// Forward implements [models.Network].
+func (n *Network) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+	out := n.MLP.Forward(s, in)
+	if n.t != nil && s.Err() == nil && tensor.RequiresGrad(out) {
+		values, err := tensor.Float32s(s.Detach(out))
+		if err != nil {
+			n.t.Error(err)
+		}
+		n.Outputs = append(n.Outputs, values)
+	}
+	return out
+}
+
+// Policy acts as told and judges by itself.
+type Policy struct {
+	models.Policy
+	next []float32
+}
+
+// Policy builds a case's policy.
+func (c *Case) Policy(t *testing.T) *Policy {
+	t.Helper()
+	dist, err := models.NewDistribution(c.Spaces().Action, models.DefaultGaussianConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := models.NewPolicy(c.Network(t, "policy"), dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Policy{Policy: p}
+}
+
+// Sample implements [models.Policy] with the actions given.
+func (p *Policy) Sample(s *tensor.Scope, in models.Inputs, _ *tensor.Generator) models.Action {
+	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
+	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
+}

@@ -1,0 +1,236 @@
+package models_test
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// shape computes a network's output for two rows of zeros of the given width.
+func shape(net models.Network, width int64) []int64 {
+	s := tensor.NoGrad()
+	defer s.Close()
+	out := net.Forward(s, models.Inputs{Observations: s.Zeros(2, width)})
+	if err := s.Err(); err != nil {
+		fmt.Println(err)
+		return nil
+	}
+	return tensor.Shape(out)
+}
+
+func ExampleNewMLP() {
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: 1, Hidden: []int{128, 64}, Activation: "elu"}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer net.Close()
+	for _, p := range net.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	fmt.Println(shape(net, 17))
+	// Output:
+	// net.0.weight [128 17]
+	// net.0.bias [128]
+	// net.2.weight [64 128]
+	// net.2.bias [64]
+	// net.4.weight [1 64]
+	// net.4.bias [1]
+	// [2 1]
+}
+
+func ExampleNewGaussian() {
+	cfg := models.DefaultGaussianConfig()
+	cfg.InitialLogStd = -1
+	dist, err := models.NewGaussian(spaces.NewBox(-1, 1, 6), cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	fmt.Println(dist.Outputs(), dist.Parameters()[0].Name)
+	// Output: 6 log_std_parameter
+}
+
+func ExampleNewMultivariateGaussian() {
+	dist, err := models.NewMultivariateGaussian(spaces.NewBox(-1, 1, 2), models.DefaultGaussianConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	// At its mean, the density of two standard normal dimensions is 1/2π.
+	e := dist.Evaluate(s, s.Zeros(1, 2), s.Zeros(1, 2))
+	logProb, err := tensor.Item(e.LogProb)
+	fmt.Printf("%.4f %v\n", logProb, err)
+	// Output: -1.8379 <nil>
+}
+
+func ExampleNewCategorical() {
+	dist, err := models.NewCategorical(spaces.NewDiscrete(4))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	logits := tensor.From(s, []float32{0, 0, 3, 0}, 1, 4)
+	choice, err := tensor.Item(dist.Mode(s, logits))
+	fmt.Println(choice, err)
+	// Output: 2 <nil>
+}
+
+func ExampleNewMultiCategorical() {
+	dist, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	choices, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0, 1, 0, 0, 1}, 1, 5)))
+	fmt.Println(dist.Outputs(), choices, err)
+	// Output: 5 [1 2] <nil>
+}
+
+func ExampleNewDeterministic() {
+	dist, err := models.NewDeterministic(spaces.NewBox(-1, 1, 2), true)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	actions, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0.5, 7}, 1, 2)))
+	fmt.Println(actions, err)
+	// Output: [0.5 1] <nil>
+}
+
+func ExampleNewDistribution() {
+	for _, action := range []spaces.Space{spaces.NewBox(-1, 1, 6), spaces.NewDiscrete(4), spaces.NewMultiDiscrete(2, 3)} {
+		dist, err := models.NewDistribution(action, models.DefaultGaussianConfig())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%v: %T with %d outputs\n", action, dist, dist.Outputs())
+		dist.Close()
+	}
+	// Output:
+	// Box(6): *models.Gaussian with 6 outputs
+	// Discrete(4): *models.Categorical with 4 outputs
+	// MultiDiscrete(2, 3): *models.Categorical with 5 outputs
+}
+
+func ExampleNewPolicy() {
+	action := spaces.NewBox(-1, 1, 6)
+	dist, err := models.NewGaussian(action, models.DefaultGaussianConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, err := models.NewPolicy(net, dist)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer gen.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	a := policy.Sample(s, models.Inputs{Observations: s.Zeros(3, 17)}, gen)
+	fmt.Println(tensor.Shape(a.Actions), tensor.Shape(a.LogProb), s.Err())
+	// Output: [3 6] [3 1] <nil>
+}
+
+func ExampleNewShared() {
+	mlp := func(in, out int, seed uint64) models.Network {
+		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, OutputActivation: "tanh"}, seed)
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}
+	dist, err := models.NewCategorical(spaces.NewDiscrete(2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	shared, err := models.NewShared(mlp(4, 32, 1), mlp(32, 2, 2), mlp(32, 1, 3), dist)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, value := shared.Policy(), shared.Value()
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(policy.ActionWidth(), shape(value, 4))
+	// Output: 1 [2 1]
+}
+
+func ExampleActorCritic() {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	policy, value, err := models.ActorCritic(sp, []int{64, 64}, "tanh", models.DefaultGaussianConfig(), 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(len(policy.Parameters()), shape(value, 4))
+	// Output: 6 [2 1]
+}
+
+// A policy that sees its first three observations apart from the others.
+func ExampleParseSpec() {
+	spec, err := models.ParseSpec(map[string]any{
+		"class":           "GaussianMixin",
+		"initial_log_std": -1,
+		"network": []any{
+			map[string]any{"name": "body", "input": "OBSERVATIONS[:, 0:3]", "layers": []any{8}, "activations": "elu"},
+			map[string]any{"name": "net", "input": "concatenate([body, OBSERVATIONS[:, 3:]])", "layers": []any{32, 16}, "activations": "elu"},
+		},
+		"output": "tanh(ACTIONS)",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sp := spaces.Set{Observation: spaces.Unbounded(17), Action: spaces.NewBox(-1, 1, 6)}
+	policy, err := spec.BuildPolicy(sp, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	for _, p := range policy.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// log_std_parameter [6]
+	// body.0.weight [8 3]
+	// body.0.bias [8]
+	// net.0.weight [32 22]
+	// net.0.bias [32]
+	// net.2.weight [16 32]
+	// net.2.bias [16]
+	// net.4.weight [6 16]
+	// net.4.bias [6]
+}

@@ -1,0 +1,402 @@
+package models
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func checkLive(t testing.TB) {
+	t.Helper()
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors live after the test, %d before it", after, before)
+		}
+	})
+}
+
+func specOf(t testing.TB, yaml string) Spec {
+	t.Helper()
+	dict, err := config.FromYAML([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ParseSpec(dict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func floats(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := tensor.Float64s(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if !(math.Abs(got[i]-want[i]) <= tol*(1+math.Abs(want[i]))) {
+			t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+var boxes = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
+
+// A plain spec is an MLP, parameter for parameter.
+func TestSpecPlainIsMLP(t *testing.T) {
+	checkLive(t)
+	s := specOf(t, `
+class: gaussianMIXIN
+initial_log_std: -1
+network: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: elu}]
+output: tanh(ACTIONS)
+`)
+	p, err := s.BuildPolicy(boxes, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got, ok := p.(*Stochastic).Net.(*MLP)
+	if !ok {
+		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
+	}
+	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	sc := tensor.NoGrad()
+	defer sc.Close()
+	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
+	wantNear(t, "outputs", floats(t, sc, got.Forward(sc, in)), floats(t, sc, want.Forward(sc, in)), 0)
+	for i, q := range want.Parameters() {
+		if g := got.Parameters()[i]; g.Name != q.Name || !tensor.RequiresGrad(g.Tensor) {
+			t.Errorf("parameter %d is %q, want %q with a gradient", i, g.Name, q.Name)
+		}
+	}
+	if len(got.LinearWeights()) != 3 {
+		t.Errorf("%d linear weights, want 3", len(got.LinearWeights()))
+	}
+	if g := p.(*Stochastic).Dist.(*Gaussian).Config(); g.InitialLogStd != -1 || !g.ClipLogStd || g.MinLogStd != -20 {
+		t.Errorf("settings %+v", g)
+	}
+}
+
+// Two containers, a slice, a concatenation and a scaled output, against the same computed by hand.
+func TestSpecChain(t *testing.T) {
+	checkLive(t)
+	s := specOf(t, `
+class: Deterministic
+network:
+  - {name: legs, input: "OBSERVATIONS[:, 1:] / 2", layers: [{linear: [4, false]}, flatten], activations: [tanh]}
+  - {name: net, input: "concatenate([legs, OBSERVATIONS[:, 0], -legs])", layers: [{linear: {features: 2 * NUM_ACTIONS, use_bias: true, in_features: 9}}], activations: relu}
+output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
+`)
+	n, err := s.BuildNetwork(boxes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	var names []string
+	p := map[string]tensor.Tensor{}
+	for _, q := range n.Parameters() {
+		names = append(names, q.Name)
+		p[q.Name] = q.Tensor
+	}
+	if got := strings.Join(names, " "); got != "legs.0.weight net.0.weight net.0.bias net.2.weight net.2.bias" {
+		t.Fatalf("parameters %s", got)
+	}
+	sc := tensor.NewScope()
+	defer sc.Close()
+	x := tensor.From(sc, []float32{1, -2, 3, 0.5, 5, -6}, 2, 3)
+	legs := sc.Tanh(sc.Linear(sc.MulScalar(sc.Narrow(x, 1, 1, 2), 0.5), p["legs.0.weight"], tensor.Tensor{}))
+	net := sc.Relu(sc.Linear(sc.Cat(-1, legs, sc.Narrow(x, 1, 0, 1), sc.Neg(legs)), p["net.0.weight"], p["net.0.bias"]))
+	out := sc.Activate(tensor.Softsign, sc.Linear(net, p["net.2.weight"], p["net.2.bias"]))
+	want := sc.AddScalar(sc.Add(sc.MulScalar(out, 2), sc.Narrow(net, 1, 3, 1)), -1)
+	got := n.Forward(sc, Inputs{Observations: x})
+	wantNear(t, "outputs", floats(t, sc, got), floats(t, sc, want), 1e-6)
+
+	// The gradient reaches every parameter.
+	grads := sc.Grad(sc.Sum(got), false, p["legs.0.weight"], p["net.0.weight"], p["net.2.bias"])
+	for i, g := range grads {
+		if m := floats(t, sc, sc.MaxOf(sc.Abs(g))); m[0] == 0 {
+			t.Errorf("gradient %d vanishes", i)
+		}
+	}
+	if w := n.(Linears).LinearWeights(); len(w) != 3 || tensor.Size(w[2], 0) != 2 {
+		t.Errorf("%d linear weights, want 3 with the output layer last", len(w))
+	}
+}
+
+func TestExpressionValues(t *testing.T) {
+	checkLive(t)
+	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1, 2)}
+	known := inputNames(Spec{}, sp, 2)
+	s := tensor.NoGrad()
+	defer s.Close()
+	in := Inputs{Observations: tensor.From(s, []float32{1, 2, 4}, 1, 3), States: tensor.From(s, []float32{1, 2}, 1, 2)}
+	for text, want := range map[string][]float64{
+		"OBSERVATIONS":                               {1, 2, 4},
+		"OBSERVATIONS * 2 + 1":                       {3, 5, 9},
+		"1 + 2 * OBSERVATIONS":                       {3, 5, 9},
+		"10 - OBSERVATIONS - 1":                      {8, 7, 5},
+		"8 / OBSERVATIONS / 2":                       {4, 2, 1},
+		"-(OBSERVATIONS - 1.5)":                      {0.5, -0.5, -2.5},
+		"--+OBSERVATIONS":                            {1, 2, 4},
+		"OBSERVATIONS[:, 1]":                         {2},
+		"OBSERVATIONS[..., -1]":                      {4},
+		"OBSERVATIONS[:, :-1]":                       {1, 2},
+		"OBSERVATIONS[:, NUM_ACTIONS:]":              {4},
+		"OBSERVATIONS[:, 0:99][:,1:]":                {2, 4},
+		"OBSERVATIONS / OBSERVATIONS[:, 2]":          {0.25, 0.5, 1},
+		"OBSERVATIONS - OBSERVATIONS":                {0, 0, 0},
+		"relu(OBSERVATIONS - 2)":                     {0, 0, 2},
+		"abs(2 - OBSERVATIONS,)":                     {1, 0, 2},
+		"concatenate([STATES, OBSERVATIONS[:,0],])":  {1, 2, 1},
+		"one_hot_encoding(STATE_SPACE, STATES)":      {0, 1, 0, 0, 1},
+		"softmax(OBSERVATIONS * 0)":                  {1. / 3, 1. / 3, 1. / 3},
+		"1e1 * OBSERVATIONS[:, 0] / NUM_STATES * .5": {1},
+	} {
+		x, err := known.compile("x", text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !x.rows() || x.width != int64(len(want)) {
+			t.Errorf("%s: width %d, want %d", text, x.width, len(want))
+			continue
+		}
+		wantNear(t, text, floats(t, s, x.eval(&frame{s: s, in: in})), want, 1e-6)
+	}
+}
+
+// What is wrong is said with the place and what to do.
+func TestSpecErrors(t *testing.T) {
+	checkLive(t)
+	const ok = "network: [{name: net, input: OBSERVATIONS, layers: [4], activations: relu}]\noutput: ACTIONS\n"
+	network := func(text string) string { return "class: Gaussian\nnetwork: [" + text + "]\noutput: ACTIONS" }
+	output := func(text string) string {
+		return "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]\noutput: \"" + text + "\""
+	}
+	for text, want := range map[string]string{
+		ok:                      "models: class: it is missing",
+		"class: Gausian\n" + ok: `did you mean "Gaussian"`,
+		"class: Gaussian\nclip_action: true\n" + ok:                                 `unknown key "clip_action"`,
+		"class: Deterministic\nmin_log_std: 1\n" + ok:                               `unknown key "min_log_std"`,
+		"class: Gaussian\nclip_actions: 3\n" + ok:                                   `"clip_actions" is 3`,
+		"class: Gaussian\nmin_log_std: 3\n" + ok:                                    "exceeds max_log_std",
+		"class: Gaussian\nmin_log_std: .nan\n" + ok:                                 "min_log_std",
+		"class: Categorical\n" + ok:                                                 "needs a Discrete action space",
+		"class: Categorical\nunnormalized_log_prob: false\n" + ok:                   "logits",
+		"class: Gaussian\noutput: ACTIONS":                                          "models: network: want a list",
+		"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]": "models: output: it is missing",
+		network("5"): "models: network[0]: want a mapping",
+		network("{name: net, input: OBSERVATIONS, layer: [4]}"):                                            `unknown key "layer"`,
+		network("{name: net, layers: [4]}"):                                                                "models: network[0].input: it is missing",
+		network("{name: 3x, input: OBSERVATIONS, layers: [4]}"):                                            "is not a name",
+		network("{name: ONE, input: OBSERVATIONS, layers: [4]}"):                                           "has a meaning",
+		network("{name: a, input: OBSERVATIONS}, {name: a, input: a}"):                                     `two containers are named "a"`,
+		network("{name: net, input: OBSERVATIONS, layers: [4], activations: rellu}"):                       `models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`,
+		network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"):          "there are 2 for 3 layers",
+		network("{name: net, input: OBSERVATIONS, layers: [0]}"):                                           "models: network[0].layers[0]: the size 0",
+		network("{name: net, input: OBSERVATIONS, layers: [2.5]}"):                                         "is no layer",
+		network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"):                                 "whole number from 1",
+		network("{name: net, input: OBSERVATIONS, layers: [dropout]}"):                                     `unknown layer "dropout"`,
+		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [1, 2]}]}"):                            "write a models.Network in Go",
+		network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"):                                 `did you mean "linear"`,
+		network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"): "it is 9, but the layer's input has 3",
+		network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"):                            "layers[0].linear[1]: want true or false",
+		network("{name: net, input: STATES, layers: [4]}"):                                                 "there is no state space here",
+		network("{name: net, input: ACTIONS, layers: [4]}"):                                                "Q functions",
+		network("{name: net, input: OBSERVATION, layers: [4]}"):                                            `did you mean "OBSERVATIONS"`,
+		network("{name: net, input: NUM_ACTIONS, layers: [4]}"):                                            "is no rows",
+		network("{name: net, input: 'OBSERVATIONS[0:2]', layers: [4]}"):                                    "character 14: a first index would choose rows",
+		network("{name: net, input: 'OBSERVATIONS[\"a\"]', layers: [4]}"):                                  "Dict space",
+		network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"):                                 "with a step",
+		network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"):                                   "takes none of them",
+		network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"):                                    `operator "**"`,
+		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "unknown function permute()",
+		network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"):    "needs a Discrete",
+		network("{name: net, input: '(OBSERVATIONS', layers: [4]}"):                                        `want ")", found the end`,
+		network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"):                   "widths 3 and 2",
+		network("{name: net, input: 'OBSERVATIONS / 0', layers: [4]}"):                                     "division by zero",
+		network("{name: a, input: b, layers: [4]}, {name: b, input: OBSERVATIONS}"):                        `unknown name "b"`,
+		output("ONE"):              "has 1 values, the policy needs 2",
+		output("ACTIONS + ONE"):    "both ACTIONS and ONE",
+		output("net"):              "has 4 values",
+		output("NUM_ACTIONS"):      "is no rows",
+		output(""):                 "it is empty",
+		output("tanh(ACTIONS, 2)"): "takes one argument",
+		output("ACTIONS ACTIONS"):  "want an operator or the end",
+		output("concatenate(net)"): "takes one list",
+		output("é"):                "found \"é\"",
+		"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net": "nothing to train",
+	} {
+		dict, err := config.FromYAML([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		s, err := ParseSpec(dict)
+		if err == nil {
+			var p Policy
+			if p, err = s.BuildPolicy(boxes, 1); err == nil {
+				p.Close()
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "models: ") {
+			t.Errorf("%s\n  error %v\n  want %s", text, err, want)
+		}
+	}
+}
+
+func TestSpecClasses(t *testing.T) {
+	checkLive(t)
+	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
+	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, {linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
+	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
+	if got := len(floats(t, s, mode)); got != 4 {
+		t.Errorf("%d values, want 2 actions of 2", got)
+	}
+	if w := p.Parameters()[2].Tensor; tensor.Size(w, 0) != 5 {
+		t.Errorf("the second layer has %d outputs, want NUM_OBSERVATIONS", tensor.Size(w, 0))
+	}
+
+	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
+	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN", "DeterministicMixin"} {
+		p, err := specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range floats(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+			if math.Abs(x) > 1 {
+				t.Errorf("%s: action %g is not clipped", class, x)
+			}
+		}
+		p.Close()
+		unbounded := spaces.Set{Observation: boxes.Observation, Action: spaces.Unbounded(2)}
+		if _, err := specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(unbounded, 1); err == nil {
+			t.Errorf("%s: clip_actions in an unbounded space is accepted", class)
+		}
+	}
+	n, err := specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for _, x := range floats(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+		if math.Abs(x) > 1 {
+			t.Errorf("output %g is not clipped", x)
+		}
+	}
+}
+
+// The two halves of a shared spec stand on the policy's network, each with a layer of its own.
+func TestBuildShared(t *testing.T) {
+	checkLive(t)
+	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: tanh}]\noutput: tanh(ACTIONS)")
+	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE + net[:, 0]")
+	p, v, err := BuildShared(policy, value, boxes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	defer p.Close()
+	par := map[string]tensor.Tensor{}
+	for _, q := range append(p.Parameters(), v.Parameters()...) {
+		par[q.Name] = q.Tensor
+	}
+	if len(par) != 9 {
+		t.Errorf("%d parameters: %v", len(par), par)
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	x := tensor.From(s, []float32{1, -2, 3}, 1, 3)
+	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])), par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
+	in := Inputs{Observations: x}
+	mean := s.Tanh(s.Linear(net, par["head.policy_layer.weight"], par["head.policy_layer.bias"]))
+	wantNear(t, "mean", floats(t, s, p.Mode(s, in)), floats(t, s, mean), 1e-6)
+	want := s.Add(s.Linear(net, par["head.value_layer.weight"], par["head.value_layer.bias"]), s.Narrow(net, 1, 0, 1))
+	wantNear(t, "value", floats(t, s, v.Forward(s, in)), floats(t, s, want), 1e-6)
+
+	value.Output = "OBSERVATIONS"
+	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(), "value of a shared model") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzExpression(f *testing.F) {
+	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", "((((", "[[", "x[:", "1e999", "é"} {
+		f.Add(text)
+	}
+	known := inputNames(Spec{}, boxes, 2)
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := parseExpression("x", text)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "models: x: ") {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		printed := n.String()
+		again, err := parseExpression("x", printed)
+		if err != nil {
+			// What was printed has more parentheses, and may be too long or deep.
+			if len(printed) < maxExpression && strings.Count(printed, "(")+strings.Count(printed, "[") < maxNesting {
+				t.Fatalf("%q printed as %q: %v", text, printed, err)
+			}
+			return
+		}
+		if again.String() != printed {
+			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
+		}
+		if x, err := (compiler{known, "x", text}).term(n); err == nil && x.rows() && x.width <= 0 {
+			t.Fatalf("%q has width %d", text, x.width)
+		}
+	})
+}
+
+func FuzzSpec(f *testing.F) {
+	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], activations: relu}]\noutput: ACTIONS")
+	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: {features: ONE}}]}]\noutput: ONE")
+	f.Fuzz(func(t *testing.T, text string) {
+		dict, err := config.FromYAML([]byte(text))
+		if err != nil {
+			return
+		}
+		s, err := ParseSpec(dict)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "models: ") {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("a spec that was parsed does not validate: %v", err)
+		}
+	})
+}

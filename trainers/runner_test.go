@@ -1,0 +1,428 @@
+package trainers_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// ppoYAML is skrl's whole configuration of PPO, with small networks. It writes nothing.
+const ppoYAML = `
+seed: 42
+models:
+  separate: true
+  policy:
+    class: GaussianMixin
+    clip_actions: false
+    clip_mean_actions: false
+    clip_log_std: true
+    min_log_std: -20.0
+    max_log_std: 2.0
+    reduction: sum
+    initial_log_std: 0.0
+    fixed_log_std: false
+    network:
+      - name: net
+        input: STATES
+        layers: [16, 8]
+        activations: elu
+    output: 2 * tanh(ACTIONS)
+  value:
+    class: DeterministicMixin
+    clip_actions: false
+    network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: elu}]
+    output: ONE
+memory: {class: RandomMemory, memory_size: -1}
+agent:
+  class: PPO
+  rollouts: 8
+  learning_epochs: 2
+  mini_batches: 2
+  discount_factor: 0.99
+  lambda: 0.95
+  learning_rate: 5.0e-04
+  learning_rate_scheduler: KLAdaptiveLR
+  learning_rate_scheduler_kwargs: {kl_threshold: 0.008}
+  state_preprocessor: RunningStandardScaler
+  state_preprocessor_kwargs: null
+  value_preprocessor: RunningStandardScaler
+  value_preprocessor_kwargs: null
+  random_timesteps: 0
+  learning_starts: 0
+  grad_norm_clip: 1.0
+  ratio_clip: 0.2
+  value_clip: 0.2
+  clip_predicted_values: true
+  entropy_loss_scale: 0.0
+  value_loss_scale: 2.0
+  kl_threshold: 0.0
+  time_limit_bootstrap: false
+  rewards_shaper_scale: null
+  mixed_precision: false
+  experiment: {directory: "DIRECTORY", experiment_name: "run", write_interval: 8, checkpoint_interval: 16,
+               store_separately: false, wandb: false, wandb_kwargs: {}}
+trainer:
+  class: SequentialTrainer
+  timesteps: 24
+  headless: true
+  render_interval: 1
+  disable_progressbar: true
+  close_environment_at_exit: true
+  environment_info: log
+  stochastic_evaluation: false
+`
+
+// ampYAML is skrl's whole configuration of AMP, with small networks.
+const ampYAML = `
+seed: 42
+models:
+  separate: SEPARATE
+  policy:
+    class: GaussianMixin
+    clip_actions: false
+    clip_mean_actions: false
+    clip_log_std: true
+    min_log_std: -20.0
+    max_log_std: 2.0
+    reduction: sum
+    initial_log_std: -2.9
+    fixed_log_std: true
+    network:
+      - name: net
+        input: OBSERVATIONS
+        layers: [16, 8]
+        activations: relu
+    output: ACTIONS
+  value:
+    class: DeterministicMixin
+    clip_actions: false
+    network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: relu}]
+    output: ONE
+  discriminator:
+    class: DeterministicMixin
+    clip_actions: false
+    network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: relu}]
+    output: ONE
+memory: {class: RandomMemory, memory_size: 8}
+motion_dataset: {class: RandomMemory, memory_size: 256}
+reply_buffer:   {class: RandomMemory, memory_size: 100}
+agent:
+  class: AMP
+  rollouts: 8
+  learning_epochs: 2
+  mini_batches: 2
+  discount_factor: 0.99
+  gae_lambda: 0.95
+  learning_rate: 5.0e-05
+  learning_rate_scheduler: KLAdaptiveLR
+  learning_rate_scheduler_kwargs: {kl_threshold: 0.008}
+  observation_preprocessor: RunningStandardScaler
+  observation_preprocessor_kwargs: null
+  state_preprocessor: null
+  state_preprocessor_kwargs: null
+  value_preprocessor: RunningStandardScaler
+  value_preprocessor_kwargs: null
+  amp_observation_preprocessor: RunningStandardScaler
+  amp_observation_preprocessor_kwargs: null
+  random_timesteps: 0
+  learning_starts: 0
+  grad_norm_clip: 0.0
+  ratio_clip: 0.2
+  value_clip: 0.2
+  entropy_loss_scale: 0.0
+  value_loss_scale: 2.5
+  discriminator_loss_scale: 5.0
+  amp_batch_size: 32
+  task_reward_scale: 0.5
+  style_reward_scale: 2.0
+  discriminator_batch_size: 4096
+  discriminator_logit_regularization_scale: 0.05
+  discriminator_gradient_penalty_scale: 5.0
+  discriminator_weight_decay_scale: 1.0e-04
+  time_limit_bootstrap: false
+  rewards_shaper_scale: 1.0
+  mixed_precision: false
+  experiment: {directory: "DIRECTORY", experiment_name: "", write_interval: auto, checkpoint_interval: auto,
+               store_separately: false, wandb: false, wandb_kwargs: {}}
+trainer:
+  class: SequentialTrainer
+  timesteps: 24
+  headless: true
+  render_interval: 1
+  disable_progressbar: false
+  close_environment_at_exit: true
+  environment_info: log
+  stochastic_evaluation: false
+`
+
+// checkLive fails the test if it leaves tensors alive.
+func checkLiveTensors(t *testing.T) {
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors live after the test, %d before it", after, before)
+		}
+	})
+}
+
+func pendulum(t testing.TB) envs.Env {
+	t.Helper()
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { env.Close() })
+	return env
+}
+
+// trained trains what a document describes and closes it.
+func trained(t *testing.T, tr *trainers.Trainer, err error) (parameters []float32) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Agent().Close()
+	defer func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	snap, err := tr.Agent().Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if updates, err := snap.Int("updates"); err != nil || updates != 3 {
+		t.Errorf("%d updates, want 3 (%v)", updates, err)
+	}
+	for name, a := range snap.Arrays {
+		if !strings.HasPrefix(name, "policy/net.") && !strings.HasPrefix(name, "policy/trunk.") {
+			continue
+		}
+		values, err := a.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range values {
+			if math.IsNaN(float64(x)) {
+				t.Fatalf("%s has a NaN", name)
+			}
+		}
+		if strings.HasSuffix(name, ".0.weight") {
+			parameters = values
+		}
+	}
+	return parameters
+}
+
+func TestFromYAMLPPO(t *testing.T) {
+	checkLiveTensors(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ppo.yaml")
+	if err := os.WriteFile(path, []byte(strings.Replace(ppoYAML, "DIRECTORY", dir, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := trainers.FromFile(path, pendulum(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := tr.Agent().(*ppo.Agent).Settings()
+	if settings.GAELambda != 0.95 || settings.ObservationPreprocessor == "" || settings.RewardsShaperScale != 1 || settings.LearningRate[0] != 5e-4 {
+		t.Errorf("settings %+v", settings.OnPolicy)
+	}
+	first := trained(t, tr, nil)
+	if tr.Dir() != filepath.Join(dir, "run") {
+		t.Errorf("the run wrote into %s", tr.Dir())
+	}
+
+	// Same seed, same run; another seed, another run.
+	for seed, same := range map[string]bool{"42": true, "43": false, "null": false} {
+		other := strings.Replace(strings.Replace(ppoYAML, "DIRECTORY", t.TempDir(), 1), "seed: 42", "seed: "+seed, 1)
+		tr, err := trainers.FromYAML([]byte(other), pendulum(t))
+		if got := fmt.Sprint(trained(t, tr, err)) == fmt.Sprint(first); got != same {
+			t.Errorf("seed %s: the same run is %v, want %v", seed, got, same)
+		}
+	}
+}
+
+func TestFromYAMLAMP(t *testing.T) {
+	checkLiveTensors(t)
+	for _, separate := range []string{"true", "false"} {
+		env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 4, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Reference motion is found beneath a wrapper.
+		wrapped, err := wrappers.NewRewardScale(env, 0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("DIRECTORY", t.TempDir(), "SEPARATE", separate).Replace(ampYAML)
+		tr, err := trainers.FromYAML([]byte(text), wrapped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings := tr.Agent().(*amp.Agent).Settings()
+		if settings.MotionDatasetSize != 256 || settings.ReplayBufferSize != 100 || settings.TaskRewardScale != 0.5 || settings.Rollouts != 8 {
+			t.Errorf("settings %+v", settings)
+		}
+		if len(trained(t, tr, nil)) != 17*16 {
+			t.Errorf("separate %s: the policy's first layer is not there", separate)
+		}
+	}
+}
+
+// adjust and the trainer's own keys win over the experiment's.
+func TestFromDictAdjust(t *testing.T) {
+	checkLiveTensors(t)
+	dict, err := config.FromYAML([]byte(ppoYAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dict["agent"].(map[string]any)["experiment"] = nil
+	dict["trainer"].(map[string]any)["directory"] = t.TempDir()
+	steps := 0
+	tr, err := trainers.FromDict(dict, pendulum(t), func(c *trainers.Config) {
+		c.OnStep = func(*trainers.Trainer) error { steps++; return nil }
+	})
+	trained(t, tr, err)
+	if steps != 24 {
+		t.Errorf("%d steps, want 24", steps)
+	}
+}
+
+// Bad files are refused before anything is made.
+func TestFromYAMLErrors(t *testing.T) {
+	checkLiveTensors(t)
+	walker, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer walker.Close()
+	pend := pendulum(t)
+	dir := t.TempDir()
+	for _, c := range []struct{ base, from, to, want string }{
+		{"ppo", "seed: 42", "sed: 42", `did you mean "seed"?`},
+		{"ppo", "seed: 42", "seed: -1", `"seed" is -1`},
+		{"ppo", "seed: 42", "seed: x", `"seed" is "x"`},
+		{"ppo", "memory_size: -1", "memory_size: 9", "memory.memory_size is 9 and agent.rollouts is 8"},
+		{"ppo", "memory_size: -1", "memory_size: 0", "memory.memory_size is 0"},
+		{"ppo", "memory_size: -1", "memory_sise: 8", `did you mean "memory_size"?`},
+		{"ppo", "class: RandomMemory", "class: RandMemory", `did you mean "RandomMemory"?`},
+		{"ppo", "class: PPO", "class: POP", `agent.class is "POP"; want PPO or AMP`},
+		{"ppo", "class: PPO", "clas: PPO", "agent.class is missing"},
+		{"ppo", "class: PPO", "class: AMP", "has no reference motion"},
+		{"ppo", "learning_epochs: 2", "learning_epoch: 2", `did you mean "learning_epochs"?`},
+		{"ppo", "learning_epochs: 2", "learning_epochs: many", `"learning_epochs" is "many"`},
+		{"ppo", "discount_factor: 0.99", "discount_factor: .nan", "discount_factor"},
+		{"ppo", "learning_rate: 5.0e-04", "learning_rate: -1", "learning_rate"},
+		{"ppo", "mixed_precision: false", "mixed_precision: true", "mixed_precision"},
+		{"ppo", "learning_rate_scheduler: KLAdaptiveLR", "learning_rate_scheduler: KLAdaptivLR", "KLAdaptiveLR"},
+		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `unknown key "clip_actions"`},
+		{"ppo", "class: GaussianMixin", "class: Gausian", "models.policy"},
+		{"ppo", "input: STATES", "input: STATS", `models.policy: models: network[0].input: "STATS", character 1`},
+		{"ppo", "activations: elu", "activations: elue", `did you mean "elu"?`},
+		{"ppo", "output: ONE", "output: TWO", `models.value: models: output: "TWO"`},
+		{"ppo", "output: ONE", "output: ACTIONS + net[:, 0:2]", "widths 1 and 2"},
+		{"ppo", "  value:\n", "  valu:\n", `did you mean "value"?`},
+		{"ppo", "separate: true", "separate: 3", "models.separate is 3"},
+		{"ppo", "separate: true", "separate: true\n  discriminator: {class: Deterministic}", "the agent has no model of that name"},
+		{"ppo", "clip_mean_actions: false\n    clip_log_std", "clip_mean_actions: false\n    clip_log_sdt", `did you mean "clip_log_std"?`},
+		{"ppo", "class: SequentialTrainer", "class: ParallelTrainer", "want SequentialTrainer"},
+		{"ppo", "timesteps: 24\n  headless", "timestep: 24\n  headless", `did you mean "timesteps"?`},
+		{"ppo", "timesteps: 24\n  headless", "timesteps: -4\n  headless", `"timesteps" is -4`},
+		{"ppo", "memory: {", "motion_dataset: {class: RandomMemory, memory_size: 1}\nmemory: {", "belongs to AMP"},
+		{"ppo", "models:", "models: 3\nmodules:", `"models" is 3`},
+		{"ppo", "seed: 42", "seed: 42\nseed: 43", "already defined"},
+		{"amp", "memory_size: 256", "memory_size: 0", "motion_dataset.memory_size is 0"},
+		{"amp", "memory_size: 100", "memory_size: -1", "reply_buffer.memory_size is -1"},
+		{"amp", "amp_batch_size: 32", "reply_buffer_size: 3", "say the same"},
+		{"amp", "amp_batch_size: 32", "amp_batchsize: 32", `did you mean "amp_batch_size"?`},
+		{"amp", "memory_size: 8}", "memory_size: 16}", "memory.memory_size is 16"},
+		{"amp", "  discriminator:\n", "  critic:\n", "models.critic: the agent has no model"},
+		{"amp", "separate: true", "separate: false\n  style_value: {class: Deterministic}", "models.style_value: the agent has no model"},
+	} {
+		text, env := ppoYAML, envs.Env(pend)
+		if c.base == "amp" {
+			text, env = strings.Replace(ampYAML, "SEPARATE", "true", 1), walker
+		}
+		text = strings.Replace(text, "DIRECTORY", dir, 1)
+		if !strings.Contains(text, c.from) {
+			t.Fatalf("the base has no %q", c.from)
+		}
+		tr, err := trainers.FromYAML([]byte(strings.Replace(text, c.from, c.to, 1)), env)
+		if err == nil {
+			tr.Agent().Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s → %s\n  error %v\n  want %s", c.from, c.to, err, c.want)
+		}
+	}
+	for _, text := range []string{"", "seed: 1", "[1]", "seed: [", "models: {}\nagent: {class: PPO}\ntrainer: {class: SequentialTrainer}"} {
+		if _, err := trainers.FromYAML([]byte(text), pend); err == nil || !strings.HasPrefix(err.Error(), "trainers: ") {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+	if _, err := trainers.FromYAML([]byte(ppoYAML), nil); err == nil {
+		t.Error("no environment is accepted")
+	}
+	if _, err := trainers.FromFile(filepath.Join(dir, "absent.yaml"), pend); err == nil || !strings.Contains(err.Error(), "absent.yaml") {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("bad configurations left %v, %v", left, err)
+	}
+}
+
+// A whole run from a document.
+func ExampleFromYAML() {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t, err := trainers.FromYAML([]byte(`
+seed: 1
+models:
+  policy:
+    class: CategoricalMixin
+    network: [{name: net, input: OBSERVATIONS, layers: [32], activations: tanh}]
+    output: ACTIONS
+  value:
+    class: DeterministicMixin
+    network: [{name: net, input: OBSERVATIONS, layers: [32], activations: tanh}]
+    output: ONE
+memory: {class: RandomMemory, memory_size: -1}
+agent:
+  class: PPO
+  rollouts: 16
+  learning_rate: 1.0e-3
+  experiment: {write_interval: 0, checkpoint_interval: 0}
+trainer: {class: SequentialTrainer, timesteps: 32, directory: ""}
+`), env)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer t.Agent().Close()
+	defer t.Close()
+	fmt.Println(t.Train(context.Background()), t.Timestep())
+	// Output: <nil> 32
+}
