@@ -44,6 +44,10 @@ func (r *Replay) Add(s *tensor.Scope, rows tensor.Tensor) {
 	if s.Err() != nil {
 		return
 	}
+	if shape := tensor.Shape(rows); len(shape) != 2 || shape[1] != r.width {
+		s.Fail(fmt.Errorf("memory: rows of shape %v do not fit a replay of width %d", shape, r.width))
+		return
+	}
 	n := tensor.Size(rows, 0)
 	if n > r.capacity {
 		rows = s.Narrow(rows, 0, n-r.capacity, r.capacity)

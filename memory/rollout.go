@@ -32,16 +32,20 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 	if steps <= 0 || envs <= 0 {
 		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: both must be positive", steps, envs)
 	}
-	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields,
-		fields: map[string]tensor.Tensor{}, flat: map[string]tensor.Tensor{}, rows: map[string][]tensor.Tensor{}}
-	t, n := int64(steps), int64(envs)
+	seen := map[string]bool{}
 	for _, f := range fields {
 		if f.Width <= 0 {
 			return nil, fmt.Errorf("memory: field %q has width %d; it must be positive", f.Name, f.Width)
 		}
-		if _, double := r.fields[f.Name]; double {
+		if seen[f.Name] {
 			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
 		}
+		seen[f.Name] = true
+	}
+	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields,
+		fields: map[string]tensor.Tensor{}, flat: map[string]tensor.Tensor{}, rows: map[string][]tensor.Tensor{}}
+	t, n := int64(steps), int64(envs)
+	for _, f := range fields {
 		x := r.scope.Zeros(t, n, int64(f.Width))
 		r.fields[f.Name] = x
 		r.flat[f.Name] = r.scope.Reshape(x, t*n, int64(f.Width))
@@ -49,7 +53,11 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 			r.rows[f.Name] = append(r.rows[f.Name], r.scope.Select(x, 0, i))
 		}
 	}
-	return r, r.scope.Err()
+	if err := r.scope.Err(); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: %w", steps, envs, err)
+	}
+	return r, nil
 }
 
 // Steps is T.

@@ -234,3 +234,28 @@ func ExampleParseSpec() {
 	// net.4.weight [6 16]
 	// net.4.bias [6]
 }
+
+// A policy and a value on one trunk, as "separate: false" makes them.
+func ExampleBuildShared() {
+	network := []models.Container{{Name: "net", Input: "OBSERVATIONS", Layers: []models.Layer{{Out: "32"}, {Out: "16"}}, Activations: []string{"elu"}}}
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	policy, value, err := models.BuildShared(
+		models.Spec{Class: "Categorical", Network: network, Output: "ACTIONS"},
+		models.Spec{Class: "Deterministic", Output: "ONE"}, sp, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	defer value.Close()
+	for _, p := range value.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// trunk.net.0.weight [32 4]
+	// trunk.net.0.bias [32]
+	// trunk.net.2.weight [16 32]
+	// trunk.net.2.bias [16]
+	// head.value_layer.weight [1 16]
+	// head.value_layer.bias [1]
+}

@@ -36,7 +36,7 @@ type Spec struct {
 	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic",
 	// whatever the case, with or without "Mixin".
 	Class string
-	// Gaussian are the settings of the two Gaussian classes.
+	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
 	// Reduction is MultiCategorical's, see [NewMultiCategorical].
 	Reduction string

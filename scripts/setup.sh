@@ -28,8 +28,8 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
-		die "this needs root: $*
-setup: run 'make setup' as root or install sudo (or see docs/building.md for building without either)"
+		die "installing needs root, and there is no sudo. Run 'make setup' as root once, or have these
+setup: packages installed and see docs/building.md for building without root: ${packages[*]}"
 	fi
 }
 
@@ -76,10 +76,11 @@ done
 
 # gotorch asks the linker for libtorch's own libraries by name. Where libtorch is not the
 # system's, these small linker scripts lead there; the shims know the way by their rpath.
+# They are named .a, which the linker takes as well and the loader never does.
 for library in torch torch_cpu c10; do
-	script=$prefix/lib/lib$library.so
+	script=$prefix/lib/lib$library.a
 	if [ -n "${LIBTORCH:-}" ]; then
-		wanted="INPUT($(cd "$LIBTORCH" && pwd)/lib/lib$library.so)"
+		wanted="INPUT(AS_NEEDED($(cd "$LIBTORCH" && pwd)/lib/lib$library.so))"
 		if [ "$(head -c 512 "$script" 2>/dev/null | tr -d '\0')" != "$wanted" ]; then
 			say "pointing $script to LIBTORCH"
 			printf '%s\n' "$wanted" | as_root tee "$script" >/dev/null

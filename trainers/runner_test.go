@@ -340,7 +340,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"ppo", "input: STATES", "input: STATS", `models.policy: models: network[0].input: "STATS", character 1`},
 		{"ppo", "activations: elu", "activations: elue", `did you mean "elu"?`},
 		{"ppo", "output: ONE", "output: TWO", `models.value: models: output: "TWO"`},
-		{"ppo", "output: ONE", "output: ACTIONS + net[:, 0:2]", "widths 1 and 2"},
+		{"ppo", "output: ONE", "output: ONE + net[:, 0:2]", "shape [1 2], want (N, 1)"},
 		{"ppo", "  value:\n", "  valu:\n", `did you mean "value"?`},
 		{"ppo", "separate: true", "separate: 3", "models.separate is 3"},
 		{"ppo", "separate: true", "separate: true\n  discriminator: {class: Deterministic}", "the agent has no model of that name"},

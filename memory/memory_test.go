@@ -1,0 +1,376 @@
+package memory_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func checkLive(t testing.TB) {
+	t.Helper()
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors live after the test, %d before it", after, before)
+		}
+	})
+}
+
+func floats(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float32 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := tensor.Float32s(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// ring is what a replay must be, in plain Go.
+type ring struct {
+	rows   [][2]float32
+	next   int
+	length int
+}
+
+func (r *ring) add(row [2]float32) {
+	r.rows[r.next] = row
+	r.next = (r.next + 1) % len(r.rows)
+	r.length = min(r.length+1, len(r.rows))
+}
+
+// compare looks at every row.
+func (r *ring) compare(t *testing.T, m *memory.Replay) {
+	t.Helper()
+	if m.Len() != int64(r.length) || m.Next() != int64(r.next) || m.Capacity() != int64(len(r.rows)) {
+		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length, r.next, len(r.rows))
+	}
+	data, err := tensor.Float32s(m.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range r.rows[:r.length] {
+		if data[2*i] != row[0] || data[2*i+1] != row[1] {
+			t.Fatalf("row %d is %v, want %v", i, data[2*i:2*i+2], row)
+		}
+	}
+}
+
+// Whatever is written, wherever it wraps, the replay holds the last rows.
+func TestReplayWraps(t *testing.T) {
+	checkLive(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	path := filepath.Join(t.TempDir(), "replay.safetensors")
+	for range 60 {
+		capacity := 1 + rng.IntN(12)
+		m, err := memory.NewReplay(capacity, 2, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &ring{rows: make([][2]float32, capacity)}
+		id := float32(1)
+		for range 25 {
+			n := 1 + rng.IntN(2*capacity+1)
+			var rows []float32
+			for range n {
+				want.add([2]float32{id, -id})
+				rows = append(rows, id, -id)
+				id++
+			}
+			s := tensor.NoGrad()
+			m.Add(s, tensor.From(s, rows, int64(n), 2))
+			want.compare(t, m)
+			checkSamples(t, s, m, want, gen)
+			s.Close()
+		}
+		saveAndLoad(t, m, want, path)
+		m.Close()
+		m.Close()
+	}
+}
+
+// checkSamples draws with and without replacement: whole rows that are there, and different ones.
+func checkSamples(t *testing.T, s *tensor.Scope, m *memory.Replay, want *ring, gen *tensor.Generator) {
+	t.Helper()
+	held := map[[2]float32]bool{}
+	for _, row := range want.rows[:want.length] {
+		held[row] = true
+	}
+	for name, x := range map[string]tensor.Tensor{"Sample": m.Sample(s, gen, 30), "SampleDistinct": m.SampleDistinct(s, gen, 30)} {
+		drawn := floats(t, s, x)
+		seen := map[[2]float32]bool{}
+		for i := 0; i < len(drawn); i += 2 {
+			row := [2]float32{drawn[i], drawn[i+1]}
+			if !held[row] {
+				t.Fatalf("%s drew %v, which is not there", name, row)
+			}
+			seen[row] = true
+		}
+		switch {
+		case name == "Sample" && len(drawn) != 60:
+			t.Fatalf("Sample drew %d rows, want 30", len(drawn)/2)
+		case name == "SampleDistinct" && (len(seen) != min(30, want.length) || len(drawn) != 2*len(seen)):
+			t.Fatalf("SampleDistinct drew %d rows, %d of them different, of %d", len(drawn)/2, len(seen), want.length)
+		}
+	}
+}
+
+func saveAndLoad(t *testing.T, m *memory.Replay, want *ring, path string) {
+	t.Helper()
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := memory.NewReplay(len(want.rows), 2, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if err := again.Load(path); err != nil {
+		t.Fatal(err)
+	}
+	want.compare(t, again)
+}
+
+// Every row of a replay that has just wrapped is drawn, which is where skrl's is wrong.
+func TestReplaySamplesAll(t *testing.T) {
+	checkLive(t)
+	m, err := memory.NewReplay(10, 1, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	for i := range 3 {
+		m.Add(s, tensor.From(s, []float32{float32(4 * i), float32(4*i + 1), float32(4*i + 2), float32(4*i + 3)}, 4, 1))
+	}
+	count := map[float32]int{}
+	for _, x := range floats(t, s, m.Sample(s, gen, 10_000)) {
+		count[x]++
+	}
+	for x := float32(2); x < 12; x++ {
+		if count[x] < 850 || count[x] > 1150 { // five standard deviations
+			t.Errorf("row %g was drawn %d times of 10000, want about 1000", x, count[x])
+		}
+	}
+	if len(count) != 10 {
+		t.Errorf("%d different rows were drawn, want 10", len(count))
+	}
+}
+
+func TestReplayErrors(t *testing.T) {
+	checkLive(t)
+	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
+		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), "must be positive") {
+			t.Errorf("%v: error %v", c, err)
+		}
+	}
+	m, err := memory.NewReplay(4, 2, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	for name, f := range map[string]func(s *tensor.Scope){
+		"empty":          func(s *tensor.Scope) { m.Sample(s, gen, 1) },
+		"empty distinct": func(s *tensor.Scope) { m.SampleDistinct(s, gen, 1) },
+		"narrow rows":    func(s *tensor.Scope) { m.Add(s, s.Ones(3, 1)) },
+		"no rows":        func(s *tensor.Scope) { m.Add(s, s.Ones(2)) },
+	} {
+		s := tensor.NoGrad()
+		if f(s); s.Err() == nil || !strings.HasPrefix(s.Err().Error(), "memory: ") {
+			t.Errorf("%s: error %v", name, s.Err())
+		}
+		s.Close()
+	}
+	if m.Len() != 0 || m.Next() != 0 {
+		t.Errorf("refused rows left length %d, next %d", m.Len(), m.Next())
+	}
+	for _, c := range [][2]int64{{-1, 0}, {5, 0}, {0, 4}, {0, -1}} {
+		if m.SetCursor(c[0], c[1]) == nil {
+			t.Errorf("the cursor %v is accepted", c)
+		}
+	}
+}
+
+// A file that is missing, damaged or of another replay changes nothing.
+func TestReplayLoadRefuses(t *testing.T) {
+	checkLive(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	s := tensor.NoGrad()
+	defer s.Close()
+	make := func(capacity, width int) *memory.Replay {
+		m, err := memory.NewReplay(capacity, width, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		m.Add(s, s.Ones(3, int64(width)))
+		return m
+	}
+	m := make(4, 2)
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, data []byte) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for name, err := range map[string]error{
+		"missing":        m.Load(filepath.Join(dir, "none")),
+		"truncated":      m.Load(write("truncated", good[:len(good)-3])),
+		"empty":          m.Load(write("empty", nil)),
+		"next":           m.Load(write("next", bytes.Replace(good, []byte(`\"next\":3`), []byte(`\"next\":2`), 1))),
+		"far next":       m.Load(write("far", bytes.Replace(good, []byte(`\"next\":3`), []byte(`\"next\":9`), 1))),
+		"other capacity": make(5, 2).Load(path),
+		"other width":    make(4, 1).Load(path),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if m.Len() != 3 || m.Next() != 3 {
+		t.Errorf("refused files left length %d, next %d", m.Len(), m.Next())
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 5 {
+		t.Errorf("the folder holds %v, %v", entries, err)
+	}
+}
+
+// Rows is Tensor, time-major, in the same memory as the steps that were written.
+func TestRollout(t *testing.T) {
+	checkLive(t)
+	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
+	r, err := memory.NewRollout(3, 2, fields, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	for round := range 3 { // cleared and filled anew, nothing of the round before stays
+		var want []float32
+		for step := range 3 {
+			if r.Full() || r.Len() != step {
+				t.Fatalf("length %d at step %d", r.Len(), step)
+			}
+			row := []float32{float32(round), float32(step), float32(round), float32(-step)}
+			want = append(want, row...)
+			if err := tensor.Write(r.Row("x"), row); err != nil {
+				t.Fatal(err)
+			}
+			s.Fill(r.Row("y"), float64(step))
+			r.Advance()
+		}
+		if !r.Full() || r.Steps() != 3 || r.Envs() != 2 {
+			t.Errorf("not full after %d of %d steps", r.Len(), r.Steps())
+		}
+		if got := floats(t, s, r.Rows("x")); !slices.Equal(got, want) {
+			t.Errorf("rows %v, want %v", got, want)
+		}
+		if got := floats(t, s, r.Tensor("x")); !slices.Equal(got, want) {
+			t.Errorf("tensor %v, want %v", got, want)
+		}
+		if got := floats(t, s, r.At("y", 2)); !slices.Equal(got, []float32{2, 2}) {
+			t.Errorf("step 2 is %v", got)
+		}
+		r.Clear()
+	}
+	if got := tensor.Shape(r.Rows("x")); !slices.Equal(got, []int64{6, 2}) {
+		t.Errorf("shape %v", got)
+	}
+	if !slices.Equal(r.Fields(), fields) {
+		t.Errorf("fields %v", r.Fields())
+	}
+	if r.SetLen(4) == nil || r.SetLen(-1) == nil || r.SetLen(3) != nil || !r.Full() {
+		t.Error("SetLen")
+	}
+	for name, f := range map[string]func(){
+		"unknown field": func() { r.Tensor("z") }, "unknown rows": func() { r.Rows("z") },
+		"unknown row": func() { r.At("z", 0) }, "full": func() { r.Row("x") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+	for _, c := range []struct {
+		steps, envs int
+		fields      []memory.Field
+	}{{0, 1, fields}, {1, -1, fields}, {1, 1, []memory.Field{{Name: "x"}}}, {1, 1, append(fields, fields[0])}} {
+		bad, err := memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU)
+		if err == nil {
+			bad.Close()
+			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
+
+func TestSplitAndChunks(t *testing.T) {
+	for n := int64(0); n < 40; n++ {
+		for k := int64(1); k < 45; k++ {
+			spans := memory.Split(n, k)
+			if int64(len(spans)) != min(n, k) {
+				t.Fatalf("Split(%d, %d) has %d parts", n, k, len(spans))
+			}
+			at := int64(0)
+			for i, s := range spans {
+				want := n / min(n, k)
+				if int64(i) < n%min(n, k) {
+					want++
+				}
+				if s.Start != at || s.Len != want {
+					t.Fatalf("Split(%d, %d)[%d] = %v, want start %d, length %d", n, k, i, s, at, want)
+				}
+				at += s.Len
+			}
+			if at != n {
+				t.Fatalf("Split(%d, %d) ends at %d", n, k, at)
+			}
+			chunks := memory.Chunks(n, k)
+			if n < k && chunks != nil || n >= k && int64(len(chunks)) != k {
+				t.Fatalf("Chunks(%d, %d) = %v", n, k, chunks)
+			}
+			for i, s := range chunks {
+				if s.Start != int64(i)*(n/k) || s.Len != n/k {
+					t.Fatalf("Chunks(%d, %d)[%d] = %v", n, k, i, s)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package preprocessors_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func checkLive(t testing.TB) {
+	t.Helper()
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors live after the test, %d before it", after, before)
+		}
+	})
+}
+
+func doubles(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := tensor.Float64s(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
+
+// However rows are cut into batches, single ones too, the statistics are those of all rows and of the row with mean 0
+// and variance 1 that a scaler begins with.
+func TestScalerIsExact(t *testing.T) {
+	checkLive(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		var all [2][]float64
+		for range 8 {
+			n := 1 + rng.IntN(5)
+			var rows []float32
+			for range n {
+				for j := range all {
+					x := float32(rng.NormFloat64()*3 + 10*float64(j))
+					rows = append(rows, x)
+					all[j] = append(all[j], float64(x))
+				}
+			}
+			r.Update(s, tensor.From(s, rows, int64(n), 2))
+		}
+		mean, variance := doubles(t, s, r.Mean), doubles(t, s, r.Variance)
+		for j, xs := range all {
+			n := float64(len(xs)) + 1
+			m, q := 0.0, 1.0
+			for _, x := range xs {
+				m += x / n
+			}
+			q += m * m // the first row: variance 1 around 0
+			for _, x := range xs {
+				q += (x - m) * (x - m)
+			}
+			if !near(mean[j], m, 1e-6) || !near(variance[j], q/n, 1e-6) {
+				t.Errorf("mean %g and variance %g, want %g and %g", mean[j], variance[j], m, q/n)
+			}
+		}
+		if count := doubles(t, s, r.Count)[0]; count != float64(len(all[0])+1) {
+			t.Errorf("count %g, want %d", count, len(all[0])+1)
+		}
+		s.Close()
+		r.Close()
+		r.Close()
+	}
+}
+
+func TestScalerForward(t *testing.T) {
+	checkLive(t)
+	cfg := preprocessors.DefaultScalerConfig()
+	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Size() != 1 {
+		t.Errorf("size %d", r.Size())
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	s.Fill(r.Mean, 10)
+	s.Fill(r.Variance, 4)
+	x := tensor.From(s, []float32{10, 13, 1000, -1000}, 4, 1)
+	for i, want := range []float64{0, 1.5, 5, -5} {
+		if got := doubles(t, s, r.Forward(s, x))[i]; !near(got, want, 1e-6) {
+			t.Errorf("value %d became %g, want %g", i, got, want)
+		}
+	}
+	for i, want := range []float64{10, 13, 20, 0} {
+		if got := doubles(t, s, r.Inverse(s, r.Forward(s, x)))[i]; !near(got, want, 1e-6) {
+			t.Errorf("value %d came back as %g, want %g", i, got, want)
+		}
+	}
+}
+
+// One unbiased row has no variance: the statistics are lost, as skrl's are. The default survives it.
+func TestScalerOneRow(t *testing.T) {
+	checkLive(t)
+	for unbiased, lost := range map[bool]bool{true: true, false: false} {
+		cfg := preprocessors.DefaultScalerConfig()
+		cfg.Unbiased = unbiased
+		r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		r.Update(s, tensor.From(s, []float32{3}, 1, 1))
+		if v := doubles(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
+			t.Errorf("unbiased %v: the variance is %g", unbiased, v)
+		}
+		s.Close()
+		r.Close()
+	}
+}
+
+// A NaN goes through to where agents find it, and into no other column.
+func TestScalerNaN(t *testing.T) {
+	checkLive(t)
+	r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	x := tensor.From(s, []float32{float32(math.NaN()), 1, 2, 3}, 2, 2)
+	out := doubles(t, s, r.Forward(s, x))
+	if !math.IsNaN(out[0]) || math.IsNaN(out[1]) || math.IsNaN(out[2]) {
+		t.Errorf("standardised %v", out)
+	}
+	r.Update(s, x)
+	if mean := doubles(t, s, r.Mean); !math.IsNaN(mean[0]) || !near(mean[1], 4./3, 1e-6) {
+		t.Errorf("mean %v", mean)
+	}
+}
+
+func TestScalerFreezes(t *testing.T) {
+	checkLive(t)
+	cfg := preprocessors.DefaultScalerConfig()
+	cfg.FreezeAfter = 3
+	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	for range 5 {
+		r.Update(s, s.Ones(2, 1))
+	}
+	if n := doubles(t, s, r.Count)[0]; n != 5 { // 1, 3, 5, and no more
+		t.Errorf("count %g, want 5", n)
+	}
+}
+
+func TestScalerErrors(t *testing.T) {
+	checkLive(t)
+	good := preprocessors.DefaultScalerConfig()
+	for name, c := range map[string]struct {
+		size int
+		cfg  func(c *preprocessors.ScalerConfig)
+	}{
+		"size":     {0, func(*preprocessors.ScalerConfig) {}},
+		"zero":     {1, func(c *preprocessors.ScalerConfig) { *c = preprocessors.ScalerConfig{} }},
+		"epsilon":  {1, func(c *preprocessors.ScalerConfig) { c.Epsilon = math.Inf(1) }},
+		"clip":     {1, func(c *preprocessors.ScalerConfig) { c.ClipThreshold = math.NaN() }},
+		"freezing": {1, func(c *preprocessors.ScalerConfig) { c.FreezeAfter = -1 }},
+	} {
+		cfg := good
+		c.cfg(&cfg)
+		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil || !strings.HasPrefix(err.Error(), "preprocessors: ") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	r, err := preprocessors.NewRunningStandardScaler(2, good, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	if r.Update(s, s.Ones(3, 5)); s.Err() == nil {
+		t.Error("rows of another width are accepted")
+	}
+	var none *preprocessors.RunningStandardScaler
+	s.Reset()
+	x := s.Ones(1, 1)
+	none.Update(s, x)
+	if none.Forward(s, x) != x || none.Inverse(s, x) != x || s.Err() != nil {
+		t.Error("a nil scaler is not the identity")
+	}
+	none.Close()
+}
+
+func ExampleNewRunningStandardScaler() {
+	scaler, err := preprocessors.NewRunningStandardScaler(1, preprocessors.DefaultScalerConfig(), tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer scaler.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	heights := s.AddScalar(s.MulScalar(s.As(s.Arange(1001), tensor.Float32), 0.01), 95)
+	scaler.Update(s, s.Unsqueeze(heights, 1))
+	mean, err := tensor.Item(scaler.Mean)
+	fmt.Printf("%.1f %v\n", mean, err)
+	// Output: 99.9 <nil>
+}
