@@ -2,6 +2,7 @@ package trainers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -25,24 +26,61 @@ func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes in
 	return evaluate(ctx, env, agent, episodes, seed, nil)
 }
 
-// Evaluate is [Evaluate] with the trainer's agent and environment. Training goes on from a fresh reset.
+// Evaluate is [Evaluate] with the trainer's agent and environment, and with StochasticEvaluation sampled actions. An
+// environment that can restore its state (envs.Stateful, envs.Observer) goes on training as if nothing had been, another
+// one from a fresh reset.
 func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evaluation, error) {
 	if t.err != nil {
 		return Evaluation{}, t.err
 	}
-	e, err := evaluate(ctx, t.env, t.agent, episodes, seed, t.cfg.OnRender)
-	if t.now != nil {
-		now, reset := t.env.Reset(-1)
-		if reset != nil {
-			return e, reset
-		}
-		t.now = now
-		t.episodes.Reset()
+	if s, ok := t.agent.(stochastic); ok && t.cfg.StochasticEvaluation {
+		s.SetStochastic(true)
+		defer s.SetStochastic(false)
 	}
-	return e, err
+	if t.now == nil {
+		return evaluate(ctx, t.env, t.agent, episodes, seed, t.cfg.OnRender)
+	}
+	resume, err := t.pause()
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, t.env, t.agent, episodes, seed, t.cfg.OnRender)
+	return e, errors.Join(err, resume())
+}
+
+// stochastic is implemented by agents that can sample in evaluation.
+type stochastic interface{ SetStochastic(on bool) }
+
+// pause remembers the environment, and returns what brings it back.
+func (t *Trainer) pause() (resume func() error, err error) {
+	s, stateful := envs.As[envs.Stateful](t.env)
+	o, observer := envs.As[envs.Observer](t.env)
+	if !stateful || !observer {
+		return func() error {
+			t.episodes.Reset()
+			t.now, err = t.env.Reset(-1)
+			return err
+		}, nil
+	}
+	state, err := s.MarshalState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	return func() error {
+		if err := s.RestoreState(state); err != nil {
+			return fmt.Errorf("trainers: the environment's state: %w", err)
+		}
+		t.now, err = o.Observe()
+		return err
+	}, nil
 }
 
 func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes int, seed int64, render RenderFunc) (e Evaluation, err error) {
+	defer func() {
+		if err != nil {
+			e = Evaluation{}
+		}
+	}()
 	if episodes <= 0 {
 		return e, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", episodes)
 	}

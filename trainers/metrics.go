@@ -3,8 +3,10 @@ package trainers
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -19,8 +21,9 @@ type metrics struct {
 
 // ring is the mean of the last values.
 type ring struct {
-	values [window]float64
-	n      int
+	values  [window]float64
+	n       int
+	written int // n when it was last written
 }
 
 func (r *ring) add(x float64) {
@@ -57,6 +60,60 @@ func (m *metrics) episode(e envs.Episode) {
 			m.push("episode."+name, x)
 		}
 	}
+}
+
+// state is what restore needs, as plain values. A window with a number that is not finite is left out: there is no JSON
+// for it.
+func (m *metrics) state() map[string]any {
+	out := map[string]any{}
+	for name, r := range m.windows {
+		values := make([]any, 0, window)
+		for _, x := range r.values[:min(r.n, window)] {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				values = append(values, x)
+			}
+		}
+		if len(values) == min(r.n, window) {
+			out[name] = map[string]any{"count": r.n, "values": values}
+		}
+	}
+	return out
+}
+
+// restore reads the windows of a snapshot, where it has any; figures are no reason to refuse it.
+func (m *metrics) restore(snap *checkpoint.Snapshot) {
+	v, err := snap.Value("trainer", "episodes")
+	windows, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return
+	}
+	for name := range windows {
+		count, _ := snap.Int("trainer", "episodes", name, "count")
+		v, _ := snap.Value("trainer", "episodes", name, "values")
+		values, _ := v.([]any)
+		if count < 1 || len(values) != int(min(count, window)) {
+			continue
+		}
+		for i, x := range values {
+			m.push(name, number(x))
+			if i == len(values)-1 {
+				m.windows[name].n, m.windows[name].written = int(count), int(count)
+			}
+		}
+	}
+}
+
+// number is what JSON made of a float64.
+func number(v any) float64 {
+	switch x := v.(type) {
+	case float64:
+		return x
+	case int64:
+		return float64(x)
+	case uint64:
+		return float64(x)
+	}
+	return math.NaN()
 }
 
 // tracked notes a value by its tag, and the style reward by the short name that an objective would use.

@@ -3,8 +3,11 @@ package trainers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -52,15 +55,24 @@ func (t *Trainer) open() error {
 
 // resume restores the newest valid checkpoint, if there is one.
 func (t *Trainer) resume() error {
-	saved, damaged, err := t.store.Latest()
+	latest, damaged, err := t.store.Latest()
 	t.damaged = damaged
+	if errors.Is(err, checkpoint.ErrNone) {
+		for _, d := range damaged {
+			if !errors.Is(d, checkpoint.ErrUncommitted) { // one whose save was interrupted is nothing lost
+				return fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", t.store.Dir(), d)
+			}
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if saved == nil {
-		return nil
+	if err := t.Restore(latest.Snapshot); err != nil {
+		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
 	}
-	return t.Restore(saved.Snapshot)
+	t.saved = true
+	return nil
 }
 
 // Snapshot returns everything needed to continue training from here: the agent's, and with SaveBuffers the environment's
@@ -73,7 +85,7 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]any{"timestep": t.timestep}
+	own := map[string]any{"timestep": t.timestep, "episodes": t.metrics.state()}
 	if t.hasBest {
 		own["best"] = t.best
 	}
@@ -90,8 +102,8 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	return snap, nil
 }
 
-// Restore puts a snapshot back. Where it has no environment state, or the environment cannot take it, the episodes in
-// progress go on.
+// Restore puts a snapshot back, all or (on error) nothing. Where it has no environment state, or the environment cannot
+// take it, the episodes in progress go on.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if t.err != nil {
 		return t.err
@@ -100,36 +112,57 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)
 	}
-	if err := t.agent.Restore(snap); err != nil {
-		return err
+	if timestep < 0 {
+		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	t.timestep = timestep
-	if best, err := snap.Float("trainer", "best"); err == nil {
-		t.best, t.hasBest = best, true
-	}
-	state, has := snap.Arrays["environment/state"]
-	stateful, can := envs.As[envs.Stateful](t.env)
-	if !has || !can || !t.cfg.SaveBuffers {
-		return nil
-	}
-	b, err := state.Bytes()
+	undo, err := t.restoreEnvironment(snap)
 	if err != nil {
 		return err
 	}
-	if t.now == nil {
-		if t.now, err = t.env.Reset(t.cfg.Seed); err != nil {
-			return err
-		}
+	if err := t.agent.Restore(snap); err != nil {
+		return errors.Join(err, undo())
 	}
-	if err := stateful.RestoreState(b); err != nil {
-		return fmt.Errorf("trainers: the environment's state: %w", err)
+	t.timestep, t.saved = timestep, false
+	if best, err := snap.Float("trainer", "best"); err == nil {
+		t.best, t.hasBest = best, true
 	}
-	if o, ok := envs.As[envs.Observer](t.env); ok {
-		if t.now, err = o.Observe(); err != nil {
-			return err
-		}
-	}
+	t.metrics = metrics{}
+	t.metrics.restore(snap)
 	return nil
+}
+
+// restoreEnvironment puts the environment's state back, where there is one, and returns what undoes it.
+func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() error, err error) {
+	state, has := snap.Arrays["environment/state"]
+	stateful, can := envs.As[envs.Stateful](t.env)
+	observer, shows := envs.As[envs.Observer](t.env)
+	if !has || !can || !shows || !t.cfg.SaveBuffers {
+		return func() error { return nil }, nil
+	}
+	after, err := state.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	if t.now == nil { // an environment that has never been reset has no state to go back to
+		if t.now, err = t.env.Reset(t.cfg.Seed); err != nil {
+			return nil, err
+		}
+	}
+	before, err := stateful.MarshalState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	set := func(state []byte) error {
+		if err := stateful.RestoreState(state); err != nil {
+			return fmt.Errorf("trainers: the environment's state: %w", err)
+		}
+		now, err := observer.Observe()
+		if err == nil {
+			t.now = now
+		}
+		return err
+	}
+	return func() error { return set(before) }, set(after)
 }
 
 // write hands tracked values to the run's files.
@@ -140,46 +173,49 @@ func (t *Trainer) write() error {
 	}
 	t.recorder.Emit(t.run, t.timestep)
 	t.episodes.Emit(t.run, t.timestep)
-	for name, r := range t.metrics.windows {
-		if name != "episode.return" && name != "episode.length" {
-			t.run.Scalar("Episode / "+name[len("episode."):], t.timestep, r.mean())
+	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
+		r := t.metrics.windows[name]
+		if name != "episode.return" && name != "episode.length" && r.written != r.n {
+			t.run.Scalar("Episode / "+strings.TrimPrefix(name, "episode."), t.timestep, r.mean())
+			r.written = r.n
 		}
 	}
 	return t.run.Flush()
 }
 
-// save writes a checkpoint, and the best one where this is better.
+// save writes a checkpoint, and the best one where this is better. Where the newest checkpoint is of this very state it
+// does nothing.
 func (t *Trainer) save() error {
-	if t.store == nil {
+	if t.store == nil || t.saved {
 		return nil
 	}
-	snap, err := t.snapshotWithBest()
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("agent_%d", t.timestep)
-	if _, err := t.store.Save(name, t.timestep, snap); err != nil {
-		return err
-	}
-	if t.improved() {
+	better := t.improved()
+	if better {
 		t.best, t.hasBest = t.Metrics()[t.cfg.Best], true
-		snap.Values["trainer"] = map[string]any{"timestep": t.timestep, "best": t.best}
-		_, err = t.store.SaveBest(name, t.timestep, snap)
 	}
-	return err
-}
-
-func (t *Trainer) snapshotWithBest() (*checkpoint.Snapshot, error) {
 	snap, err := t.Snapshot()
 	if err == nil {
 		err = snap.CheckFinite()
 	}
-	return snap, err
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("agent_%d", t.timestep)
+	if better {
+		if _, err := t.store.SaveBest(name, t.timestep, snap); err != nil {
+			return err
+		}
+	}
+	if _, err := t.store.Save(name, t.timestep, snap); err != nil {
+		return err
+	}
+	t.saved = true
+	return nil
 }
 
 func (t *Trainer) improved() bool {
 	x, ok := t.Metrics()[t.cfg.Best]
-	return ok && !math.IsNaN(x) && (!t.hasBest || x > t.best)
+	return ok && !math.IsNaN(x) && !math.IsInf(x, 0) && (!t.hasBest || x > t.best)
 }
 
 // finish writes what is due at the end of a run.

@@ -40,6 +40,7 @@ type Trainer struct {
 	bar      tracking.Bar
 	barName  string
 	damaged  []*checkpoint.DamagedError
+	saved    bool // the newest checkpoint is of the present state
 	closed   bool
 	clock    func() time.Time
 }
@@ -115,6 +116,14 @@ func (t *Trainer) Train(ctx context.Context) error {
 			return err
 		}
 	}
+	if t.agent.Ready() { // the last update was interrupted
+		if err := t.update(ctx); err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return t.interrupted(err)
+			}
+			return err
+		}
+	}
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}
@@ -166,6 +175,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	}
 	t.now = next
 	t.timestep++
+	t.saved = false
 	if t.agent.Ready() {
 		if err := t.update(ctx); err != nil {
 			return nil, err
@@ -181,6 +191,7 @@ func transition(s *envs.Step) agents.Transition {
 
 func (t *Trainer) update(ctx context.Context) error {
 	start := t.clock()
+	t.saved = false
 	if err := t.agent.Update(ctx); err != nil {
 		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
 	}

@@ -150,9 +150,10 @@ func New(o Options) (a *Agent, err error) {
 	if a.Core, err = onpolicy.New(options); err != nil {
 		return nil, err
 	}
+	made := a // a itself is nil again where an error is returned
 	defer func() {
 		if err != nil {
-			_ = a.Close()
+			_ = made.Close()
 		}
 	}()
 	a.AfterRecord = a.record
@@ -160,7 +161,10 @@ func New(o Options) (a *Agent, err error) {
 	if cfg.Skrl() {
 		a.draw = &once{a: a}
 	}
-	return a, a.prepare()
+	if err = a.prepare(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func network(name string, n models.Network) onpolicy.NamedNetwork {
@@ -173,6 +177,7 @@ func (o Options) config() (*Config, error) {
 	}
 	if o.Settings != nil {
 		cfg := *o.Settings
+		cfg.OnPolicy = o.Settings.Clone()
 		return &cfg, cfg.Validate()
 	}
 	cfg, err := FromDict(o.Config, o.Spaces)
@@ -271,6 +276,22 @@ func (a *Agent) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
+// keepMotions lets a rollback bring back the n rows of the motion dataset that an update's collect will replace.
+func (a *Agent) keepMotions(s *tensor.Scope, n int64) {
+	m := a.motionSet
+	length, next := m.Len(), m.Next()
+	index := make([]int64, min(n, m.Capacity()))
+	for i := range index {
+		index[i] = (next + int64(i)) % m.Capacity()
+	}
+	rows := tensor.From(s, index)
+	old := s.IndexSelect(m.Data(), 0, rows)
+	a.OnRollback(func(undo *tensor.Scope) {
+		undo.IndexCopy(m.Data(), rows, old)
+		undo.Fail(m.SetCursor(length, next))
+	})
+}
+
 // record stores the step's AMP observations, and what a second critic and skrl's recursion need of it.
 func (a *Agent) record(s *tensor.Scope, t agents.Transition) error {
 	width := a.Spaces().AMPObservation.Width()
@@ -303,7 +324,11 @@ func (a *Agent) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.T
 func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
 
 // Settings returns a copy of the settings as they stand, defaults and later changes included.
-func (a *Agent) Settings() Config { return *a.cfg }
+func (a *Agent) Settings() Config {
+	c := *a.cfg
+	c.OnPolicy = a.cfg.Clone()
+	return c
+}
 
 // Hyperparameters implements [agents.Agent].
 func (a *Agent) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }

@@ -10,16 +10,25 @@ import (
 )
 
 // Update implements [agents.Agent]: PPO on the combined reward, and a discriminator step beside every policy step.
-func (a *Agent) Update(ctx context.Context) error {
+func (a *Agent) Update(ctx context.Context) (err error) {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
+	a.Begin(s)
+	a.keepMotions(s, int64(a.cfg.AMPBatchSize))
+	if err := s.Err(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			a.Rollback()
+		}
+	}()
 	if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
 		return err
 	}
-	a.Begin(s)
 	a.standardise(s)
 	style := a.reward(s)
 	a.estimate(s, style)
@@ -32,7 +41,6 @@ func (a *Agent) Update(ctx context.Context) error {
 	for epoch := range a.cfg.LearningEpochs {
 		stopped, err := a.learn(ctx, epoch, meter)
 		if err != nil {
-			a.Rollback()
 			return err
 		}
 		last := epoch == a.cfg.LearningEpochs-1 || stopped
@@ -44,7 +52,6 @@ func (a *Agent) Update(ctx context.Context) error {
 
 	means, err := meter.Means(a.Name(), 0)
 	if err != nil {
-		a.Rollback()
 		return err
 	}
 	if err := a.track(s, means, style); err != nil {

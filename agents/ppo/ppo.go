@@ -94,7 +94,7 @@ func (o Options) config() (*Config, error) {
 		return nil, errors.New("ppo: Options has both Settings and Config; give one of them")
 	}
 	if o.Settings != nil {
-		cfg := *o.Settings
+		cfg := Config{OnPolicy: o.Settings.Clone()}
 		return &cfg, cfg.Validate()
 	}
 	cfg, err := FromDict(o.Config, o.Spaces)
@@ -105,7 +105,7 @@ func (o Options) config() (*Config, error) {
 func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
 
 // Settings returns a copy of the settings as they stand, defaults and later changes included.
-func (a *Agent) Settings() Config { return *a.cfg }
+func (a *Agent) Settings() Config { return Config{OnPolicy: a.cfg.Clone()} }
 
 func (a *Agent) notReady() error {
 	return fmt.Errorf("ppo: Update before the rollout's %d steps are complete; call it when Ready", a.Config.Rollouts)

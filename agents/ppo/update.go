@@ -10,13 +10,21 @@ import (
 
 // Update implements [agents.Agent]: proximal policy optimisation of the clipped surrogate (Schulman et al. 2017, eq. 7
 // and 9) over the rollout, with advantages by GAE.
-func (a *Agent) Update(ctx context.Context) error {
+func (a *Agent) Update(ctx context.Context) (err error) {
 	if !a.Ready() {
 		return a.notReady()
 	}
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	a.Begin(s)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			a.Rollback()
+		}
+	}()
 	a.estimate(s)
 	meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / KL divergence",
 		"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
@@ -27,7 +35,6 @@ func (a *Agent) Update(ctx context.Context) error {
 	for epoch := range a.Config.LearningEpochs {
 		stopped, err := a.learn(ctx, epoch, meter)
 		if err != nil {
-			a.Rollback()
 			return err
 		}
 		last := epoch == a.Config.LearningEpochs-1 || stopped && !a.Config.Skrl()
@@ -44,7 +51,6 @@ func (a *Agent) Update(ctx context.Context) error {
 	}
 	means, err := meter.Means(a.Name(), count)
 	if err != nil {
-		a.Rollback()
 		return err
 	}
 	if err := a.Track(means); err != nil {

@@ -161,16 +161,6 @@ gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out) {
   *out = wrap(b == nullptr ? at::linear(T(x), T(w)) : at::linear(T(x), T(w), T(b)));
   GORL_END
 }
-gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out) {
-  GORL_BEGIN(grad)
-  at::Tensor h = T(x);
-  for (int32_t i = 0; i < layers; i++) {
-    h = biases[i] == nullptr ? at::linear(h, T(weights[i])) : at::linear(h, T(weights[i]), T(biases[i]));
-    if (activations[i] != GORL_IDENTITY) h = activate(activations[i], h);
-  }
-  *out = wrap(h);
-  GORL_END
-}
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   // In PyTorch's order of operations, so that the last bits agree too.

@@ -41,7 +41,10 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	inputs := c.Inputs(s, obs, state)
-	if !c.training {
+	switch {
+	case !c.training && c.sampling:
+		return c.actions, c.read(s, c.Policy.Sample(s, inputs, c.Gen).Executed)
+	case !c.training:
 		return c.actions, c.read(s, c.Policy.Mode(s, inputs))
 	}
 	executed := c.draw(s, inputs)

@@ -70,9 +70,11 @@ type Core struct {
 	fields   []memory.Field
 	pcg      *rand.PCG
 	training bool
+	sampling bool // actions in evaluation, too
 	acted    bool
 	networks []NamedNetwork
 	segments []tensor.Group
+	stepped  []int // the network of each group of Optimizer
 
 	resident  *tensor.Scope
 	step      *tensor.Scope
@@ -87,6 +89,7 @@ type Core struct {
 	seenKL    []float64 // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
+	undo      undo
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -160,6 +163,13 @@ func (c *Core) Bind(numEnvs int) error {
 	case c.numEnvs != 0:
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
+	rows := c.Config.Rollouts * numEnvs
+	if rows < 2 {
+		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments", strings.ToLower(c.name))
+	}
+	if c.Config.Skrl() && c.Config.MiniBatches > rows {
+		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has %d rows; skrl drops the remainder, which would be all of them", strings.ToLower(c.name), c.Config.MiniBatches, rows)
+	}
 	c.numEnvs = numEnvs
 	return c.allocate()
 }
@@ -178,23 +188,21 @@ func (c *Core) flatten(separateFrom int) error {
 	if c.Flat, err = tensor.NewFlat(params, c.Device); err != nil {
 		return err
 	}
-	for _, n := range c.networks {
+	var groups []tensor.Group
+	for i, n := range c.networks {
 		begin, end, err := c.Flat.Segment(n.Name + "/")
 		if err != nil {
 			continue // a network whose every parameter is shared with an earlier one
 		}
 		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
+		if separateFrom == 0 || i < separateFrom {
+			groups, c.stepped = append(groups, c.segments[len(c.segments)-1]), append(c.stepped, i)
+		}
 	}
-	shared := c.segments
-	if separateFrom > 0 {
-		shared = shared[:min(separateFrom, len(shared))]
-	}
-	var groups []tensor.Group
-	groups = append(groups, shared...)
-	clips := []tensor.Clip{{Begin: 0, End: shared[len(shared)-1].End}}
+	clips := []tensor.Clip{{Begin: 0, End: groups[len(groups)-1].End}}
 	if len(c.Config.GradNormClip) > 1 {
 		clips = nil
-		for _, g := range shared {
+		for _, g := range groups {
 			clips = append(clips, tensor.Clip{Begin: g.Begin, End: g.End})
 		}
 	}
@@ -229,10 +237,10 @@ func (c *Core) ApplyRates() {
 		factor = c.Scheduler.LearningRate() / c.Config.LearningRate[0]
 	}
 	for i := range c.Optimizer.Groups {
-		c.Optimizer.Groups[i].LearningRate = c.Config.LearningRate[min(i, len(c.Config.LearningRate)-1)] * factor
+		c.Optimizer.Groups[i].LearningRate = c.Config.LearningRate[min(c.stepped[i], len(c.Config.LearningRate)-1)] * factor
 	}
 	for i := range c.Optimizer.Clips {
-		c.Optimizer.Clips[i].MaxNorm = c.Config.GradNormClip[min(i, len(c.Config.GradNormClip)-1)]
+		c.Optimizer.Clips[i].MaxNorm = c.Config.GradNormClip[min(c.stepped[i], len(c.Config.GradNormClip)-1)]
 	}
 }
 
@@ -293,11 +301,15 @@ func (c *Core) probe() error {
 	}
 	mode := c.Policy.Mode(s, in)
 	v := c.Value.Forward(s, in)
+	judged := c.Policy.Evaluate(s, in, mode).LogProb
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
 	}
 	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
 		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+	}
+	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
@@ -316,6 +328,10 @@ func (c *Core) NumEnvs() int { return c.numEnvs }
 
 // SetTraining implements [agents.Agent].
 func (c *Core) SetTraining(on bool) { c.training = on }
+
+// SetStochastic lets the agent sample actions in evaluation, too, instead of taking the distribution's mean or mode. They
+// are drawn from the agent's own random sequence.
+func (c *Core) SetStochastic(on bool) { c.sampling = on }
 
 // Training implements [agents.Agent].
 func (c *Core) Training() bool { return c.training }

@@ -44,7 +44,7 @@ func (c *Core) Record(t agents.Transition) error {
 	c.acted = false
 	c.Timestep++
 	c.Rollout.Advance()
-	if c.Rollout.Full() && c.Timestep < int64(c.Config.LearningStarts) {
+	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) {
 		c.Rollout.Clear()
 	}
 	return nil

@@ -3,6 +3,7 @@ package onpolicy
 import (
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -198,20 +199,21 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	pcg, err := base64.StdEncoding.DecodeString(text)
 	r.fail(err)
 	schedule := r.schedule(c)
+	r.random(c.Device, pcg, generator)
 	if r.err != nil {
 		return nil, r.err
 	}
 	return func() error {
+		if schedule != nil {
+			if err := c.Scheduler.Restore(schedule); err != nil {
+				return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
+			}
+		}
 		if err := c.pcg.UnmarshalBinary(pcg); err != nil {
-			return fmt.Errorf("%s: the checkpoint's random state: %w", r.name, err)
+			return err
 		}
 		if err := c.Gen.SetState(generator); err != nil {
 			return err
-		}
-		if schedule != nil {
-			if err := c.Scheduler.Restore(schedule); err != nil {
-				return err
-			}
 		}
 		for _, w := range r.writes {
 			if err := w(); err != nil {
@@ -273,6 +275,25 @@ func (r *reader) memories(c *Core) [][2]int64 {
 		at = append(at, [2]int64{length, next})
 	}
 	return at
+}
+
+// random checks the states of the random sequences.
+func (r *reader) random(d tensor.Device, pcg, generator []byte) {
+	if r.err != nil {
+		return
+	}
+	if err := new(rand.PCG).UnmarshalBinary(pcg); err != nil {
+		r.fail(fmt.Errorf("the checkpoint's random state: %w", err))
+		return
+	}
+	g, err := tensor.NewGenerator(0, d)
+	if err == nil {
+		defer g.Close()
+		err = g.SetState(generator)
+	}
+	if err != nil {
+		r.fail(fmt.Errorf("the checkpoint's generator: %w", err))
+	}
 }
 
 func (r *reader) bytes(name string) []byte {

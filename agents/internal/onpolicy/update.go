@@ -17,7 +17,8 @@ type namedOptimizer struct {
 	steps      int64
 }
 
-// Begin remembers parameters and moments, so that Rollback can undo an update that diverges.
+// Begin remembers parameters, moments and whatever else an update changes, so that Rollback can undo one that diverges
+// or is cancelled. What it remembers lives as long as scope s.
 func (c *Core) Begin(s *tensor.Scope) {
 	s.Copy(c.backup, c.Flat.Values)
 	for i := range c.optimizers {
@@ -26,9 +27,10 @@ func (c *Core) Begin(s *tensor.Scope) {
 		s.Copy(o.avgSq, o.ExpAvgSq)
 		o.steps = o.Steps
 	}
+	c.remember(s)
 }
 
-// Rollback undoes what happened to parameters and moments since Begin.
+// Rollback undoes what happened since Begin: the agent stands as it did, its random sequences included.
 func (c *Core) Rollback() {
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -38,6 +40,7 @@ func (c *Core) Rollback() {
 		s.Copy(o.ExpAvgSq, o.avgSq)
 		o.Steps = o.steps
 	}
+	c.forget(s)
 }
 
 // Minimise makes one optimizer step down the gradient of loss.

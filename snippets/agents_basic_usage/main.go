@@ -1,0 +1,100 @@
+// Command agents_basic_usage makes agents from dictionaries of settings: PPO balances a pole, then AMP begins to teach a
+// biped to walk like a gait. Every key is explained in docs/ppo.md and docs/amp.md; a wrong one is an error that names
+// the nearest right one.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+func main() {
+	ppoSteps := flag.Int("ppo-timesteps", 3000, "steps of the 16 poles")
+	ampSteps := flag.Int("amp-timesteps", 1500, "steps of the 64 walkers")
+	seed := flag.Int64("seed", 1, "seed of everything random")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := cartPole(ctx, *ppoSteps, *seed); err != nil {
+		log.Fatal(err)
+	}
+	if err := walker(ctx, *ampSteps, *seed); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func cartPole(ctx context.Context, timesteps int, seed int64) error {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: seed})
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), // policy and value
+		Config: map[string]any{
+			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
+			"learning_rate": 2e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
+			"value_loss_scale": 0.5,
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	return trainAndShow(ctx, env, agent, timesteps, seed)
+}
+
+func walker(ctx context.Context, timesteps int, seed int64) error {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: seed})
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	agent, err := amp.New(amp.Options{
+		Spaces:  env.Spaces(),
+		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
+		Motions: env,                                           // shows the gait to imitate
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4,
+			"learning_rate": 3e-4, "discount_factor": 0.97, "grad_norm_clip": 1.0,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_weight":           0.5, "style_reward_weight": 1.0, "discriminator_reward_scale": 1.0, // skrl 1.4's names
+			"discriminator_batch_size": 512,
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	return trainAndShow(ctx, env, agent, timesteps, seed)
+}
+
+// trainAndShow works with any agent in any environment.
+func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int, seed int64) error {
+	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	if err := trainer.Train(ctx); err != nil {
+		return err
+	}
+	result, err := trainer.Evaluate(ctx, env.NumEnvs(), seed)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d episodes of %.1f steps on average, return %.1f\n", agent.Name(), result.Episodes, result.Length, result.Return)
+	return nil
+}

@@ -1,0 +1,73 @@
+// Command custom_environment trains PPO in an environment written here (reach.go): a point is to be pushed to a goal.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+func main() {
+	timesteps := flag.Int("timesteps", 3000, "steps of the 32 points")
+	seed := flag.Int64("seed", 1, "seed of everything random")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *timesteps, *seed); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// environment is a batch of n points whose episodes are cut after 10 s.
+func environment(n int, seed int64) (*wrappers.Parallel, error) {
+	return wrappers.NewParallel(n, func(int) (envs.Single, error) {
+		return wrappers.NewTimeLimit(&reach{}, 100)
+	}, wrappers.ParallelOptions{Seed: seed, Workers: 1})
+}
+
+func run(ctx context.Context, timesteps int, seed int64) error {
+	env, err := environment(32, seed)
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	if err := envs.Check(env, 300, seed); err != nil { // does the environment keep the contract?
+		return err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 6, "mini_batches": 4, "learning_rate": 1e-3, "discount_factor": 0.97,
+			"value_loss_scale": 0.5, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+
+	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	for _, when := range []string{"before", "after"} {
+		if when == "after" {
+			if err := trainer.Train(ctx); err != nil {
+				return err
+			}
+		}
+		result, err := trainer.Evaluate(ctx, 64, seed)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when, 100*result.Metrics["reached"], result.Length)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+//go:build learning
+
+package snippets
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+)
+
+// TestLearnWalker trains snippets/amp_walker as it stands with three seeds: the biped must walk, and like the gait.
+func TestLearnWalker(t *testing.T) {
+	line := regexp.MustCompile(`length ([\d.]+) of 300 +return ([\d.]+) +speed ([\d.]+) m/s +joint error ([\d.]+) rad`)
+	for seed := 1; seed <= 3; seed++ {
+		output := run(t, t.TempDir(), "amp_walker", "-seed", fmt.Sprint(seed))
+		var length, total, speed, jointError float64
+		found := line.FindStringSubmatch(output)
+		if found == nil {
+			t.Fatalf("seed %d: no figures in the output:\n%s", seed, output)
+		}
+		for i, figure := range []*float64{&length, &total, &speed, &jointError} {
+			if _, err := fmt.Sscan(found[i+1], figure); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("seed %d: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad", seed, length, total, speed, jointError)
+		if length < 290 || jointError > 0.11 {
+			t.Errorf("seed %d: length %.1f and joint error %.3f rad, want ≥ 290 and ≤ 0.11", seed, length, jointError)
+		}
+	}
+}

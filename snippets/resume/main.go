@@ -1,0 +1,109 @@
+// Command resume shows a run that survives interruptions: checkpoints while training, a last one at Ctrl-C, and with
+// -resume the run goes on from the newest valid checkpoint. What it then does is, bit for bit, what it would have done
+// without the interruption.
+//
+//	go run ./snippets/resume            # and press Ctrl-C, or let -interrupt do it
+//	go run ./snippets/resume -resume
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+func main() {
+	timesteps := flag.Int("timesteps", 4096, "steps of the 16 poles, in all")
+	interrupt := flag.Int("interrupt", 0, "stop at this timestep as Ctrl-C would (0: never)")
+	out := flag.String("out", "runs", "folder of all runs")
+	name := flag.String("name", "resume", "folder of this run")
+	resume := flag.Bool("resume", false, "continue the run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, stop, trainers.Config{
+		Timesteps: *timesteps, Seed: 1, Directory: *out, Name: *name, Resume: *resume,
+		CheckpointInterval: agents.Interval{Steps: max(1, *timesteps/8)},
+		WriteInterval:      agents.Interval{Auto: true},
+		Keep:               3,    // the newest three, and the best besides
+		SaveBuffers:        true, // memories and the environment's state: the same run, bit for bit
+	}, *interrupt)
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Println("Stopped; continue with -resume.")
+	case err != nil:
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) error {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: 1})
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5},
+		Seed:   1,
+	})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+
+	started := false
+	cfg.OnStep = func(t *trainers.Trainer) error {
+		if !started {
+			started = true
+			fmt.Printf("%s: from timestep %d\n", t.Dir(), t.Timestep()-1)
+		}
+		if t.Timestep() == int64(interrupt) {
+			stop()
+		}
+		return nil
+	}
+	trainer := trainers.Sequential(env, agent, cfg)
+	trained := trainer.Train(ctx) // at an interruption it saves before it returns
+	for _, damaged := range trainer.Damaged() {
+		fmt.Println("passed over:", damaged)
+	}
+	if err := list(trainer.Dir()); err != nil {
+		return errors.Join(trained, err)
+	}
+	if trained == nil {
+		fmt.Printf("finished at timestep %d, return %.1f\n", trainer.Timestep(), trainer.Metrics()["episode.return"])
+	}
+	return errors.Join(trained, trainer.Close())
+}
+
+// list shows the checkpoints of a run. Each has been verified against its manifest's checksum.
+func list(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "checkpoints", "*.safetensors"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		saved, err := checkpoint.Load(path)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  %s  timestep %d, %d arrays, %d bytes\n", filepath.Base(path), saved.Manifest.Step, saved.Manifest.Arrays, saved.Manifest.Size)
+	}
+	return nil
+}
