@@ -133,10 +133,14 @@ func (i *Interval) SetConfig(value any) error {
 	return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
 }
 
-// Of returns the interval in a run of timesteps: the number given, or the run divided by parts.
+// Of returns the interval in a run of timesteps: the number given, or the run divided by parts, at least 1. Of a run without
+// a known end "auto" is 0.
 func (i Interval) Of(timesteps, parts int) int {
 	if !i.Auto {
 		return i.Steps
+	}
+	if timesteps <= 0 {
+		return 0
 	}
 	return max(1, timesteps/parts)
 }

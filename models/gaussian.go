@@ -159,7 +159,7 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 			a.Actions = a.Executed
 		}
 	}
-	a.LogProb = g.reduce(s, s.GaussianLogProb(a.Actions, mean, logStd))
+	a.LogProb = g.logProb(s, a.Actions, mean, logStd)
 	return a
 }
 
@@ -179,7 +179,7 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 	mean, logStd := g.mean(s, out), g.clippedLogStd(s)
 	const halfLog2PiE = 1.4189385332046727
 	e := Evaluation{
-		LogProb: g.reduce(s, s.GaussianLogProb(actions, mean, logStd)),
+		LogProb: g.logProb(s, actions, mean, logStd),
 		StdDev:  s.Exp(s.Detach(logStd)),
 	}
 	// The entropy does not depend on the state: one row stands for all.
@@ -190,7 +190,12 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 	return e
 }
 
-func (g *Gaussian) reduce(s *tensor.Scope, logProb tensor.Tensor) tensor.Tensor {
+// logProb joins the log-densities of the dimensions as the settings say.
+func (g *Gaussian) logProb(s *tensor.Scope, actions, mean, logStd tensor.Tensor) tensor.Tensor {
+	if g.cfg.Reduction == "sum" {
+		return s.GaussianLogProbSum(actions, mean, logStd)
+	}
+	logProb := s.GaussianLogProb(actions, mean, logStd)
 	switch g.cfg.Reduction {
 	case "mean":
 		return s.MeanKeep(logProb, -1)
@@ -200,10 +205,8 @@ func (g *Gaussian) reduce(s *tensor.Scope, logProb tensor.Tensor) tensor.Tensor 
 			p = s.Mul(p, s.Narrow(logProb, -1, int64(i), 1))
 		}
 		return p
-	case "none":
-		return logProb
 	}
-	return s.SumKeep(logProb, -1)
+	return logProb
 }
 
 // Close implements [Distribution].

@@ -148,3 +148,19 @@ type Linears interface {
 
 // LinearWeights implements [Linears].
 func (m *MLP) LinearWeights() []tensor.Tensor { return m.layers.Weights }
+
+// Critic is implemented by networks that can compute, with their outputs (n, 1), the mean squared gradient of an output
+// by its observation faster than by differentiating twice.
+type Critic interface {
+	// ForwardPenalty returns the outputs and E[‖∂output/∂observation‖²].
+	ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor)
+}
+
+// ForwardPenalty implements [Critic].
+func (m *MLP) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
+	x := in.Observations
+	if m.states {
+		x = in.States
+	}
+	return s.Critic(x, &m.layers)
+}

@@ -103,28 +103,38 @@ type Layers struct {
 	f    []C.int32_t
 }
 
-// MLP applies every layer in one native call. x is (n, in), the result (n, out).
-func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
+// pack brings the handles in line with the tensors, which change when parameters are kept or adopted.
+func (net *Layers) pack(op string) error {
 	n := len(net.Weights)
-	if len(net.Biases) != n || len(net.Activations) != n {
-		s.err = fmt.Errorf("tensor: MLP: %d weights, %d biases and %d activations; want as many of each", n, len(net.Biases), len(net.Activations))
-		return Tensor{}
+	if n == 0 || len(net.Biases) != n || len(net.Activations) != n {
+		return fmt.Errorf("tensor: %s: %d weights, %d biases and %d activations; want as many of each", op, n, len(net.Biases), len(net.Activations))
 	}
 	if len(net.w) != n {
 		net.w, net.b, net.f = make([]C.gorl_t, n), make([]C.gorl_t, n), make([]C.int32_t, n)
 	}
-	for i := range net.Weights { // handles change when parameters are kept or adopted
-		net.w[i], net.b[i], net.f[i] = handle("MLP", net.Weights[i]), nil, C.int32_t(net.Activations[i])
+	for i := range net.Weights {
+		net.w[i], net.b[i], net.f[i] = handle(op, net.Weights[i]), nil, C.int32_t(net.Activations[i])
 		if net.Biases[i].T != nil {
-			net.b[i] = handle("MLP", net.Biases[i])
+			net.b[i] = handle(op, net.Biases[i])
 		}
+	}
+	return nil
+}
+
+// MLP applies every layer in one native call. x is (n, in), the result (n, out). Where the parameters belong to a [Flat]
+// and x needs no gradient, the whole perceptron is one node of the autograd graph, which [Scope.Backward] lets add to the
+// flat gradients at once; [Scope.Grad] by such parameters is then an error.
+func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	if err := net.pack("MLP"); err != nil {
+		s.err = err
+		return Tensor{}
 	}
 	h := handle("MLP", x)
 	cell := s.cell()
-	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(n), s.grad, (*C.gorl_t)(cell))
+	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)), s.grad, (*C.gorl_t)(cell))
 	runtime.KeepAlive(net)
 	if msg != nil {
 		return s.done("MLP", cell, msg, append([]Tensor{x}, net.Weights...)...)

@@ -58,7 +58,10 @@ func (t *Trainer) pause() (resume func() error, err error) {
 	if !stateful || !observer {
 		return func() error {
 			t.episodes.Reset()
-			t.now, err = t.env.Reset(-1)
+			now, err := t.env.Reset(-1)
+			if err == nil {
+				t.now = now
+			}
 			return err
 		}, nil
 	}
@@ -70,7 +73,10 @@ func (t *Trainer) pause() (resume func() error, err error) {
 		if err := s.RestoreState(state); err != nil {
 			return fmt.Errorf("trainers: the environment's state: %w", err)
 		}
-		t.now, err = o.Observe()
+		now, err := o.Observe()
+		if err == nil {
+			t.now = now
+		}
 		return err
 	}, nil
 }

@@ -185,13 +185,19 @@ func (t *Trainer) write() error {
 
 // save writes a checkpoint, and the best one where this is better. Where the newest checkpoint is of this very state it
 // does nothing.
-func (t *Trainer) save() error {
+func (t *Trainer) save() (err error) {
 	if t.store == nil || t.saved {
 		return nil
 	}
 	better := t.improved()
 	if better {
+		best, had := t.best, t.hasBest
 		t.best, t.hasBest = t.Metrics()[t.cfg.Best], true
+		defer func() {
+			if err != nil {
+				t.best, t.hasBest = best, had
+			}
+		}()
 	}
 	snap, err := t.Snapshot()
 	if err == nil {

@@ -151,14 +151,10 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		s.Reset()
 
 		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
-		logRatio := s.Sub(e.LogProb, b.LogProb)
-		ratio := s.Exp(logRatio)
-		kl := onpolicy.Divergence(s, logRatio, ratio)
+		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
 		}
-
-		policyLoss := a.Surrogate(s, ratio, b.Advantages)
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
 			valueLoss = s.Add(valueLoss, a.ValueLoss(s, a.styleValue.Forward(s, b.Inputs), b.Extra[1], b.Extra[2]))
@@ -169,7 +165,7 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		a.minimise(s, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
 
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, d.loss, kl, a.ClipFraction(s, ratio), entropy, s.Select(a.Optimizer.Norms, 0, 0),
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, d.loss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0),
 			d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
 		if err := s.Err(); err != nil {
 			return false, err
@@ -209,22 +205,14 @@ func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 		n = min(n, int64(c.DiscriminatorBatchSize))
 	}
 	policy, replay, motion := a.samples(s, b, n)
-	s.RequireGrad(motion)
 	fake := a.discriminator.Forward(s, models.Inputs{Observations: s.Cat(0, policy, replay)})
-	real := a.discriminator.Forward(s, models.Inputs{Observations: motion})
+	real, penalty := a.judge(s, policy, motion)
+	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
-	loss := a.adversarial(s, fake, real)
-	v := verdict{penalty: s.Scalar(0)}
-	if c.DiscriminatorGradientPenaltyScale > 0 {
-		v.penalty = a.penalty(s, policy, motion, real)
-		loss = s.Add(loss, s.MulScalar(v.penalty, c.DiscriminatorGradientPenaltyScale))
-	}
-	loss = a.regularise(s, loss)
-	v.loss = s.MulScalar(loss, c.DiscriminatorLossScale)
-
-	fake, real = s.Detach(fake), s.Detach(real)
-	v.motionRight, v.motionLogit = s.Mean(s.As(s.GtScalar(real, 0), tensor.Float32)), s.Mean(real)
-	v.policyRight, v.policyLogit = s.Mean(s.As(s.LtScalar(fake, 0), tensor.Float32)), s.Mean(fake)
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
+	v.motionRight, v.motionLogit = s.PositiveShare(real)
+	v.policyRight, v.policyLogit = s.PositiveShare(fake)
+	v.policyRight = s.ScalarSub(1, v.policyRight)
 	return v
 }
 
@@ -238,28 +226,47 @@ func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Te
 		return s.Sub(bound(fake), bound(real))
 	}
 	// ½(E[softplus(d_fake)] + E[softplus(−d_real)]): binary cross-entropy against 0 and 1
-	return s.MulScalar(s.Add(s.Mean(s.Softplus(fake)), s.Mean(s.Softplus(s.Neg(real)))), 0.5)
+	return s.CrossEntropy(fake, real)
 }
 
-// penalty is E[‖∂d/∂x‖²] at the samples that the settings name; for the wasserstein loss E[(‖∂d/∂x‖ − 1)²].
-func (a *Agent) penalty(s *tensor.Scope, policy, motion, real tensor.Tensor) tensor.Tensor {
-	at, logits := motion, real
-	if kind := a.cfg.DiscriminatorGradientPenaltySamples; kind != "motion" {
-		at = s.Cat(0, s.Detach(motion), policy)
-		if kind == "interpolated" {
-			n := tensor.Size(motion, 0)
-			share := s.Rand(a.Gen, n, 1)
-			at = s.Add(s.Mul(s.Detach(motion), share), s.Mul(policy, s.ScalarSub(1, share)))
+// judge returns the logits of the reference's rows and the gradient penalty: E[‖∂d/∂x‖²] at the samples that the settings
+// name, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
+func (a *Agent) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+	c := a.cfg
+	if c.DiscriminatorGradientPenaltyScale == 0 {
+		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
+	}
+	critic, fast := a.discriminator.(models.Critic)
+	fast = fast && c.DiscriminatorLoss != "wasserstein"
+	if c.DiscriminatorGradientPenaltySamples == "motion" {
+		if fast {
+			return critic.ForwardPenalty(s, models.Inputs{Observations: motion})
 		}
-		at = s.RequireGrad(s.Detach(at))
-		logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
+		return a.gradient(s, motion)
 	}
-	gradient := s.Grad(s.Sum(logits), true, at)[0]
-	square := s.Sum(s.Square(gradient), -1)
+	at := s.Cat(0, motion, policy)
+	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
+		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
+		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
+	}
+	real = a.discriminator.Forward(s, models.Inputs{Observations: motion})
+	if fast {
+		_, penalty = critic.ForwardPenalty(s, models.Inputs{Observations: at})
+	} else {
+		_, penalty = a.gradient(s, at)
+	}
+	return real, penalty
+}
+
+// gradient returns logits and gradient penalty by differentiating twice, which any network allows.
+func (a *Agent) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+	at = s.RequireGrad(s.Detach(at))
+	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
+	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
 	if a.cfg.DiscriminatorLoss == "wasserstein" {
-		return s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
+		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
 	}
-	return s.Mean(square)
+	return logits, s.Mean(square)
 }
 
 // regularise adds the penalties on weights: the output layer's, and all linear layers'.
@@ -269,16 +276,12 @@ func (a *Agent) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 		return loss
 	}
 	weights := a.discriminator.(models.Linears).LinearWeights()
-	for i, w := range weights {
-		scale := c.DiscriminatorWeightDecayScale
-		if i == len(weights)-1 {
-			scale += c.DiscriminatorLogitRegularizationScale
-		}
-		if scale > 0 {
-			loss = s.Add(loss, s.MulScalar(s.Sum(s.Square(w)), scale))
-		}
+	scales := make([]float64, len(weights))
+	for i := range scales {
+		scales[i] = c.DiscriminatorWeightDecayScale
 	}
-	return loss
+	scales[len(scales)-1] += c.DiscriminatorLogitRegularizationScale
+	return s.Add(loss, s.SumSquares(scales, weights...))
 }
 
 // remember lets the rollout's AMP observations into the replay buffer: all of them until it is full, later each with

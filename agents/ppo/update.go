@@ -86,19 +86,15 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 
 		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
 		a.NoteStdDev(s, e)
-		logRatio := s.Sub(e.LogProb, b.LogProb)
-		ratio := s.Exp(logRatio)
-		kl := onpolicy.Divergence(s, logRatio, ratio)
+		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
 		}
-
-		policyLoss := a.Surrogate(s, ratio, b.Advantages)
 		valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 		a.Minimise(s, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
 
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, kl, a.ClipFraction(s, ratio), entropy, s.Select(a.Optimizer.Norms, 0, 0))
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
 		if err := s.Err(); err != nil {
 			return false, err
 		}

@@ -48,6 +48,18 @@ func (n *Network) Watch(t *testing.T) { n.t = t }
 // Forward implements [models.Network].
 func (n *Network) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	out := n.MLP.Forward(s, in)
+	n.note(s, out)
+	return out
+}
+
+// ForwardPenalty implements [models.Critic].
+func (n *Network) ForwardPenalty(s *tensor.Scope, in models.Inputs) (out, penalty tensor.Tensor) {
+	out, penalty = n.MLP.ForwardPenalty(s, in)
+	n.note(s, out)
+	return out, penalty
+}
+
+func (n *Network) note(s *tensor.Scope, out tensor.Tensor) {
 	if n.t != nil && s.Err() == nil && tensor.RequiresGrad(out) {
 		values, err := tensor.Float32s(s.Detach(out))
 		if err != nil {
@@ -55,7 +67,6 @@ func (n *Network) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 		}
 		n.Outputs = append(n.Outputs, values)
 	}
-	return out
 }
 
 // Policy acts as told and judges by itself.

@@ -100,7 +100,7 @@ struct Net {
     }
   }
   static bool ready(const at::Tensor& t) {
-    return plain(t) && (!t.requires_grad() || (t.is_leaf() && t.grad().defined() && plain(t.grad())));
+    return plain(t) && (!t.requires_grad() || (t.is_leaf() && t.grad().defined() && t.grad().is_view() && plain(t.grad())));
   }
   bool learns() const { return w.front().requires_grad(); }
 };
@@ -539,5 +539,25 @@ gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n) {
   std::vector<at::Tensor> all;
   for (int32_t i = 0; i < n; i++) all.push_back(T(scalars[i]).detach().reshape({}));
   s.add_(at::stack(all));
+  GORL_END
+}
+
+gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
+  GORL_BEGIN(0)
+  at::Tensor t = T(x).detach();
+  if (plain(t)) {
+    double positive = 0, sum = 0;
+    const auto* p = t.data_ptr<float>();
+    const int64_t n = t.numel();
+    for (int64_t i = 0; i < n; i++) {
+      positive += p[i] > 0;
+      sum += p[i];
+    }
+    *share = wrap(at::scalar_tensor(positive / static_cast<double>(n), t.options()));
+    *mean = wrap(at::scalar_tensor(sum / static_cast<double>(n), t.options()));
+    return nullptr;
+  }
+  *share = wrap((t > 0).to(at::kFloat).mean());
+  *mean = wrap(t.mean());
   GORL_END
 }

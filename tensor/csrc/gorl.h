@@ -72,6 +72,7 @@ gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, g
 gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double clip, int32_t kind, gorl_t* out);
 gorl_err gorl_cross_entropy(gorl_t fake, gorl_t real, gorl_t* out);
 gorl_err gorl_decay(const gorl_t* weights, const double* scales, int32_t n, gorl_t* out);
+gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean);
 gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n);
 
 // In place.

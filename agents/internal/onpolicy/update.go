@@ -161,10 +161,7 @@ func (m *Meter) Add(s *tensor.Scope, values ...tensor.Tensor) {
 	if len(values) != len(m.names) {
 		panic(fmt.Sprintf("onpolicy: %d values for %d meters", len(values), len(m.names)))
 	}
-	for i, v := range values {
-		values[i] = s.Detach(v)
-	}
-	s.AddTo(m.sum, s.Stack(0, values...), 1)
+	s.Tally(m.sum, values...)
 	m.count++
 }
 

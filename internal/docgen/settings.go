@@ -1,0 +1,225 @@
+// Package docgen makes the tables of settings in docs from the structs that hold them: the keys and limits come from
+// the structs' tags, the defaults from a value, the meanings from the comments in the source.
+//
+//	go test ./internal/docgen -update
+//
+// writes the tables anew; without -update the test fails where a table has drifted from the code.
+package docgen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// Setting is one key of a configuration.
+type Setting struct {
+	// Key is dotted through sections.
+	Key string
+	// Default and Allowed are for people.
+	Default, Allowed string
+	// Meaning is the field's comment on one line, Go names replaced by keys. Of several fields with one comment the
+	// first has it; for the others Same is the first one's key.
+	Meaning, Same string
+}
+
+// Settings lists the keys of a struct that holds its defaults. root is the repository's folder, where the source is,
+// and module the path of its module.
+func Settings(root, module string, defaults any) ([]Setting, error) {
+	d := describer{root: root, module: module, files: map[string]map[string]*ast.StructType{}, found: map[string]Setting{}, keys: map[string]string{}}
+	if err := d.describe("", reflect.TypeOf(defaults)); err != nil {
+		return nil, err
+	}
+	var list []Setting
+	for _, k := range config.Keys(defaults) {
+		s, ok := d.found[k.Key]
+		if !ok {
+			return nil, fmt.Errorf("docgen: the key %q of %T was not found in the source", k.Key, defaults)
+		}
+		if s.Meaning == "" && s.Same == "" {
+			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)
+		}
+		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), allowed(k)
+		s.Meaning = d.withKeys(s.Meaning)
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// describer reads the comments of a struct's fields.
+type describer struct {
+	root, module string
+	files        map[string]map[string]*ast.StructType // by package, by type
+	found        map[string]Setting                    // by key
+	keys         map[string]string                     // key by Go field name
+}
+
+func (d *describer) describe(prefix string, t reflect.Type) error {
+	source, err := d.source(t)
+	if err != nil {
+		return err
+	}
+	same := "" // the key whose comment the following fields without one share
+	for _, f := range source.Fields.List {
+		comment := strings.Join(strings.Fields(f.Doc.Text()), " ")
+		for _, name := range names(f) {
+			sf, ok := t.FieldByName(name)
+			if !ok {
+				return fmt.Errorf("docgen: %v has no field %s", t, name)
+			}
+			tag, flags, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
+			inner := sf.Type
+			switch {
+			case tag == "-":
+				continue
+			case strings.Contains(flags, "inline"):
+				if err := d.describe(prefix, inner); err != nil {
+					return err
+				}
+				continue
+			case tag == "":
+				tag = strings.ToLower(name)
+			}
+			key := prefix + tag
+			if _, taken := d.keys[name]; !taken {
+				d.keys[name] = key
+			}
+			if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(reflect.TypeFor[config.Setter]()) {
+				if err := d.describe(key+".", inner); err != nil {
+					return err
+				}
+				continue
+			}
+			if comment != "" {
+				d.found[key], same, comment = Setting{Meaning: comment}, key, ""
+			} else {
+				d.found[key] = Setting{Same: same}
+			}
+		}
+	}
+	return nil
+}
+
+func names(f *ast.Field) []string {
+	if len(f.Names) == 0 { // embedded
+		switch t := f.Type.(type) {
+		case *ast.Ident:
+			return []string{t.Name}
+		case *ast.SelectorExpr:
+			return []string{t.Sel.Name}
+		}
+	}
+	var list []string
+	for _, n := range f.Names {
+		list = append(list, n.Name)
+	}
+	return list
+}
+
+// source finds the declaration of a struct type.
+func (d *describer) source(t reflect.Type) (*ast.StructType, error) {
+	path := t.PkgPath()
+	if d.files[path] == nil {
+		dir := filepath.Join(d.root, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, d.module), "/")))
+		types, err := structs(dir)
+		if err != nil {
+			return nil, err
+		}
+		d.files[path] = types
+	}
+	s := d.files[path][t.Name()]
+	if s == nil {
+		return nil, fmt.Errorf("docgen: no struct %s in the source of %s", t.Name(), path)
+	}
+	return s, nil
+}
+
+// structs parses a folder's Go files, tests left out, and returns its struct types.
+func structs(dir string) (map[string]*ast.StructType, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("docgen: %w", err)
+	}
+	all := map[string]*ast.StructType{}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, fmt.Errorf("docgen: %w", err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if s, ok := spec.Type.(*ast.StructType); ok {
+					all[spec.Name.Name] = s
+				}
+			}
+			return true
+		})
+	}
+	return all, nil
+}
+
+var (
+	word = regexp.MustCompile(`"[^"]*"|\[?\b[A-Z][A-Za-z]+(\.[A-Z][A-Za-z]+)*\b\]?`)
+	link = regexp.MustCompile(`\[([A-Za-z.]+)\]`)
+)
+
+// withKeys replaces the Go names of fields by their keys, outside quotation marks.
+func (d *describer) withKeys(text string) string {
+	text = word.ReplaceAllStringFunc(text, func(w string) string {
+		if key, ok := d.keys[w]; ok {
+			return "`" + key + "`"
+		}
+		return w
+	})
+	return link.ReplaceAllString(text, "`$1`")
+}
+
+// allowed says what a key takes. An interval reads itself, so its tags do not say it.
+func allowed(k config.Field) string {
+	if _, ok := k.Default.(agents.Interval); ok {
+		return `"auto" or an integer ≥ 0`
+	}
+	return k.Allowed
+}
+
+// show writes a default value as a user would.
+func show(v any) string {
+	value := reflect.ValueOf(v)
+	switch value.Kind() {
+	case reflect.Func, reflect.Map:
+		return "none"
+	case reflect.String:
+		if value.Len() == 0 {
+			return "none"
+		}
+		return "`" + value.String() + "`"
+	case reflect.Slice:
+		if value.Len() == 0 {
+			return "none"
+		}
+		if value.Len() == 1 {
+			return show(value.Index(0).Interface())
+		}
+	case reflect.Float64:
+		return fmt.Sprintf("`%g`", v)
+	}
+	if i, ok := v.(agents.Interval); ok {
+		if i.Auto {
+			return "`auto`"
+		}
+		return fmt.Sprintf("`%d`", i.Steps)
+	}
+	return fmt.Sprintf("`%v`", v)
+}

@@ -1,0 +1,180 @@
+package tensor
+
+// #cgo noescape gorl_critic
+// #cgo nocallback gorl_critic
+// #cgo noescape gorl_gaussian_log_prob_sum
+// #cgo nocallback gorl_gaussian_log_prob_sum
+// #cgo noescape gorl_surrogate
+// #cgo nocallback gorl_surrogate
+// #cgo noescape gorl_value_loss
+// #cgo nocallback gorl_value_loss
+// #cgo noescape gorl_cross_entropy
+// #cgo nocallback gorl_cross_entropy
+// #cgo noescape gorl_decay
+// #cgo nocallback gorl_decay
+// #cgo noescape gorl_positive_share
+// #cgo nocallback gorl_positive_share
+// #cgo noescape gorl_tally_
+// #cgo nocallback gorl_tally_
+// #include "gorl.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// The operations of this file are formulas that training repeats in every minibatch, each as one node of the autograd
+// graph: a small network spends most of an update on the bookkeeping of separate operations. On the CPU they are loops
+// with a backward written by hand, elsewhere the separate operations. Their gradients cannot be differentiated again.
+
+// Critic applies a perceptron with one linear output to x (n, in) and returns the outputs (n, 1) together with the mean
+// over rows of the squared gradient of the output by its input, E[‖∂y/∂x‖²], which is AMP's gradient penalty. No gradient
+// flows to x.
+func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
+	const op = "Critic"
+	if s.err != nil {
+		return Tensor{}, Tensor{}
+	}
+	if err := net.pack(op); err != nil {
+		s.err = err
+		return Tensor{}, Tensor{}
+	}
+	h := handle(op, x)
+	a, b := s.cell(), s.cell()
+	msg := C.gorl_critic(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)), (*C.gorl_t)(a), (*C.gorl_t)(b))
+	runtime.KeepAlive(net)
+	if msg != nil {
+		*b = poison
+	}
+	out = s.done(op, a, msg, x)
+	if s.err != nil {
+		return Tensor{}, Tensor{}
+	}
+	return out, Tensor{T: b}
+}
+
+// GaussianLogProbSum is [Scope.GaussianLogProb] summed over the last dimension: the joint log-density (n, 1) of actions
+// (n, A) under independent normal distributions with means (n, A) and one log standard deviation (A) for all rows.
+func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
+	const op = "GaussianLogProbSum"
+	if s.err != nil {
+		return Tensor{}
+	}
+	ha, hm, hl := handle(op, action), handle(op, mean), handle(op, logStd)
+	cell := s.cell()
+	return s.done(op, cell, C.gorl_gaussian_log_prob_sum(ha, hm, hl, s.grad, (*C.gorl_t)(cell)), action, mean, logStd)
+}
+
+// Surrogate is PPO's clipped objective as a loss (Schulman et al. 2017, eq. 7), with r = e^(now − old) the ratio of the
+// actions' probabilities, everything (n, 1):
+//
+//	−E[ min( r·Â, clamp(r, 1−ε, 1+ε)·Â ) ]
+//
+// Beside it, without gradient, are the estimate of the divergence KL(old‖new), E[(r − 1) − ln r] (Schulman 2020), and the
+// share of ratios outside 1 ± ε. All three are scalars.
+func (s *Scope) Surrogate(now, old, advantage Tensor, clip float64) (loss, divergence, fraction Tensor) {
+	const op = "Surrogate"
+	if s.err != nil {
+		return Tensor{}, Tensor{}, Tensor{}
+	}
+	hn, ho, ha := handle(op, now), handle(op, old), handle(op, advantage)
+	a, b, c := s.cell(), s.cell(), s.cell()
+	msg := C.gorl_surrogate(hn, ho, ha, C.double(clip), (*C.gorl_t)(a), (*C.gorl_t)(b), (*C.gorl_t)(c))
+	if msg != nil {
+		*b, *c = poison, poison
+	}
+	loss = s.done(op, a, msg, now, old, advantage)
+	if s.err != nil {
+		return Tensor{}, Tensor{}, Tensor{}
+	}
+	return loss, Tensor{T: b}, Tensor{T: c}
+}
+
+// ValueClip says how [Scope.ValueLoss] limits a prediction's move from its old value.
+type ValueClip int32
+
+const (
+	// NoValueClip does not limit it.
+	NoValueClip ValueClip = iota
+	// ClippedOnly takes the loss of the limited prediction, as skrl 2.0 does; outside the limit there is no gradient.
+	ClippedOnly
+	// Pessimistic takes the larger of the limited and the free prediction's loss, row by row, as the PPO of OpenAI's
+	// baselines does.
+	Pessimistic
+)
+
+// ValueLoss is E[(R − V)²], the prediction V kept within clip of its old value as kind says; everything is (n, 1).
+func (s *Scope) ValueLoss(predicted, old, returns Tensor, clip float64, kind ValueClip) Tensor {
+	const op = "ValueLoss"
+	if s.err != nil {
+		return Tensor{}
+	}
+	hp, ho, hr := handle(op, predicted), handle(op, old), handle(op, returns)
+	cell := s.cell()
+	return s.done(op, cell, C.gorl_value_loss(hp, ho, hr, C.double(clip), C.int32_t(kind), (*C.gorl_t)(cell)), predicted, old, returns)
+}
+
+// CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1, both sets
+// weighing the same whatever their sizes.
+func (s *Scope) CrossEntropy(fake, real Tensor) Tensor {
+	const op = "CrossEntropy"
+	if s.err != nil {
+		return Tensor{}
+	}
+	hf, hr := handle(op, fake), handle(op, real)
+	cell := s.cell()
+	return s.done(op, cell, C.gorl_cross_entropy(hf, hr, (*C.gorl_t)(cell)), fake, real)
+}
+
+// SumSquares is Σ scale_i·‖w_i‖² over weights with a scale each, a scalar.
+func (s *Scope) SumSquares(scales []float64, weights ...Tensor) Tensor {
+	const op = "SumSquares"
+	if s.err != nil {
+		return Tensor{}
+	}
+	if len(scales) != len(weights) {
+		s.err = fmt.Errorf("tensor: %s: %d scales for %d weights", op, len(scales), len(weights))
+		return Tensor{}
+	}
+	hs := make([]C.gorl_t, len(weights))
+	for i, w := range weights {
+		hs[i] = handle(op, w)
+	}
+	cell := s.cell()
+	msg := C.gorl_decay(unsafe.SliceData(hs), (*C.double)(unsafe.SliceData(scales)), C.int32_t(len(hs)), (*C.gorl_t)(cell))
+	return s.done(op, cell, msg, weights...)
+}
+
+// Tally adds scalars (float32, without gradient) to the elements of sums, a float64 vector of as many, in place.
+func (s *Scope) Tally(sums Tensor, scalars ...Tensor) {
+	const op = "Tally"
+	if s.err != nil {
+		return
+	}
+	hs := make([]C.gorl_t, len(scalars))
+	for i, t := range scalars {
+		hs[i] = handle(op, t)
+	}
+	s.effect(op, C.gorl_tally_(handle(op, sums), unsafe.SliceData(hs), C.int32_t(len(hs))), scalars...)
+}
+
+// PositiveShare returns, without gradient, the share of x's elements above 0 and their mean, both scalars.
+func (s *Scope) PositiveShare(x Tensor) (share, mean Tensor) {
+	const op = "PositiveShare"
+	if s.err != nil {
+		return Tensor{}, Tensor{}
+	}
+	h := handle(op, x)
+	a, b := s.cell(), s.cell()
+	msg := C.gorl_positive_share(h, (*C.gorl_t)(a), (*C.gorl_t)(b))
+	if msg != nil {
+		*b = poison
+	}
+	share = s.done(op, a, msg, x)
+	if s.err != nil {
+		return Tensor{}, Tensor{}
+	}
+	return share, Tensor{T: b}
+}

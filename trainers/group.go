@@ -1,0 +1,337 @@
+package trainers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Group is several agents that learn at the same time in one vector environment, each on its own consecutive rows (skrl:
+// simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act and learn
+// on goroutines of their own, with the same results as one after the other.
+//
+// Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
+// agents from 0 in the order given.
+type Group struct {
+	agents []agents.Agent
+	scopes []int // environments of each agent; nil before Bind, where they were not given
+	starts []int
+	spaces spaces.Set
+	on     bool
+	action []float32
+}
+
+var _ agents.Agent = (*Group)(nil)
+
+// NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each
+// agent; nil cuts the environments into equal parts, of which the last takes the remainder. The agents belong to the
+// group from then on, unless an error is returned.
+func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
+	if len(list) == 0 {
+		return nil, errors.New("trainers: a group needs at least one agent")
+	}
+	g := &Group{agents: slices.Clone(list), on: true}
+	for i, a := range list {
+		if a == nil {
+			return nil, fmt.Errorf("trainers: agent %d of the group is missing", i)
+		}
+		if j := slices.Index(list, a); j != i {
+			return nil, fmt.Errorf("trainers: agents %d and %d of the group are the same", j, i)
+		}
+		if err := g.admit(i, a.Spaces()); err != nil {
+			return nil, err
+		}
+	}
+	if scopes == nil {
+		return g, nil
+	}
+	if len(scopes) != len(list) {
+		return nil, fmt.Errorf("trainers: the group has %d agents and %d scopes; give one number of environments an agent", len(list), len(scopes))
+	}
+	if err := g.cut(scopes); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// admit compares the spaces of agent i with those of the agents before it.
+func (g *Group) admit(i int, sp spaces.Set) error {
+	if i == 0 {
+		g.spaces = sp
+		return nil
+	}
+	if !sp.Observation.Equal(g.spaces.Observation) || !sp.State.Equal(g.spaces.State) || !sp.Action.Equal(g.spaces.Action) {
+		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v and actions %v; the agents before it for %v, %v and %v",
+			i, sp.Observation, sp.State, sp.Action, g.spaces.Observation, g.spaces.State, g.spaces.Action)
+	}
+	switch {
+	case sp.AMPObservation.Kind == spaces.None:
+	case g.spaces.AMPObservation.Kind == spaces.None:
+		g.spaces.AMPObservation = sp.AMPObservation
+	case !sp.AMPObservation.Equal(g.spaces.AMPObservation):
+		return fmt.Errorf("trainers: agent %d of the group was made for AMP observations %v; the agents before it for %v", i, sp.AMPObservation, g.spaces.AMPObservation)
+	}
+	return nil
+}
+
+// cut gives every agent its environments, and fixes their number. Nothing changes where one cannot have them.
+func (g *Group) cut(scopes []int) error {
+	for i, a := range g.agents {
+		if scopes[i] <= 0 {
+			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])
+		}
+		if n := a.NumEnvs(); n != 0 && n != scopes[i] {
+			return fmt.Errorf("trainers: agent %d acts in %d environments, its scope is %d", i, n, scopes[i])
+		}
+	}
+	starts, start := make([]int, len(scopes)), 0
+	for i, a := range g.agents {
+		if err := a.Bind(scopes[i]); err != nil {
+			return fmt.Errorf("trainers: agent %d: %w", i, err)
+		}
+		starts[i] = start
+		start += scopes[i]
+	}
+	g.scopes, g.starts = slices.Clone(scopes), starts
+	g.action = make([]float32, start*g.spaces.Action.Width())
+	return nil
+}
+
+// Agents are the agents, in order.
+func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
+
+// Scopes are the numbers of environments of each agent, nil before they are known.
+func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
+
+// Name implements [agents.Agent]: "Group".
+func (g *Group) Name() string { return "Group" }
+
+// Spaces implements [agents.Agent].
+func (g *Group) Spaces() spaces.Set { return g.spaces }
+
+// NumEnvs implements [agents.Agent]: the sum of the scopes.
+func (g *Group) NumEnvs() int {
+	n := 0
+	for _, k := range g.scopes {
+		n += k
+	}
+	return n
+}
+
+// Bind implements [agents.Agent]. Scopes that were given must add up to numEnvs.
+func (g *Group) Bind(numEnvs int) error {
+	if g.scopes != nil {
+		if n := g.NumEnvs(); n != numEnvs {
+			return fmt.Errorf("trainers: the scopes %v of the group add up to %d, but there are %d environments", g.scopes, n, numEnvs)
+		}
+		return nil
+	}
+	k := len(g.agents)
+	if numEnvs < k {
+		return fmt.Errorf("trainers: %d environments cannot be divided among %d agents", numEnvs, k)
+	}
+	scopes := make([]int, k)
+	for i := range scopes {
+		scopes[i] = numEnvs / k
+	}
+	scopes[k-1] += numEnvs % k
+	return g.cut(scopes)
+}
+
+// each calls f for every agent, concurrently, and joins the errors.
+func (g *Group) each(f func(i int, a agents.Agent) error) error {
+	failed := make([]error, len(g.agents))
+	var all sync.WaitGroup
+	for i, a := range g.agents[1:] {
+		all.Go(func() { failed[i+1] = f(i+1, a) })
+	}
+	failed[0] = f(0, g.agents[0]) // here: with one agent there is nothing to wait for
+	all.Wait()
+	for i, err := range failed {
+		if err != nil {
+			failed[i] = fmt.Errorf("agent %d: %w", i, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// slice returns agent i's rows of a batch (N, width); a part that is absent stays so.
+func slice[T any](g *Group, i int, rows []T, width int) []T {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
+}
+
+// rows checks that a batch has as many values as all environments together.
+func (g *Group) rows(what string, got, width int, optional bool) error {
+	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
+		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want, g.NumEnvs(), width)
+	}
+	return nil
+}
+
+// Act implements [agents.Agent].
+func (g *Group) Act(in agents.Observation) ([]float32, error) {
+	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
+	if g.scopes == nil {
+		if err := g.Bind(len(in.Observations) / o); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(g.rows("observations", len(in.Observations), o, false), g.rows("states", len(in.States), s, false)); err != nil {
+		return nil, err
+	}
+	return g.action, g.each(func(i int, a agents.Agent) error {
+		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o), States: slice(g, i, in.States, s)})
+		if err != nil {
+			return err
+		}
+		copy(slice(g, i, g.action, w), actions)
+		return nil
+	})
+}
+
+// Record implements [agents.Agent].
+func (g *Group) Record(t agents.Transition) error {
+	if !g.on {
+		return nil
+	}
+	if g.scopes == nil {
+		return errors.New("trainers: Record without an Act before it")
+	}
+	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
+	if err := errors.Join(
+		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
+		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
+		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
+		g.rows("AMP observations", len(t.AMPObservations), m, true),
+	); err != nil {
+		return err
+	}
+	return g.each(func(i int, a agents.Agent) error {
+		return a.Record(agents.Transition{
+			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
+			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
+			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
+			AMPObservations: slice(g, i, t.AMPObservations, a.Spaces().AMPObservation.Width()),
+		})
+	})
+}
+
+// Ready implements [agents.Agent]: whether any agent is.
+func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
+
+// Update implements [agents.Agent]: the agents that are ready learn. Where some fail or the context is cancelled the others
+// have still learned; those that have not are still ready.
+func (g *Group) Update(ctx context.Context) error {
+	if !g.Ready() {
+		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
+	}
+	return g.each(func(_ int, a agents.Agent) error {
+		if !a.Ready() {
+			return nil
+		}
+		return a.Update(ctx)
+	})
+}
+
+// SetTraining implements [agents.Agent].
+func (g *Group) SetTraining(on bool) {
+	g.on = on
+	for _, a := range g.agents {
+		a.SetTraining(on)
+	}
+}
+
+// Training implements [agents.Agent].
+func (g *Group) Training() bool { return g.on }
+
+// SetStochastic lets the agents that can sample actions in evaluation, too.
+func (g *Group) SetStochastic(on bool) {
+	for _, a := range g.agents {
+		if s, ok := a.(stochastic); ok {
+			s.SetStochastic(on)
+		}
+	}
+}
+
+// Tracked implements [agents.Agent].
+func (g *Group) Tracked(f func(tag string, value float64)) {
+	all := map[string]float64{}
+	for i, a := range g.agents {
+		a.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
+	}
+	for _, tag := range slices.Sorted(maps.Keys(all)) {
+		f(tag, all[tag])
+	}
+}
+
+// Hyperparameters implements [agents.Agent].
+func (g *Group) Hyperparameters() map[string]float64 {
+	all := map[string]float64{}
+	for i, a := range g.agents {
+		for k, v := range a.Hyperparameters() {
+			all[strconv.Itoa(i)+"."+k] = v
+		}
+	}
+	return all
+}
+
+// SetHyperparameters implements [agents.Agent].
+func (g *Group) SetHyperparameters(values map[string]float64) error {
+	parts := make([]map[string]float64, len(g.agents))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		number, name, ok := strings.Cut(key, ".")
+		i, err := strconv.Atoi(number)
+		if !ok || err != nil || i < 0 || i >= len(g.agents) {
+			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
+		}
+		if parts[i] == nil {
+			parts[i] = map[string]float64{}
+		}
+		parts[i][name] = values[key]
+	}
+	var undo []func() error
+	for i, part := range parts {
+		if part == nil {
+			continue
+		}
+		a, before := g.agents[i], g.agents[i].Hyperparameters()
+		if err := a.SetHyperparameters(part); err != nil {
+			err = fmt.Errorf("trainers: agent %d: %w", i, err)
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, func() error { return a.SetHyperparameters(before) })
+	}
+	return nil
+}
+
+// Reseed implements [agents.Agent]; every agent is given a seed of its own.
+func (g *Group) Reseed(seed uint64) error {
+	var errs []error
+	for i, a := range g.agents {
+		errs = append(errs, a.Reseed(seed+uint64(i)*0x9e3779b97f4a7c15))
+	}
+	return errors.Join(errs...)
+}
+
+// Close implements [agents.Agent].
+func (g *Group) Close() error {
+	var errs []error
+	for _, a := range g.agents {
+		errs = append(errs, a.Close())
+	}
+	return errors.Join(errs...)
+}

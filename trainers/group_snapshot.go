@@ -1,0 +1,89 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// groupFormat is the version of what a group's Snapshot writes.
+const groupFormat = 1
+
+// member is the prefix of an agent's arrays, and the name of its values, in a group's snapshot.
+func member(i int) string { return fmt.Sprintf("agent_%d", i) }
+
+// Snapshot implements [agents.Agent]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
+func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+	all := checkpoint.NewSnapshot()
+	all.Values["agent"], all.Values["format"], all.Values["agents"] = g.Name(), groupFormat, len(g.agents)
+	for i, a := range g.agents {
+		snap, err := a.Snapshot(opt)
+		if err != nil {
+			return nil, fmt.Errorf("trainers: agent %d: %w", i, err)
+		}
+		for name, array := range snap.Arrays {
+			all.Arrays[member(i)+"/"+name] = array
+		}
+		all.Values[member(i)] = snap.Values
+	}
+	return all, nil
+}
+
+// Restore implements [agents.Agent]. Where an agent refuses its part, the agents before it are given back their own.
+func (g *Group) Restore(snap *checkpoint.Snapshot) error {
+	parts, err := g.parts(snap)
+	if err != nil {
+		return err
+	}
+	var undo []func() error
+	for i, a := range g.agents {
+		before, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+		if err == nil {
+			err = a.Restore(parts[i])
+		}
+		if err != nil {
+			err = fmt.Errorf("trainers: agent %d: %w", i, err)
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, func() error { return a.Restore(before) })
+	}
+	return nil
+}
+
+// parts divides a group's snapshot into those of its agents.
+func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error) {
+	if agent, err := snap.Text("agent"); err != nil || agent != g.Name() {
+		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
+	}
+	if format, err := snap.Int("format"); err != nil || format != groupFormat {
+		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format, groupFormat)
+	}
+	if n, err := snap.Int("agents"); err != nil || n != int64(len(g.agents)) {
+		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))
+	}
+	parts := make([]*checkpoint.Snapshot, len(g.agents))
+	for i := range parts {
+		v, err := snap.Value(member(i))
+		if err != nil {
+			return nil, fmt.Errorf("trainers: the group's checkpoint: %w", err)
+		}
+		values, ok := v.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("trainers: the group's checkpoint has no values of agent %d", i)
+		}
+		parts[i] = checkpoint.NewSnapshot()
+		parts[i].Values = values
+		for name, array := range snap.Arrays {
+			if name, own := strings.CutPrefix(name, member(i)+"/"); own {
+				parts[i].Arrays[name] = array
+			}
+		}
+	}
+	return parts, nil
+}
