@@ -14,6 +14,7 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
+	defer onpolicy.OneThread()()
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	a.Begin(s)
@@ -52,6 +53,9 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 
 	means, err := meter.Means(a.Name(), 0)
 	if err != nil {
+		return err
+	}
+	if err := a.CheckParameters(s); err != nil {
 		return err
 	}
 	if err := a.track(s, means, style); err != nil {

@@ -14,6 +14,7 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 	if !a.Ready() {
 		return a.notReady()
 	}
+	defer onpolicy.OneThread()()
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	a.Begin(s)
@@ -51,6 +52,9 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 	}
 	means, err := meter.Means(a.Name(), count)
 	if err != nil {
+		return err
+	}
+	if err := a.CheckParameters(s); err != nil {
 		return err
 	}
 	if err := a.Track(means); err != nil {

@@ -14,6 +14,7 @@ func Table(list []Setting) string {
 		if meaning == "" {
 			meaning = "see `" + s.Same + "`"
 		}
+		meaning = strings.TrimPrefix(meaning, "`"+s.Key+"` is ") // the row says so already
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Default, cell(s.Allowed), cell(meaning))
 	}
 	return b.String()

@@ -13,6 +13,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
+// x as a float32 beside like. What float32 cannot hold becomes infinite, as in separate operations; at::scalar_tensor throws.
+at::Tensor scalar(double x, const at::Tensor& like) { return at::scalar_tensor(static_cast<float>(x), like.options()); }
+
 // ---- multilayer perceptron ---------------------------------------------------------------------------------------
 
 // Activation on z in place, leaving h = f(z).
@@ -294,7 +297,7 @@ struct Surrogate : Function<Surrogate> {
     }
     ctx->save_for_backward({grad});
     const auto k = 1.0 / static_cast<double>(n);
-    auto of = [&](double x) { return at::scalar_tensor(x, now.options()); };
+    auto of = [&](double x) { return scalar(x, now); };
     auto divergence = of(kl * k), fraction = of(outside * k);
     ctx->mark_non_differentiable({divergence, fraction});
     return {of(-loss * k), divergence, fraction};
@@ -329,7 +332,7 @@ struct ValueLoss : Function<ValueLoss> {
       }
     }
     ctx->save_for_backward({grad});
-    return at::scalar_tensor(sum / static_cast<double>(n), predicted.options());
+    return scalar(sum / static_cast<double>(n), predicted);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     at::AutoGradMode off(false);
@@ -351,7 +354,7 @@ struct CrossEntropy : Function<CrossEntropy> {
       for (int64_t i = 0; i < t.numel(); i++) sum += softplus(sign * p[i]);
       return sum / static_cast<double>(t.numel());
     };
-    return at::scalar_tensor(0.5 * (mean(fake, 1) + mean(real, -1)), fake.options());
+    return scalar(0.5 * (mean(fake, 1) + mean(real, -1)), fake);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     at::AutoGradMode off(false);
@@ -385,7 +388,7 @@ struct Decay : Function<Decay> {
     }
     ctx->saved_data["w"] = w;
     ctx->saved_data["scales"] = scales;
-    return at::scalar_tensor(sum, w.front().options());
+    return scalar(sum, w.front());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     at::AutoGradMode off(false);
@@ -553,8 +556,8 @@ gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
       positive += p[i] > 0;
       sum += p[i];
     }
-    *share = wrap(at::scalar_tensor(positive / static_cast<double>(n), t.options()));
-    *mean = wrap(at::scalar_tensor(sum / static_cast<double>(n), t.options()));
+    *share = wrap(scalar(positive / static_cast<double>(n), t));
+    *mean = wrap(scalar(sum / static_cast<double>(n), t));
     return nullptr;
   }
   *share = wrap((t > 0).to(at::kFloat).mean());

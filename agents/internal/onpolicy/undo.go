@@ -1,6 +1,10 @@
 package onpolicy
 
-import "github.com/gorl-dev/gorl/tensor"
+import (
+	"runtime"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
 
 // undo is what an update changes beside parameters and moments, as it was when the update began. Its tensors belong to
 // the update's scope.
@@ -10,6 +14,14 @@ type undo struct {
 	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
 	rewards, values tensor.Tensor      // an update writes over these
 	extra           []func(s *tensor.Scope)
+}
+
+// OneThread keeps the caller on one thread of the operating system until it calls what is returned. libtorch numbers the
+// nodes of a graph by thread and runs the backward pass in the order of the numbers: a goroutine that moved on in
+// the middle of a minibatch would add gradients up in another order, and no two runs would be quite the same.
+func OneThread() (release func()) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
 }
 
 // remember fills undo. An error is the scope's.

@@ -43,6 +43,19 @@ func (c *Core) Rollback() {
 	c.forget(s)
 }
 
+// CheckParameters refuses parameters that the last steps of an update have made infinite or no numbers.
+func (c *Core) CheckParameters(s *tensor.Scope) error {
+	sum := s.Sum(c.Flat.Values)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	x, err := tensor.Item(sum)
+	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		err = &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", x)}
+	}
+	return err
+}
+
 // Minimise makes one optimizer step down the gradient of loss.
 func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
 	c.Flat.ZeroGrad(s)

@@ -1,0 +1,171 @@
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// CheckLive fails the test where, at its end, more tensors are alive than now.
+func CheckLive(t testing.TB) {
+	t.Helper()
+	before := tensor.Live()
+	t.Cleanup(func() {
+		if after := tensor.Live(); after != before {
+			t.Errorf("%d tensors are alive after the test, %d were before it", after, before)
+		}
+	})
+}
+
+// Close closes an agent with the test.
+func Close(t testing.TB, a agents.Agent) {
+	t.Helper()
+	t.Cleanup(func() {
+		for range 2 { // the second time is allowed
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Advance makes steps of the world with the agent's actions, and updates when it is ready.
+func Advance(a agents.Agent, w *World, steps int) error {
+	for range steps {
+		if a.Ready() {
+			if err := a.Update(context.Background()); err != nil {
+				return err
+			}
+		}
+		if err := Step(a, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Step makes one step of the world with the agent's actions.
+func Step(a agents.Agent, w *World) error {
+	actions, err := a.Act(w.Now())
+	if err != nil {
+		return err
+	}
+	return a.Record(w.Step(actions))
+}
+
+// Fill makes steps until the agent is ready.
+func Fill(t testing.TB, a agents.Agent, w *World) {
+	t.Helper()
+	for !a.Ready() {
+		if err := Step(a, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Learn makes so many rollouts and updates.
+func Learn(t testing.TB, a agents.Agent, w *World, updates int) {
+	t.Helper()
+	for range updates {
+		Fill(t, a, w)
+		if err := a.Update(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Snapshot is everything the agent is, buffers included.
+func Snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
+	t.Helper()
+	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// Differences names what is not the same, bit for bit, in two snapshots. Names with one of the prefixes are left out.
+func Differences(a, b *checkpoint.Snapshot, except ...string) []string {
+	var out []string
+	names := map[string]bool{}
+	for name := range a.Arrays {
+		names[name] = true
+	}
+	for name := range b.Arrays {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if slices.ContainsFunc(except, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue
+		}
+		x, y := a.Arrays[name], b.Arrays[name]
+		if x.DType != y.DType || !slices.Equal(x.Shape, y.Shape) || !bytes.Equal(x.Data, y.Data) {
+			out = append(out, name)
+		}
+	}
+	keys := map[string]bool{}
+	maps.Copy(keys, present(a.Values))
+	maps.Copy(keys, present(b.Values))
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains(except, k) && fmt.Sprint(a.Values[k]) != fmt.Sprint(b.Values[k]) {
+			out = append(out, fmt.Sprintf("%s: %v and %v", k, a.Values[k], b.Values[k]))
+		}
+	}
+	return out
+}
+
+func present(m map[string]any) map[string]bool {
+	out := map[string]bool{}
+	for k := range m {
+		out[k] = true
+	}
+	return out
+}
+
+// Same fails the test where two agents differ in anything.
+func Same(t testing.TB, a, b agents.Agent, except ...string) {
+	t.Helper()
+	if d := Differences(Snapshot(t, a), Snapshot(t, b), except...); len(d) > 0 {
+		t.Errorf("the agents differ in %q", d)
+	}
+}
+
+// Through returns a snapshot as a file gives it back.
+func Through(t testing.TB, snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+	t.Helper()
+	var file bytes.Buffer
+	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
+		t.Fatal(err)
+	}
+	out, err := checkpoint.DecodeSafetensors(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Parameters are the agent's weights by name.
+func Parameters(t testing.TB, a agents.Agent) map[string][]float32 {
+	t.Helper()
+	out := map[string][]float32{}
+	for name, array := range Snapshot(t, a).Arrays {
+		if array.DType != checkpoint.F32 || strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "discriminator_optimizer/") ||
+			strings.HasPrefix(name, "rollout/") || strings.HasSuffix(name, "/rows") {
+			continue
+		}
+		x, err := array.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = slices.Clone(x)
+	}
+	return out
+}

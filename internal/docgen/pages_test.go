@@ -1,0 +1,177 @@
+package docgen_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// pages lists README.md and the guides.
+func pages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("guides: %v, %v", list, err)
+	}
+	return append(list, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// imports are what a fragment may use, by the name before the dot.
+var imports = map[string]string{
+	"context": "context", "fmt": "fmt", "log": "log", "os": "os", "errors": "errors", "math": "math", "rand": "math/rand/v2", "signal": "os/signal",
+	"agents": module + "/agents", "amp": module + "/agents/amp", "ppo": module + "/agents/ppo", "models": module + "/models",
+	"envs": module + "/envs", "classic": module + "/envs/classic", "mujoco": module + "/envs/mujoco", "wrappers": module + "/envs/wrappers",
+	"motions": module + "/motions", "trainers": module + "/trainers", "pbt": module + "/pbt", "tracking": module + "/tracking",
+	"checkpoint": module + "/checkpoint", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
+}
+
+// parameters are what a fragment finds declared.
+const parameters = "ctx context.Context, env *mujoco.Walker, agent *amp.Agent, trainer *trainers.Trainer, s *tensor.Scope, rng *rand.Rand, clip *motions.Clip, seed int64"
+
+// program makes a Go file of a block: a whole program is left as it is, declarations get a package clause, and
+// statements a function around them, in which a line "// ..." stands for returning the error.
+func program(block string) string {
+	if strings.HasPrefix(block, "package ") {
+		return block
+	}
+	var body string
+	if regexp.MustCompile(`^(//[^\n]*\n)*(type|func|const|var) `).MatchString(block) {
+		body = block
+	} else {
+		lines := strings.Split(block, "\n")
+		for i, line := range lines {
+			if strings.TrimSpace(line) == "// ..." {
+				lines[i] = "if err != nil { return err }"
+			}
+		}
+		body = "func fragment(" + parameters + ") error {\n{\n" + strings.Join(lines, "\n") + "\n}\nreturn nil\n}\n"
+	}
+	var b bytes.Buffer
+	b.WriteString("package fragment\n\n")
+	for name, path := range imports {
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(withoutStrings(body)) {
+			fmt.Fprintf(&b, "import %s %q\n", name, path)
+		}
+	}
+	return b.String() + body
+}
+
+var quoted = regexp.MustCompile(`"[^"\n]*"|//[^\n]*`)
+
+func withoutStrings(code string) string { return quoted.ReplaceAllString(code, "") }
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+
+// TestGoBlocksCompile type-checks every Go block of the pages, in a module of its own.
+func TestGoBlocksCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	_, requirements, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n\n")
+	write := func(path, text string) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "go.mod"), "module example.com/pages\n\n"+requirements+"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+repository+"\n")
+	write(filepath.Join(dir, "go.sum"), read(t, filepath.Join(root, "go.sum")))
+	blocks := 0
+	for _, page := range pages(t) {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		for i, found := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
+			blocks++
+			write(filepath.Join(dir, strings.ToLower(name), fmt.Sprintf("block%d", i+1), "block.go"), program(found[1]))
+		}
+	}
+	if blocks < 10 {
+		t.Errorf("only %d Go blocks were found", blocks)
+	}
+	command := exec.Command("go", "vet", "./...")
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("Go blocks, by page and number: %v\n%s", err, out)
+	}
+}
+
+var (
+	mdLink  = regexp.MustCompile(`\]\(([^)\s]+)\)|<img[^>]* src="([^"]+)"`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	blocks  = regexp.MustCompile("(?ms)^```.*?^```")
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`") // code, in blocks and within lines
+)
+
+// TestLinks checks that every relative link and picture leads to a file, and every anchor to a heading.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, found := range mdLink.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			target := found[1] + found[2]
+			if regexp.MustCompile(`^[a-z]+:`).MatchString(target) {
+				continue
+			}
+			file, anchor, _ := strings.Cut(target, "#")
+			path := page
+			if file != "" {
+				path = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(page), target)
+				continue
+			}
+			if anchor != "" && !anchors(read(t, path))[anchor] {
+				t.Errorf("%s links to %s, but there is no such heading", filepath.Base(page), target)
+			}
+		}
+	}
+}
+
+// TestIndexIsComplete keeps docs/index.md leading to every guide.
+func TestIndexIsComplete(t *testing.T) {
+	index := read(t, filepath.Join(root, "docs", "index.md"))
+	for _, page := range pages(t) {
+		name := filepath.Base(page)
+		if filepath.Base(filepath.Dir(page)) == "docs" && name != "index.md" && !strings.Contains(index, "("+name+")") {
+			t.Errorf("docs/index.md does not link to %s", name)
+		}
+	}
+}
+
+// anchors are a page's headings as GitHub names them.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(blocks.ReplaceAllString(page, ""), -1) {
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			case r == ' ':
+				return '-'
+			}
+			return -1
+		}, found[1])
+		all[slug] = true
+	}
+	return all
+}
