@@ -32,7 +32,8 @@ type OnPolicy struct {
 	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
-	// LearningRate is one step size for all networks, or one a network in the order policy, value, discriminator.
+	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
+	// discriminator.
 	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
 	// LearningRateScheduler changes it while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR",
 	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
@@ -53,7 +54,7 @@ type OnPolicy struct {
 
 	// RandomTimesteps is the number of first steps in which actions are uniformly random.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
-	// LearningStarts is the number of first steps after which no update is made.
+	// LearningStarts is the number of first steps during which no update is made.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
 
 	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no limit.

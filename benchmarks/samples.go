@@ -1,6 +1,10 @@
 package main
 
-import "slices"
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
 
 // measure is one figure by name.
 type measure struct {
@@ -29,10 +33,8 @@ func (s *samples) add(ms []measure) {
 func (s samples) median(name string) float64 { return median(s.values[name]) }
 
 func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	n := len(v)
-	if n == 0 {
+	if len(v) == 0 {
 		return 0
 	}
-	return (v[(n-1)/2] + v[n/2]) / 2
+	return stat.Quantile(0.5, stat.LinInterp, slices.Sorted(slices.Values(v)), nil)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // IsaacLab is the rule of Isaac Lab's population based training. With μ and σ the mean and population standard
@@ -66,17 +68,11 @@ func (s IsaacLab) Bands(g Generation) Bands {
 			b.Diverged = append(b.Diverged, m.Member)
 		}
 	}
-	n := float64(len(ranked)) // 0 leads to NaN cuts, which nobody is above or below
-	var sum, squares float64
-	for _, m := range ranked {
-		sum += m.Objective
+	objectives := make([]float64, len(ranked)) // none leads to NaN cuts, which nobody is above or below
+	for i, m := range ranked {
+		objectives[i] = m.Objective
 	}
-	b.Mean = sum / n
-	for _, m := range ranked {
-		d := m.Objective - b.Mean
-		squares += d * d
-	}
-	b.Std = math.Sqrt(squares / n)
+	b.Mean, b.Std = stat.PopMeanStdDev(objectives, nil)
 	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
 	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
 	for _, m := range ranked {

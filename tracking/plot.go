@@ -6,6 +6,8 @@ import (
 	"image/color"
 	"io"
 	"math"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // Series is one curve: the points (X[i], Y[i]) in the order in which they are joined. Where a coordinate is NaN or
@@ -70,7 +72,7 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
 		return fmt.Errorf("tracking: plot %s: %w", path, err)
 	}
-	if err := writeFile(path, func(w io.Writer) error { return drawPNG(w, title, panels, columns) }); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return drawPNG(w, title, panels, columns) }); err != nil {
 		return fmt.Errorf("tracking: plot %s: %w", path, err)
 	}
 	return nil

@@ -19,7 +19,8 @@ import (
 // on goroutines of their own, with the same results as one after the other.
 //
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
-// agents from 0 in the order given.
+// agents from 0 in the order given. [Trainer.Metrics] has the episodes of each as "agent_<i>.episode.return" and so on, beside
+// those of all.
 type Group struct {
 	agents []agents.Agent
 	scopes []int // environments of each agent; nil before Bind, where they were not given
@@ -103,6 +104,12 @@ func (g *Group) cut(scopes []int) error {
 	g.scopes, g.starts = slices.Clone(scopes), starts
 	g.action = make([]float32, start*g.spaces.Action.Width())
 	return nil
+}
+
+// owner is the number of the agent that environment env is one of.
+func (g *Group) owner(env int) int {
+	i, _ := slices.BinarySearch(g.starts, env+1) // the first agent that starts after env
+	return i - 1
 }
 
 // Agents are the agents, in order.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -32,12 +34,7 @@ func (r *ring) add(x float64) {
 }
 
 func (r *ring) mean() float64 {
-	n := min(r.n, window)
-	sum := 0.0
-	for _, x := range r.values[:n] {
-		sum += x
-	}
-	return sum / float64(n)
+	return stat.Mean(r.values[:min(r.n, window)], nil)
 }
 
 func (m *metrics) push(name string, x float64) {
@@ -52,14 +49,27 @@ func (m *metrics) push(name string, x float64) {
 	r.add(x)
 }
 
-func (m *metrics) episode(e envs.Episode) {
-	m.push("episode.return", e.Return)
-	m.push("episode.length", float64(e.Length))
+// episode notes a finished episode under a prefix, which is empty for those of all environments.
+func (m *metrics) episode(prefix string, e envs.Episode) {
+	m.push(prefix+"episode.return", e.Return)
+	m.push(prefix+"episode.length", float64(e.Length))
 	for name, x := range e.Metrics {
 		if name != "length" && name != "return" {
-			m.push("episode."+name, x)
+			m.push(prefix+"episode."+name, x)
 		}
 	}
+}
+
+// tagOf is the tag that a window is written under; "" where the episodes of all environments have skrl's tags already.
+func tagOf(name string) string {
+	agent, figure, _ := strings.Cut(name, "episode.")
+	switch {
+	case agent != "":
+		return fmt.Sprintf("Agent %s / Episode / %s", strings.Trim(agent, "agent_."), figure)
+	case figure == "return" || figure == "length":
+		return ""
+	}
+	return "Episode / " + figure
 }
 
 // state is what restore needs, as plain values. A window with a number that is not finite is left out: there is no JSON

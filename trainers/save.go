@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -175,8 +174,8 @@ func (t *Trainer) write() error {
 	t.episodes.Emit(t.run, t.timestep)
 	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
 		r := t.metrics.windows[name]
-		if name != "episode.return" && name != "episode.length" && r.written != r.n {
-			t.run.Scalar("Episode / "+strings.TrimPrefix(name, "episode."), t.timestep, r.mean())
+		if tag := tagOf(name); tag != "" && r.written != r.n {
+			t.run.Scalar(tag, t.timestep, r.mean())
 			r.written = r.n
 		}
 	}

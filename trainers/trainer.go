@@ -209,7 +209,10 @@ func (t *Trainer) note(s *envs.Step) error {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	for _, e := range s.Episodes {
-		t.metrics.episode(e)
+		t.metrics.episode("", e)
+		if g, ok := t.agent.(*Group); ok {
+			t.metrics.episode(member(g.owner(e.Env))+".", e)
+		}
 	}
 	for name, x := range s.Metrics {
 		t.recorder.Track("Info / "+name, x)

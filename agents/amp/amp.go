@@ -134,6 +134,10 @@ func New(o Options) (a *Agent, err error) {
 	a = &Agent{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
 		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()}, {Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
+	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
+	if !cfg.Skrl() {
+		options.Scratch = append(options.Scratch, "next_values")
+	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
 		options.Extra = append(options.Extra, network("style_value", a.styleValue))
@@ -255,6 +259,25 @@ func (a *Agent) prepare() error {
 	}
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
+	}
+	return a.probeStyleValue(s)
+}
+
+// probeStyleValue runs the second critic once, where there is one.
+func (a *Agent) probeStyleValue(s *tensor.Scope) error {
+	if a.styleValue == nil {
+		return nil
+	}
+	in := models.Inputs{Observations: s.Zeros(1, int64(a.Spaces().Observation.Width()))}
+	if w := a.Spaces().State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
+	v := a.styleValue.Forward(s, in)
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("amp: the second critic (StyleValue) does not fit observations %v: %w", a.Spaces().Observation, err)
+	}
+	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("amp: the output of the second critic (StyleValue) has shape %v, want (N, 1)", got)
 	}
 	return nil
 }

@@ -42,8 +42,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
-				Spaces:  test.sp,
-				Scratch: []string{"rollout/returns", "rollout/advantages", "rollout/style_"},
+				Spaces: test.sp,
 				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
 					t.Helper()
 					all := maps.Clone(test.settings)

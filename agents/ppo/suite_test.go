@@ -37,8 +37,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
-				Spaces:  sp,
-				Scratch: []string{"rollout/returns", "rollout/advantages"},
+				Spaces: sp,
 				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
 					t.Helper()
 					return newAgent(t, sp, seed, settings)

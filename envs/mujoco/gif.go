@@ -1,15 +1,14 @@
 package mujoco
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/gif"
 	"io"
-	"os"
-	"path/filepath"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // Panel is one of the pictures that stand side by side in a film.
@@ -47,7 +46,7 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 		out.Image = append(out.Image, changed(p, shown))
 		shown = p
 	}
-	if err := writeFile(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
 		return fmt.Errorf("mujoco: saving the film: %w", err)
 	}
 	return nil
@@ -142,35 +141,4 @@ func (q *quantizer) paletted(img *image.RGBA) *image.Paletted {
 		out.Pix[i] = k
 	}
 	return out
-}
-
-// writeFile makes path hold what write writes, or leaves it as it was: the data goes to a temporary file beside it, which
-// is synced and renamed.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	// The film is in place; a folder that cannot be synced is reported, but nothing is taken away.
-	syncErr := errors.Join(d.Sync(), d.Close())
-	if syncErr != nil {
-		return fmt.Errorf("the film is written, its folder is not synced: %w", syncErr)
-	}
-	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // RecordOptions are the settings of [NewRecord].
@@ -235,14 +237,14 @@ func (r *Record) flush() error {
 	r.number++
 	var errs []error
 	if r.opts.Transitions {
-		errs = append(errs, writeFile(path+".jsonl", func(w io.Writer) error {
+		errs = append(errs, atomicfile.Write(path+".jsonl", func(w io.Writer) error {
 			_, err := w.Write(r.lines.Bytes())
 			return err
 		}))
 	}
 	if r.opts.GIF {
 		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
-		errs = append(errs, writeFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
+		errs = append(errs, atomicfile.Write(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
 	}
 	r.discard()
 	if err := errors.Join(errs...); err != nil {

@@ -2,13 +2,12 @@ package npz
 
 import (
 	"archive/zip"
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // Write writes arrays as a .npz file, uncompressed. The same arrays give the same bytes.
@@ -61,33 +60,9 @@ func WriteNPY(w io.Writer, a *Array) error {
 
 // WriteFile writes arrays as a .npz file at path: aside first, synced, then renamed, so that readers see
 // the old file or the new one.
-func WriteFile(path string, arrays ...*Array) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
+func WriteFile(path string, arrays ...*Array) error {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return Write(w, arrays...) }); err != nil {
 		return fmt.Errorf("npz: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	buffered := bufio.NewWriter(f)
-	if err = Write(buffered, arrays...); err != nil {
-		return err
-	}
-	for _, step := range []func() error{buffered.Flush, func() error { return f.Chmod(0o644) }, f.Sync, f.Close, func() error { return os.Rename(f.Name(), path) }} {
-		if err = step(); err != nil {
-			return fmt.Errorf("npz: %s: %w", path, err)
-		}
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("npz: %w", err)
-	}
-	defer dir.Close()
-	if err = dir.Sync(); err != nil {
-		return fmt.Errorf("npz: %s: %w", path, err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	ppoSteps := flag.Int("ppo-timesteps", 3000, "steps of the 16 poles")
+	ppoSteps := flag.Int("ppo-timesteps", 5000, "steps of the 16 poles")
 	ampSteps := flag.Int("amp-timesteps", 1500, "steps of the 64 walkers")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
@@ -46,8 +46,8 @@ func cartPole(ctx context.Context, timesteps int, seed int64) error {
 		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), // policy and value
 		Config: map[string]any{
 			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
-			"learning_rate": 2e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
-			"value_loss_scale": 0.5,
+			"learning_rate": 1e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
+			"value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler",
 		},
 		Seed: uint64(seed),
 	})

@@ -56,7 +56,7 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5},
+		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"},
 		Seed:   1,
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func train(ctx context.Context, timesteps int, loop func(context.Context, envs.E
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), NumEnvs: env.NumEnvs(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1,
-		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5}})
+		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"}})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -40,6 +40,7 @@ type Options struct {
 	Value   models.Network
 	Extra   []NamedNetwork // after policy and value: the discriminator, a second critic
 	Fields  []memory.Field // of the rollout beside the common ones
+	Scratch []string       // those of Fields that an update computes and forgets
 	Seed    uint64
 	// SeparateFrom excludes the networks from this index on from the shared optimizer (0: none).
 	SeparateFrom int
@@ -68,6 +69,7 @@ type Core struct {
 	spaces   spaces.Set
 	numEnvs  int
 	fields   []memory.Field
+	scratch  []string // fields that are not part of a snapshot
 	pcg      *rand.PCG
 	training bool
 	sampling bool // actions in evaluation, too
@@ -134,6 +136,10 @@ func New(o Options) (c *Core, err error) {
 		pcg: rand.NewPCG(o.Seed, pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
+	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
+	if !cfg.Skrl() {
+		c.scratch = append(c.scratch, "values")
+	}
 	c.networks, made = networks, c
 	if c.Gen, err = tensor.NewGenerator(o.Seed^generatorStream, device); err != nil {
 		return nil, err

@@ -6,7 +6,8 @@ import (
 )
 
 // ValueLoss is E[(R − V)²], V kept within value_clip of its old prediction: the larger of the clipped and the unclipped
-// loss counts, so that the gradient never dies. (skrl 2.0 takes the clipped one alone.)
+// loss counts, so that a prediction that has moved the wrong way is always pulled back. (skrl 2.0 takes the clipped one
+// alone, whose gradient is zero outside the band on either side.)
 func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
 	kind := tensor.Pessimistic
 	switch {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -93,12 +94,18 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	}
 	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
 		values["rollout_steps"] = c.Rollout.Len()
-		for _, f := range c.Rollout.Fields() {
-			w.float32s("rollout/"+f.Name, c.Rollout.Tensor(f.Name))
+		s := tensor.NoGrad()
+		defer s.Close()
+		for _, name := range c.recorded() {
+			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
+			w.fail(s.Err())
+			w.float32s("rollout/"+name, rows)
 		}
-		w.float32s("rollout/next_observations", c.nextObs)
-		if c.nextState.T != nil {
-			w.float32s("rollout/next_states", c.nextState)
+		if c.Rollout.Full() {
+			w.float32s("rollout/next_observations", c.nextObs)
+			if c.nextState.T != nil {
+				w.float32s("rollout/next_states", c.nextState)
+			}
 		}
 	}
 	hyper := map[string]any{}
@@ -108,6 +115,17 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	values["hyperparameters"] = hyper
 	snap.Values = values
 	return snap, w.err
+}
+
+// recorded lists the fields of the rollout that a snapshot holds: those that steps record, not those that an update computes.
+func (c *Core) recorded() []string {
+	var names []string
+	for _, f := range c.Rollout.Fields() {
+		if !slices.Contains(c.scratch, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 func (c *Core) hyper() map[string]float64 { return agents.Values(c.Config.Tunable()) }
@@ -186,9 +204,11 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		rollout = 0
 	}
 	if rollout > 0 {
-		for _, f := range c.Rollout.Fields() {
-			r.float32s("rollout/"+f.Name, c.Rollout.Tensor(f.Name))
+		for _, name := range c.recorded() {
+			r.steps("rollout/"+name, c.Rollout.Tensor(name), rollout)
 		}
+	}
+	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
 		r.float32s("rollout/next_observations", c.nextObs)
 		if c.nextState.T != nil {
 			r.float32s("rollout/next_states", c.nextState)
@@ -311,6 +331,21 @@ func (r *reader) float32s(name string, t tensor.Tensor) {
 	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
 	r.fail(err)
 	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
+// steps reads the first n steps of a field of the rollout.
+func (r *reader) steps(name string, t tensor.Tensor, n int64) {
+	data, err := r.snap.Float32s(name, append([]int64{n}, tensor.Shape(t)[1:]...)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error {
+		s := tensor.NoGrad()
+		defer s.Close()
+		rows := s.Narrow(t, 0, 0, n)
+		if err := s.Err(); err != nil {
+			return err
+		}
+		return tensor.Write(rows, data)
+	})
 }
 
 func (r *reader) float64s(name string, t tensor.Tensor) {

@@ -1,0 +1,84 @@
+package amp_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// swingSpaces are those of a pendulum whose discriminator sees angle and angular velocity.
+var swingSpaces = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1), AMPObservation: spaces.Unbounded(2)}
+
+// swing shows how the pendulum should move.
+type swing struct{}
+
+func (swing) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	rows := make([]float32, 0, 2*n)
+	for range n {
+		phase := 2 * math.Pi * rng.Float64()
+		rows = append(rows, float32(math.Sin(phase)), float32(math.Cos(phase)))
+	}
+	return rows, nil
+}
+
+// An agent is made of spaces, models, reference motion and settings. Environments with a reference motion are its
+// source themselves.
+func ExampleNew() {
+	agent, err := amp.New(amp.Options{
+		Spaces:  swingSpaces,
+		Models:  amp.MLPs(swingSpaces, []int{32, 32}, "elu"),
+		Motions: swing{},
+		Config:  map[string]any{"learning_rate": 3e-4, "task_reward_weight": 0.5, "motion_dataset_size": 1000},
+		Seed:    1,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	h := agent.Hyperparameters()
+	fmt.Println(agent.Name(), h["learning_rate"], h["task_reward_scale"], h["style_reward_scale"])
+	// Output: AMP 0.0003 0.5 2
+}
+
+// Without reference motion there is nothing to imitate.
+func ExampleNew_mistake() {
+	_, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.MLPs(swingSpaces, []int{32}, "elu")})
+	fmt.Println(err)
+	// Output: amp: Options.Motions is missing: AMP needs reference motion to imitate
+}
+
+// MLPs makes four networks; the second critic is used with separate_critics only.
+func ExampleMLPs() {
+	m, err := amp.MLPs(swingSpaces, []int{32, 16}, "relu").Make(1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()), len(m.StyleValue.Parameters()))
+	m.Policy.Close()
+	m.Value.Close()
+	m.Discriminator.Close()
+	m.StyleValue.Close()
+	// Output: 7 6 6 6
+}
+
+// The two factors of skrl 1.4's style reward become one scale.
+func ExampleFromDict() {
+	cfg, err := amp.FromDict(map[string]any{
+		"style_reward_weight": 0.5, "discriminator_reward_scale": 3, "amp_state_preprocessor": "RunningStandardScaler", "discriminator_loss": "lsgan",
+	}, swingSpaces)
+	fmt.Println(cfg.StyleRewardScale, cfg.AMPObservationPreprocessor, cfg.DiscriminatorLoss, err)
+	// Output: 1.5 RunningStandardScaler lsgan <nil>
+}
+
+// DefaultConfig is what a dictionary is merged over.
+func ExampleDefaultConfig() {
+	cfg := amp.DefaultConfig()
+	cfg.DiscriminatorOptimizer = "separate"
+	fmt.Println(cfg.LearningEpochs, cfg.StyleRewardScale, cfg.AMPBatchSize, cfg.DiscriminatorLoss, cfg.Validate())
+	// Output: 6 2 512 bce <nil>
+}

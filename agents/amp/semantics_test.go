@@ -1,0 +1,463 @@
+package amp
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func read(t *testing.T, s *tensor.Scope, x tensor.Tensor) []float32 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tensor.Float32s(s.Contiguous(s.Detach(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if d := math.Abs(got - want); !(d <= tolerance*(1+math.Abs(want))) {
+		t.Errorf("%s is %g, want %g", what, got, want)
+	}
+}
+
+// The style reward is what its formula says of the discriminator's logits.
+func TestStyleReward(t *testing.T) {
+	for loss, formula := range map[string]func(d float64) float64{
+		"bce":         func(d float64) float64 { return -math.Log(math.Max(1-1/(1+math.Exp(-d)), 1e-4)) },
+		"lsgan":       func(d float64) float64 { return math.Max(0, 1-0.25*(d-1)*(d-1)) },
+		"wasserstein": func(d float64) float64 { return math.Exp(math.Tanh(0.3 * d)) },
+	} {
+		t.Run(loss, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss, "amp_observation_preprocessor": nil})
+			agenttest.Close(t, a)
+			w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
+			agenttest.Fill(t, a, w)
+			s := tensor.NoGrad()
+			defer s.Close()
+			s.Scale(a.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
+			for _, p := range a.discriminator.Parameters() {
+				s.Scale(p.Tensor, 4)
+			}
+			logits := read(t, s, a.discriminator.Forward(s, models.Inputs{Observations: a.Rollout.Rows("amp_observations")}))
+			for i, r := range read(t, s, a.reward(s)) {
+				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
+			}
+		})
+	}
+}
+
+// The discriminator's loss of given logits, and its accuracy.
+func TestAdversarialLoss(t *testing.T) {
+	fake, real := []float32{-3, -0.5, 0.2, 4}, []float32{2, -1}
+	mean := func(x []float32, f func(d float64) float64) float64 {
+		sum := 0.0
+		for _, d := range x {
+			sum += f(float64(d))
+		}
+		return sum / float64(len(x))
+	}
+	softplus := func(d float64) float64 { return math.Log1p(math.Exp(d)) }
+	for loss, want := range map[string]float64{
+		"bce":         0.5 * (mean(fake, softplus) + mean(real, func(d float64) float64 { return softplus(-d) })),
+		"lsgan":       0.5 * (mean(fake, func(d float64) float64 { return (d + 1) * (d + 1) }) + mean(real, func(d float64) float64 { return (d - 1) * (d - 1) })),
+		"wasserstein": mean(fake, func(d float64) float64 { return math.Tanh(0.3 * d) }) - mean(real, func(d float64) float64 { return math.Tanh(0.3 * d) }),
+	} {
+		t.Run(loss, func(t *testing.T) {
+			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss})
+			agenttest.Close(t, a)
+			s := tensor.NewScope()
+			defer s.Close()
+			got := a.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
+			near(t, "loss", float64(read(t, s, got)[0]), want, 1e-5)
+		})
+	}
+}
+
+// The gradient penalty is that of finite differences, at the rows that the settings name, and so is its own gradient by
+// the weights, which a second differentiation gives.
+func TestGradientPenalty(t *testing.T) {
+	const n, width = 5, 3
+	for _, loss := range []string{"bce", "wasserstein"} {
+		for _, kind := range []string{"motion", "both", "interpolated"} {
+			t.Run(loss+" "+kind, func(t *testing.T) {
+				agenttest.CheckLive(t)
+				a := newAgent(t, plain, 3, map[string]any{"discriminator_loss": loss, "discriminator_gradient_penalty_samples": kind})
+				agenttest.Close(t, a)
+				s := tensor.NewScope()
+				defer s.Close()
+				policy, motion := s.Randn(a.Gen, n, width), s.Randn(a.Gen, n, width)
+				state, err := a.Gen.State()
+				if err != nil {
+					t.Fatal(err)
+				}
+				share := read(t, s, s.Rand(a.Gen, n, 1))
+				p, m := read(t, s, policy), read(t, s, motion)
+				var at []float32
+				switch kind {
+				case "motion":
+					at = m
+				case "both":
+					at = append(append(at, m...), p...)
+				case "interpolated":
+					for i := range p {
+						at = append(at, m[i]*share[i/width]+p[i]*(1-share[i/width]))
+					}
+				}
+				want := func() float64 {
+					s := tensor.NoGrad()
+					defer s.Close()
+					rows := len(at) / width
+					logits := func(j int, h float32) []float32 {
+						moved := append([]float32(nil), at...)
+						for i := range rows {
+							moved[i*width+j] += h
+						}
+						return read(t, s, a.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
+					}
+					square := make([]float64, rows)
+					const h = 1e-2
+					for j := range width {
+						up, down := logits(j, h), logits(j, -h)
+						for i := range square {
+							d := float64(up[i]-down[i]) / (2 * h)
+							square[i] += d * d
+						}
+					}
+					sum := 0.0
+					for _, x := range square {
+						if loss == "wasserstein" {
+							x = (math.Sqrt(x) - 1) * (math.Sqrt(x) - 1)
+						}
+						sum += x / float64(rows)
+					}
+					return sum
+				}
+				if err := a.Gen.SetState(state); err != nil {
+					t.Fatal(err)
+				}
+				a.Flat.ZeroGrad(s)
+				_, penalty := a.judge(s, policy, motion)
+				near(t, "penalty", float64(read(t, s, penalty)[0]), want(), 1e-3)
+				s.Backward(penalty)
+				weights := a.discriminator.(models.Linears).LinearWeights()
+				for k, w := range weights {
+					values, slope := read(t, s, w), read(t, s, s.GradOf(w))
+					for _, i := range []int{0, 5, 7} {
+						const h = 2e-2
+						set := func(x float32) {
+							moved := append([]float32(nil), values...)
+							moved[i] = x
+							if err := tensor.Write(w, moved); err != nil {
+								t.Fatal(err)
+							}
+						}
+						set(values[i] + h)
+						up := want()
+						set(values[i] - h)
+						down := want()
+						set(values[i])
+						if got, diff := float64(slope[i]), (up-down)/(2*h); math.Abs(got-diff) > 3e-3+0.03*math.Abs(diff) {
+							t.Errorf("layer %d: ∂penalty/∂w[%d] is %g, finite differences say %g", k, i, got, diff)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// The penalties on weights: all linear layers', and once more the output layer's.
+func TestRegularisation(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25, "discriminator_logit_regularization_scale": 0.5})
+	agenttest.Close(t, a)
+	s := tensor.NewScope()
+	defer s.Close()
+	want := 7.0
+	weights := a.discriminator.(models.Linears).LinearWeights()
+	for i, w := range weights {
+		scale := 0.25
+		if i == len(weights)-1 {
+			scale += 0.5
+		}
+		for _, x := range read(t, s, w) {
+			want += scale * float64(x) * float64(x)
+		}
+	}
+	near(t, "loss", float64(read(t, s, a.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
+}
+
+// Until the replay buffer is full it takes every row, then replay_admission_probability's share.
+func TestReplayAdmission(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40, "rollouts": 8})
+	agenttest.Close(t, a)
+	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...) // 24 rows an update
+	for i, want := range [][2]int64{{24, 24}, {40, 8}, {40, 14}, {40, 20}} {
+		agenttest.Learn(t, a, w, 1)
+		if got := [2]int64{a.replay.Len(), a.replay.Next()}; got != want {
+			t.Errorf("update %d: the replay buffer holds %d rows, the next is %d; want %d, %d", i, got[0], got[1], want[0], want[1])
+		}
+	}
+}
+
+// gae is generalised advantage estimation for one stream of rewards, environment-wise, as it is written in books.
+func gae(rewards, values, next []float64, terminated, cut []bool, gamma, lambda float64) []float64 {
+	out := make([]float64, len(rewards))
+	after := 0.0
+	for k := len(out) - 1; k >= 0; k-- {
+		n, chain := next[k], after
+		if terminated[k] {
+			n = 0
+		}
+		if cut[k] {
+			chain = 0
+		}
+		after = rewards[k] + gamma*n - values[k] + gamma*lambda*chain
+		out[k] = after
+	}
+	return out
+}
+
+// With separate critics each learns the returns of its own reward, and the policy the weighted sum of the advantages; with
+// one critic, it learns the returns of the sum of the rewards.
+func TestCritics(t *testing.T) {
+	const n, steps, gamma, lambda = 3, 20, 0.9, 0.8
+	for name, separate := range map[string]bool{"one": false, "separate": true} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a := newAgent(t, plain, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
+				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5, "style_reward_scale": 1.5})
+			agenttest.Close(t, a)
+			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
+			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.ValueOf}
+			if separate {
+				critics["style_values"] = a.styleValueOf
+			}
+			values, next := map[string][n][]float64{}, map[string][n][]float64{}
+			var terminated, cut [n][]bool
+			var task [n][]float64
+			for !a.Ready() {
+				in := append([]float32(nil), w.Now().Observations...)
+				if err := agenttest.Step(a, w); err != nil {
+					t.Fatal(err)
+				}
+				tr := w.Last
+				following := append([]float32(nil), tr.NextObservations...)
+				for i := range n {
+					if tr.Truncated[i] {
+						copy(following[4*i:4*i+4], tr.FinalObservations[4*i:4*i+4])
+					}
+					terminated[i], cut[i] = append(terminated[i], tr.Terminated[i]), append(cut[i], tr.Terminated[i] || tr.Truncated[i])
+					task[i] = append(task[i], float64(tr.Rewards[i]))
+				}
+				for field, critic := range critics {
+					s := tensor.NoGrad()
+					now, then := read(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})), read(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
+					s.Close()
+					v, x := values[field], next[field]
+					for i := range n {
+						v[i], x[i] = append(v[i], float64(now[i])), append(x[i], float64(then[i]))
+					}
+					values[field], next[field] = v, x
+				}
+			}
+			if err := a.Update(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			s := tensor.NoGrad()
+			defer s.Close()
+			style := read(t, s, a.Rollout.Tensor("style_rewards"))
+			returns, advantages := read(t, s, a.Rollout.Tensor("returns")), read(t, s, a.Rollout.Tensor("advantages"))
+			var styleReturns []float32
+			if separate {
+				styleReturns = read(t, s, a.Rollout.Tensor("style_returns"))
+			}
+			var sums []float64 // of the advantages, as they lie in the rollout
+			sums = make([]float64, n*steps)
+			for i := range n {
+				of := make([]float64, steps)
+				both := make([]float64, steps)
+				for k := range of {
+					of[k] = float64(style[k*n+i])
+					both[k] = 0.5*task[i][k] + 1.5*of[k]
+				}
+				first := both
+				if separate {
+					first = task[i]
+				}
+				a1 := gae(first, values["values"][i], next["values"][i], terminated[i], cut[i], gamma, lambda)
+				var a2 []float64
+				if separate {
+					a2 = gae(of, values["style_values"][i], next["style_values"][i], terminated[i], cut[i], gamma, lambda)
+				}
+				for k := range a1 {
+					near(t, "return", float64(returns[k*n+i]), a1[k]+values["values"][i][k], 2e-5)
+					sums[k*n+i] = a1[k]
+					if separate {
+						near(t, "style return", float64(styleReturns[k*n+i]), a2[k]+values["style_values"][i][k], 2e-5)
+						sums[k*n+i] = 0.5*a1[k] + 1.5*a2[k]
+					}
+				}
+			}
+			mean, square := 0.0, 0.0
+			for _, x := range sums {
+				mean += x / (n * steps)
+			}
+			for _, x := range sums {
+				square += (x - mean) * (x - mean)
+			}
+			for k, x := range sums {
+				near(t, "advantage", float64(advantages[k]), (x-mean)/math.Sqrt(square/(n*steps-1)), 5e-5)
+			}
+		})
+	}
+}
+
+// A discriminator with an optimizer of its own does not change the step of policy and value; one with the shared
+// optimizer does, through the common gradient clip.
+func TestSeparateDiscriminatorOptimizer(t *testing.T) {
+	learned := func(optimizer string, scale float64) map[string][]float32 {
+		a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": optimizer, "discriminator_loss_scale": scale, "grad_norm_clip": 0.1, "discriminator_learning_rate": 1e-2})
+		agenttest.Close(t, a)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+		return agenttest.Parameters(t, a)
+	}
+	for _, optimizer := range []string{"separate", "shared"} {
+		x, y := learned(optimizer, 1), learned(optimizer, 1000)
+		same := true
+		for _, name := range []string{"policy/net.0.weight", "policy/log_std_parameter", "value/net.2.weight"} {
+			for i := range x[name] {
+				same = same && x[name][i] == y[name][i]
+			}
+		}
+		if same != (optimizer == "separate") {
+			t.Errorf("%s: policy and value are the same after a discriminator loss and a thousand times it: %v", optimizer, same)
+		}
+	}
+}
+
+// The discriminator tells motion from policy after a while, and its health is tracked.
+func TestDiscriminatorLearns(t *testing.T) {
+	for _, loss := range []string{"bce", "lsgan", "wasserstein"} {
+		t.Run(loss, func(t *testing.T) {
+			a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
+				Config: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2, "discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agenttest.Close(t, a)
+			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 20)
+			first := false
+			got := map[string]float64{}
+			a.Tracked(func(string, float64) { first = true })
+			if !first {
+				t.Fatal("nothing is tracked")
+			}
+			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(9, 4)...), 1)
+			a.Tracked(func(tag string, v float64) { got[tag] = v })
+			for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss", "Policy / Standard deviation",
+				"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+				"Discriminator / Logit (motion)", "Discriminator / Logit (policy)", "Reward / Style reward (mean)"} {
+				if v, ok := got[tag]; !ok || math.IsNaN(v) {
+					t.Errorf("%q is not tracked", tag)
+				}
+			}
+			if m, p := got["Discriminator / Accuracy (motion)"], got["Discriminator / Accuracy (policy)"]; m < 0.8 || p < 0.8 {
+				t.Errorf("after 21 updates the discriminator is right about %.2f of the motion and %.2f of the policy", m, p)
+			}
+			if m, p := got["Discriminator / Logit (motion)"], got["Discriminator / Logit (policy)"]; m <= p {
+				t.Errorf("mean logit of motion %.2f, of the policy %.2f", m, p)
+			}
+		})
+	}
+}
+
+// The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
+func TestMotionDataset(t *testing.T) {
+	motion := &agenttest.Motion{Width: 3}
+	a, err := New(Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Config: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	if n, k := a.motionSet.Len(), motion.Calls; n != 33 || k != 1 {
+		t.Errorf("%d rows after %d calls, want 33 after 1", n, k)
+	}
+	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+	if n, k, at := a.motionSet.Len(), motion.Calls, a.motionSet.Next(); n != 33 || k != 3 || at != 40%33 {
+		t.Errorf("%d rows after %d calls, the next at %d; want 33 after 3, at 7", n, k, at)
+	}
+}
+
+// The scaler of the discriminator learns once an update, from as many rows of both kinds.
+func TestScalerLearnsOnce(t *testing.T) {
+	a := newAgent(t, plain, 1, nil)
+	agenttest.Close(t, a)
+	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+	count, err := tensor.Float64s(a.scaler.Count)
+	if err != nil || count[0] != 1+2*2*24 {
+		t.Errorf("the scaler has seen %v rows (%v), want 97", count, err)
+	}
+}
+
+// A policy and a value on one trunk, beside a discriminator, learn; with two critics and a discriminator of its own
+// optimizer, too.
+func TestSharedTrunk(t *testing.T) {
+	for _, settings := range []map[string]any{nil, {"separate_critics": true, "discriminator_optimizer": "separate"}} {
+		agenttest.CheckLive(t)
+		mlp := func(in, out int, hidden ...int) models.Network {
+			m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		dist, err := models.NewGaussian(plain.Action, models.DefaultGaussianConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Config: small(settings), Seed: 2,
+			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agenttest.Close(t, a)
+		before := agenttest.Parameters(t, a)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+		for name, p := range agenttest.Parameters(t, a) {
+			if p[0] == before[name][0] {
+				t.Errorf("%s has not learned", name)
+			}
+		}
+	}
+}
+
+// Value and policy that are one network leave the discriminator out of the shared optimizer all the same.
+func TestGroupsOfOptimizers(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true, "learning_rate": []any{1e-3, 2e-3, 3e-3}})
+	agenttest.Close(t, a)
+	var names []string
+	for i, g := range a.Optimizer.Groups {
+		names = append(names, g.Name)
+		near(t, g.Name, g.LearningRate, float64(i+1)*1e-3, 1e-12)
+	}
+	if len(names) != 3 || names[2] != "style_value" {
+		t.Errorf("the shared optimizer steps %v", names)
+	}
+	if g := a.separate.Groups[0]; g.Name != "discriminator" || g.LearningRate != 5e-5 {
+		t.Errorf("the discriminator's steps %v", g)
+	}
+}

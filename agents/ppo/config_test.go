@@ -1,0 +1,248 @@
+package ppo
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Every mistake is an error that says what is wrong, before anything is made.
+func TestRefuses(t *testing.T) {
+	nan := math.NaN()
+	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Config = settings } }
+	mlps := func(observations, actions int) func(o *Options) {
+		return func(o *Options) {
+			o.Models = MLPs(spaces.Set{Observation: spaces.Unbounded(observations), Action: spaces.NewBox(-1, 1, actions)}, []int{8}, "tanh")
+		}
+	}
+	for name, test := range map[string]struct {
+		spoil func(o *Options)
+		want  string // parts, separated by |
+	}{
+		"unknown key":             {config(map[string]any{"learning_rte": 1e-3}), `"learning_rte"|learning_rate`},
+		"unknown nested key":      {config(map[string]any{"experiment": map[string]any{"directry": "x"}}), `directry|directory`},
+		"text for a number":       {config(map[string]any{"learning_rate": "fast"}), `"learning_rate"|fast`},
+		"number for a flag":       {config(map[string]any{"time_limit_bootstrap": 3.5}), `"time_limit_bootstrap"`},
+		"fraction of a step":      {config(map[string]any{"rollouts": 2.5}), `"rollouts"|2.5`},
+		"NaN":                     {config(map[string]any{"learning_rate": nan}), `"learning_rate"|NaN`},
+		"NaN in a list":           {config(map[string]any{"grad_norm_clip": []any{0.5, nan}}), `grad_norm_clip|NaN`},
+		"infinity":                {config(map[string]any{"value_loss_scale": math.Inf(1)}), `"value_loss_scale"|Inf`},
+		"negative rollouts":       {config(map[string]any{"rollouts": -3}), `"rollouts"|-3`},
+		"no rollouts":             {config(map[string]any{"rollouts": 0}), `"rollouts"`},
+		"no epochs":               {config(map[string]any{"learning_epochs": 0}), `"learning_epochs"`},
+		"negative minibatches":    {config(map[string]any{"mini_batches": -1}), `"mini_batches"|-1`},
+		"negative rate":           {config(map[string]any{"learning_rate": -1e-3}), `"learning_rate"`},
+		"discount above 1":        {config(map[string]any{"discount_factor": 1.1}), `"discount_factor"|1.1`},
+		"three rates":             {config(map[string]any{"learning_rate": []any{1e-3, 1e-3, 1e-3}}), `"learning_rate" has 3 values`},
+		"no rates":                {config(map[string]any{"learning_rate": []any{}}), `"learning_rate"`},
+		"three clips":             {config(map[string]any{"grad_norm_clip": []any{1, 1, 1}}), `"grad_norm_clip" has 3 values`},
+		"mixed precision":         {config(map[string]any{"mixed_precision": true}), `"mixed_precision"|float32`},
+		"wandb":                   {config(map[string]any{"experiment": map[string]any{"wandb": true}}), `wandb`},
+		"store separately":        {config(map[string]any{"experiment": map[string]any{"store_separately": true}}), `store_separately`},
+		"bad interval":            {config(map[string]any{"experiment": map[string]any{"write_interval": "often"}}), `write_interval|auto`},
+		"unknown scheduler":       {config(map[string]any{"learning_rate_scheduler": "KLAdaptve"}), `KLAdaptve|KLAdaptive`},
+		"unknown scheduler kwarg": {config(map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"kl_treshold": 1}}), `kl_treshold|kl_threshold`},
+		"unknown preprocessor":    {config(map[string]any{"value_preprocessor": "Scaler"}), `"value_preprocessor"|RunningStandardScaler`},
+		"preprocessor size":       {config(map[string]any{"observation_preprocessor": "RunningStandardScaler", "observation_preprocessor_kwargs": map[string]any{"size": 7}}), `size is 7|4`},
+		"preprocessor kwarg":      {config(map[string]any{"observation_preprocessor": "RunningStandardScaler", "observation_preprocessor_kwargs": map[string]any{"epsilom": 1}}), `epsilom|epsilon`},
+		"unknown optimizer":       {config(map[string]any{"optimizer": "adm"}), `"optimizer"|adam`},
+		"unknown compatibility":   {config(map[string]any{"compatibility": "skrl-1.4"}), `"compatibility"|skrl-2.0`},
+		"unknown device":          {config(map[string]any{"device": "gpu"}), `"device"`},
+		"old and new name":        {config(map[string]any{"lambda": 0.9, "gae_lambda": 0.95}), `"lambda"|"gae_lambda"`},
+		"old name of a flag":      {config(map[string]any{"clip_predicted_values": 1}), `"clip_predicted_values"|true or false`},
+		"another agent's key":     {config(map[string]any{"style_reward_scale": 1}), `"style_reward_scale"`},
+		"both":                    {func(o *Options) { c := DefaultConfig(); o.Settings, o.Config = &c, map[string]any{} }, `both Settings and Config`},
+		"bad settings":            {func(o *Options) { c := DefaultConfig(); c.RatioClip = nan; o.Settings = &c }, `"ratio_clip"|NaN`},
+		"empty settings":          {func(o *Options) { o.Settings = &Config{} }, `rollouts`},
+		"no models":               {func(o *Options) { o.Models = Models{} }, `Models|ppo.MLPs`},
+		"failing models": {func(o *Options) {
+			o.Models = Models{Make: func(uint64) (models.Policy, models.Network, error) { return nil, nil, errors.New("no luck") }}
+		}, `no luck`},
+		"no hidden width":       {func(o *Options) { o.Models = MLPs(plain, []int{-8}, "tanh") }, `-8`},
+		"unknown activation":    {func(o *Options) { o.Models = MLPs(plain, []int{8}, "tnh") }, `tnh`},
+		"other observations":    {mlps(5, 2), `4`},
+		"other actions":         {mlps(4, 3), `3|2`},
+		"no observations":       {func(o *Options) { o.Spaces.Observation = spaces.Space{} }, `observation`},
+		"no actions":            {func(o *Options) { o.Spaces.Action = spaces.Space{} }, `action`},
+		"empty choice":          {func(o *Options) { o.Spaces.Action = spaces.NewDiscrete(0) }, `Discrete`},
+		"negative environments": {func(o *Options) { o.NumEnvs = -1 }, `NumEnvs is -1`},
+		"one row":               {func(o *Options) { o.NumEnvs, o.Config = 1, map[string]any{"rollouts": 1} }, `rollouts`},
+		"more minibatches than rows in skrl": {func(o *Options) {
+			o.NumEnvs, o.Config = 2, map[string]any{"rollouts": 3, "mini_batches": 7, "compatibility": agents.SKRL2}
+		}, `"mini_batches" is 7`},
+		"deterministic policy": {func(o *Options) { o.Models = deterministic(t, 4, 2, 1) }, `probabilit`},
+		"wide value":           {func(o *Options) { o.Models = wideValue(t) }, `value|(N, 1)`},
+		"no joint probability": {func(o *Options) {
+			o.Models = Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+				g := models.DefaultGaussianConfig()
+				g.Reduction = "none"
+				return models.ActorCritic(plain, []int{8}, "tanh", g, seed)
+			}}
+		}, `log-probabilities|sum`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := tensor.Live()
+			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: map[string]any{}}
+			test.spoil(&o)
+			if o.Settings != nil && test.want != "both Settings and Config" {
+				o.Config = nil
+			}
+			a, err := New(o)
+			if err == nil {
+				_ = a.Close()
+				t.Fatal("accepted")
+			}
+			if a != nil {
+				t.Error("an agent came with the error")
+			}
+			for _, part := range strings.Split(test.want, "|") {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%v\n does not say %q", err, part)
+				}
+			}
+			if after := tensor.Live(); after != before {
+				t.Errorf("%d tensors are alive, %d were before", after, before)
+			}
+		})
+	}
+}
+
+func deterministic(t *testing.T, inputs, actions, values int) Models {
+	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+		net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: actions, Hidden: []int{8}, Activation: "tanh"}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dist, err := models.NewDeterministic(spaces.NewBox(-1, 1, actions), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := models.NewPolicy(net, dist)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: values, Hidden: []int{8}, Activation: "tanh"}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy, value, nil
+	}}
+}
+
+func wideValue(t *testing.T) Models {
+	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+		policy, value, err := models.ActorCritic(plain, []int{8}, "tanh", models.DefaultGaussianConfig(), seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		value.Close()
+		value, err = models.NewMLP(models.MLPConfig{Inputs: 4, Outputs: 2, Hidden: []int{8}, Activation: "tanh"}, seed)
+		return policy, value, err
+	}}
+}
+
+// Every setting is read under skrl 2.0's name, and where skrl 1.4 had another under that.
+func TestNames(t *testing.T) {
+	kwargs := map[string]any{"epsilon": 1e-6}
+	states := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
+	for name, test := range map[string]struct {
+		settings map[string]any
+		sp       spaces.Set
+		get      func(c Config) any
+		want     any
+	}{
+		"rollouts":                       {map[string]any{"rollouts": 24}, plain, func(c Config) any { return c.Rollouts }, 24},
+		"learning_epochs":                {map[string]any{"learning_epochs": 5}, plain, func(c Config) any { return c.LearningEpochs }, 5},
+		"mini_batches":                   {map[string]any{"mini_batches": 7}, plain, func(c Config) any { return c.MiniBatches }, 7},
+		"discount_factor":                {map[string]any{"discount_factor": 0.5}, plain, func(c Config) any { return c.DiscountFactor }, 0.5},
+		"gae_lambda":                     {map[string]any{"gae_lambda": 0.5}, plain, func(c Config) any { return c.GAELambda }, 0.5},
+		"lambda":                         {map[string]any{"lambda": 0.5}, plain, func(c Config) any { return c.GAELambda }, 0.5},
+		"lambda twice":                   {map[string]any{"lambda": 0.5, "gae_lambda": 0.5}, plain, func(c Config) any { return c.GAELambda }, 0.5},
+		"learning_rate":                  {map[string]any{"learning_rate": 2e-3}, plain, func(c Config) any { return c.LearningRate }, []float64{2e-3}},
+		"learning_rate list":             {map[string]any{"learning_rate": []any{2e-3, 1e-3}}, plain, func(c Config) any { return c.LearningRate }, []float64{2e-3, 1e-3}},
+		"learning_rate_scheduler":        {map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}, plain, func(c Config) any { return c.LearningRateScheduler }, "KLAdaptiveLR"},
+		"learning_rate_scheduler null":   {map[string]any{"learning_rate_scheduler": nil}, plain, func(c Config) any { return c.LearningRateScheduler }, ""},
+		"learning_rate_scheduler_kwargs": {map[string]any{"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 0.01}}, plain, func(c Config) any { return c.LearningRateSchedulerKwargs }, map[string]any{"kl_threshold": 0.01}},
+		"observation_preprocessor":       {map[string]any{"observation_preprocessor": "RunningStandardScaler"}, plain, func(c Config) any { return c.ObservationPreprocessor }, "RunningStandardScaler"},
+		"observation_preprocessor_kwargs": {map[string]any{"observation_preprocessor_kwargs": kwargs}, plain, func(c Config) any { return c.ObservationPreprocessorKwargs },
+			kwargs},
+		"state_preprocessor of 1.4":        {map[string]any{"state_preprocessor": "RunningStandardScaler"}, plain, func(c Config) any { return [2]string{c.ObservationPreprocessor, c.StatePreprocessor} }, [2]string{"RunningStandardScaler", ""}},
+		"state_preprocessor_kwargs of 1.4": {map[string]any{"state_preprocessor_kwargs": kwargs}, plain, func(c Config) any { return c.ObservationPreprocessorKwargs }, kwargs},
+		"state_preprocessor":               {map[string]any{"state_preprocessor": "RunningStandardScaler"}, states, func(c Config) any { return [2]string{c.ObservationPreprocessor, c.StatePreprocessor} }, [2]string{"", "RunningStandardScaler"}},
+		"state_preprocessor_kwargs":        {map[string]any{"state_preprocessor_kwargs": kwargs}, states, func(c Config) any { return c.StatePreprocessorKwargs }, kwargs},
+		"shared_state_preprocessor":        {map[string]any{"shared_state_preprocessor": "RunningStandardScaler"}, states, func(c Config) any { return c.StatePreprocessor }, "RunningStandardScaler"},
+		"shared_state_preprocessor_kwargs": {map[string]any{"shared_state_preprocessor_kwargs": kwargs}, states, func(c Config) any { return c.StatePreprocessorKwargs }, kwargs},
+		"value_preprocessor":               {map[string]any{"value_preprocessor": "RunningStandardScaler"}, plain, func(c Config) any { return c.ValuePreprocessor }, "RunningStandardScaler"},
+		"value_preprocessor_kwargs":        {map[string]any{"value_preprocessor_kwargs": kwargs}, plain, func(c Config) any { return c.ValuePreprocessorKwargs }, kwargs},
+		"random_timesteps":                 {map[string]any{"random_timesteps": 3}, plain, func(c Config) any { return c.RandomTimesteps }, 3},
+		"learning_starts":                  {map[string]any{"learning_starts": 3}, plain, func(c Config) any { return c.LearningStarts }, 3},
+		"grad_norm_clip":                   {map[string]any{"grad_norm_clip": 1}, plain, func(c Config) any { return c.GradNormClip }, []float64{1}},
+		"grad_norm_clip list":              {map[string]any{"grad_norm_clip": []any{1, 0.5}}, plain, func(c Config) any { return c.GradNormClip }, []float64{1, 0.5}},
+		"ratio_clip":                       {map[string]any{"ratio_clip": 0.1}, plain, func(c Config) any { return c.RatioClip }, 0.1},
+		"value_clip":                       {map[string]any{"value_clip": 0.1}, plain, func(c Config) any { return c.ValueClip }, 0.1},
+		"clip_predicted_values":            {map[string]any{"clip_predicted_values": true, "value_clip": 0.3}, plain, func(c Config) any { return c.ValueClip }, 0.3},
+		"clip_predicted_values off":        {map[string]any{"clip_predicted_values": false, "value_clip": 0.3}, plain, func(c Config) any { return c.ValueClip }, 0.0},
+		"entropy_loss_scale":               {map[string]any{"entropy_loss_scale": 0.1}, plain, func(c Config) any { return c.EntropyLossScale }, 0.1},
+		"value_loss_scale":                 {map[string]any{"value_loss_scale": 1}, plain, func(c Config) any { return c.ValueLossScale }, 1.0},
+		"kl_threshold":                     {map[string]any{"kl_threshold": 0.1}, plain, func(c Config) any { return c.KLThreshold }, 0.1},
+		"time_limit_bootstrap":             {map[string]any{"time_limit_bootstrap": false}, plain, func(c Config) any { return c.TimeLimitBootstrap }, false},
+		"time_limit_bootstrap of skrl":     {map[string]any{"compatibility": "skrl-2.0"}, plain, func(c Config) any { return c.TimeLimitBootstrap }, false},
+		"rewards_shaper":                   {map[string]any{"rewards_shaper": nil}, plain, func(c Config) any { return c.RewardsShaper == nil }, true},
+		"rewards_shaper_scale":             {map[string]any{"rewards_shaper_scale": 0.1}, plain, func(c Config) any { return c.RewardsShaperScale }, 0.1},
+		"mixed_precision":                  {map[string]any{"mixed_precision": false}, plain, func(c Config) any { return c.MixedPrecision }, false},
+		"device":                           {map[string]any{"device": "cpu"}, plain, func(c Config) any { return c.Device }, "cpu"},
+		"experiment": {map[string]any{"experiment": map[string]any{"directory": "d", "experiment_name": "n", "write_interval": "auto", "checkpoint_interval": 10, "store_separately": false, "wandb": false, "wandb_kwargs": map[string]any{}}},
+			plain, func(c Config) any { return [2]string{c.Experiment.Directory, c.Experiment.ExperimentName} }, [2]string{"d", "n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := maps.Clone(test.settings)
+			c, err := FromDict(test.settings, test.sp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := test.get(c); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+			if !reflect.DeepEqual(given, test.settings) {
+				t.Error("the dictionary was changed")
+			}
+		})
+	}
+}
+
+// All problems are reported together.
+func TestProblemsTogether(t *testing.T) {
+	_, err := FromDict(map[string]any{"rollouts": -1, "lerning_rate": 1e-3, "ratio_clip": "wide"}, plain)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, part := range []string{"rollouts", "lerning_rate", "ratio_clip"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\n does not name %q", err, part)
+		}
+	}
+}
+
+// Settings are copied in and out: an agent's are its own.
+func TestSettingsAreCopied(t *testing.T) {
+	c := DefaultConfig()
+	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Settings: &c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	c.LearningRate[0], c.GradNormClip[0] = 7, 7
+	a.Settings().LearningRate[0] = 8
+	if h := a.Hyperparameters(); h["learning_rate"] != 1e-3 || h["grad_norm_clip"] != 0.5 {
+		t.Errorf("%v", h)
+	}
+}

@@ -1,0 +1,369 @@
+package ppo
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func read(t *testing.T, s *tensor.Scope, x tensor.Tensor) []float32 {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tensor.Float32s(s.Contiguous(s.Detach(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func near(t *testing.T, what string, got float32, want float64) {
+	t.Helper()
+	if d := math.Abs(float64(got) - want); !(d <= 2e-5*(1+math.Abs(want))) {
+		t.Errorf("%s is %g, want %g", what, got, want)
+	}
+}
+
+// record drives an agent through one rollout, and keeps what happened.
+type history struct {
+	transitions []agents.Transition
+	values      [][]float32 // V of what was acted on
+	next        [][]float32 // V of what came next
+	final       [][]float32 // V of the finished episodes' last observations, where there are any
+}
+
+func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
+	t.Helper()
+	value := func(obs, states []float32) []float32 {
+		s := tensor.NoGrad()
+		defer s.Close()
+		x := tensor.From(s, obs, int64(n), int64(len(obs)/n))
+		var y tensor.Tensor
+		if len(states) > 0 {
+			y = tensor.From(s, states, int64(n), int64(len(states)/n))
+		}
+		return read(t, s, a.ValueOf(s, x, y))
+	}
+	var h history
+	for !a.Ready() {
+		in := w.Now()
+		h.values = append(h.values, value(in.Observations, in.States))
+		if err := agenttest.Step(a, w); err != nil {
+			t.Fatal(err)
+		}
+		tr := w.Last
+		h.transitions = append(h.transitions, tr)
+		h.next = append(h.next, value(tr.NextObservations, tr.NextStates))
+		var final []float32
+		if tr.FinalObservations != nil {
+			final = value(tr.FinalObservations, tr.FinalStates)
+		}
+		h.final = append(h.final, final)
+	}
+	return h
+}
+
+// lambda is generalised advantage estimation as it is written in books, for environment i.
+func (h history) lambda(i int, gamma, lambda float64, bootstrap bool) []float64 {
+	out := make([]float64, len(h.transitions))
+	after := 0.0
+	for k := len(out) - 1; k >= 0; k-- {
+		tr := h.transitions[k]
+		next, chain := float64(h.next[k][i]), after
+		switch {
+		case tr.Terminated[i]:
+			next, chain = 0, 0
+		case tr.Truncated[i] && bootstrap:
+			next, chain = float64(h.final[k][i]), 0
+		case tr.Truncated[i]:
+			next, chain = 0, 0
+		}
+		after = float64(tr.Rewards[i]) + gamma*next - float64(h.values[k][i]) + gamma*lambda*chain
+		out[k] = after
+	}
+	return out
+}
+
+// Advantages and returns are those of the recursion: a truncation cuts the chain and counts the value of the last
+// observation, a termination counts nothing.
+func TestAdvantages(t *testing.T) {
+	const n, steps, gamma, lambda = 3, 40, 0.9, 0.8
+	for name, bootstrap := range map[string]bool{"bootstrap": true, "no bootstrap": false} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
+			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
+				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
+			agenttest.Close(t, a)
+			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
+			h := collect(t, a, w, n)
+			if w.Ended < 10 {
+				t.Fatalf("only %d episodes ended", w.Ended)
+			}
+			if err := a.Update(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			var advantages [n][]float64
+			var sum, square float64
+			for i := range n {
+				advantages[i] = h.lambda(i, gamma, lambda, bootstrap)
+				for _, x := range advantages[i] {
+					sum += x
+				}
+			}
+			mean := sum / (n * steps)
+			for i := range n {
+				for _, x := range advantages[i] {
+					square += (x - mean) * (x - mean)
+				}
+			}
+			std := math.Sqrt(square / (n*steps - 1))
+			s := tensor.NoGrad()
+			defer s.Close()
+			gotA, gotR := read(t, s, a.Rollout.Tensor("advantages")), read(t, s, a.Rollout.Tensor("returns"))
+			for k := range steps {
+				for i := range n {
+					near(t, "advantage", gotA[k*n+i], (advantages[i][k]-mean)/(std+1e-8))
+					near(t, "return", gotR[k*n+i], advantages[i][k]+float64(h.values[k][i]))
+				}
+			}
+		})
+	}
+}
+
+// The minibatches of an epoch hold every row once, in an order that is new in every epoch, and the rows of all fields
+// belong together.
+func TestMinibatchesCoverRollout(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := newAgent(t, plain, 1, map[string]any{"rollouts": 7, "mini_batches": 4, "observation_preprocessor": nil})
+	agenttest.Close(t, a)
+	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
+	const n = 7 * 3
+	s := tensor.NoGrad()
+	defer s.Close()
+	ids := make([]float32, n)
+	for i := range ids {
+		ids[i] = float32(i)
+	}
+	s.Copy(a.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
+	s.Copy(a.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
+	observations, actions := read(t, s, a.Rollout.Rows("observations")), read(t, s, a.Rollout.Rows("actions"))
+	var orders [2][]float32
+	for epoch := range orders {
+		var sizes []int64
+		for b := range a.Epoch(s, epoch) {
+			sizes = append(sizes, b.Rows)
+			batch := read(t, s, b.Advantages)
+			returns, obs, act := read(t, s, b.Returns), read(t, s, b.Inputs.Observations), read(t, s, b.Actions)
+			for i, id := range batch {
+				k := int(id)
+				if returns[i] != id || obs[4*i+3] != observations[4*k+3] || act[2*i+1] != actions[2*k+1] {
+					t.Errorf("the fields of row %d are not of the same transition", k)
+				}
+			}
+			orders[epoch] = append(orders[epoch], batch...)
+		}
+		if len(sizes) != 4 || sizes[0] != 6 || sizes[1] != 5 || sizes[2] != 5 || sizes[3] != 5 {
+			t.Errorf("minibatches of %v rows, want 6, 5, 5, 5", sizes)
+		}
+		seen := map[float32]bool{}
+		for _, id := range orders[epoch] {
+			seen[id] = true
+		}
+		if len(orders[epoch]) != n || len(seen) != n {
+			t.Errorf("an epoch has %d rows, %d different; want all %d once", len(orders[epoch]), len(seen), n)
+		}
+	}
+	same := 0
+	for i := range orders[0] {
+		if orders[0][i] == orders[1][i] {
+			same++
+		}
+	}
+	if same > n/2 {
+		t.Errorf("%d of %d rows are in the same place in two epochs", same, n)
+	}
+}
+
+// The value loss is the larger of the clipped and the free one, of each row; skrl's the clipped one alone.
+func TestValueLoss(t *testing.T) {
+	old := []float32{0, 0, 0, 1, 1, 1}
+	predicted := []float32{0.1, 0.9, -0.9, 1.05, 3, -2}
+	returns := []float32{1, 1, 1, 1, 0.5, 2}
+	for name, test := range map[string]struct {
+		settings map[string]any
+		loss     func(free, clipped float64) float64
+	}{
+		"default":    {map[string]any{"value_clip": 0.3}, math.Max},
+		"skrl":       {map[string]any{"value_clip": 0.3, "compatibility": agents.SKRL2}, func(_, clipped float64) float64 { return clipped }},
+		"no clip":    {map[string]any{"value_clip": 0.0}, func(free, _ float64) float64 { return free }},
+		"older name": {map[string]any{"clip_predicted_values": false}, func(free, _ float64) float64 { return free }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, plain, 1, test.settings)
+			agenttest.Close(t, a)
+			want := 0.0
+			for i := range old {
+				o, p, r := float64(old[i]), float64(predicted[i]), float64(returns[i])
+				near := o + math.Min(math.Max(p-o, -0.3), 0.3)
+				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
+			}
+			s := tensor.NewScope()
+			defer s.Close()
+			loss := a.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
+			near(t, "loss", read(t, s, loss)[0], want)
+		})
+	}
+}
+
+// The entropy of an action is the sum over its dimensions; skrl averages them.
+func TestEntropy(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings map[string]any
+		want     float64
+	}{
+		"default": {map[string]any{"entropy_loss_scale": 0.1}, 2 * 0.5 * math.Log(2*math.Pi*math.E)},
+		"skrl":    {map[string]any{"entropy_loss_scale": 0.1, "compatibility": agents.SKRL2}, 0.5 * math.Log(2*math.Pi*math.E)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, plain, 1, test.settings)
+			agenttest.Close(t, a)
+			s := tensor.NewScope()
+			defer s.Close()
+			in := models.Inputs{Observations: s.Zeros(5, 4)}
+			entropy, loss := a.EntropyLoss(s, a.Policy.Evaluate(s, in, s.Zeros(5, 2)))
+			near(t, "entropy", read(t, s, entropy)[0], test.want)
+			near(t, "loss", read(t, s, loss)[0], -0.1*test.want)
+		})
+	}
+}
+
+// An update passes over the rollout learning_epochs × mini_batches times, or stops where the policy has moved too far.
+func TestKLThreshold(t *testing.T) {
+	steps := func(settings map[string]any) int64 {
+		a := newAgent(t, plain, 1, settings)
+		agenttest.Close(t, a)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+		return a.Optimizer.Steps
+	}
+	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3}); n != 15 {
+		t.Errorf("%d optimizer steps, want 15", n)
+	}
+	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3, "kl_threshold": 1e-3, "learning_rate": 0.05}); n < 1 || n > 3 {
+		t.Errorf("%d optimizer steps before the policy has moved too far, want 1 to 3", n)
+	}
+}
+
+// One learning rate and one clip a network are applied to each.
+func TestRatesPerNetwork(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "grad_norm_clip": []any{0.5, 2.0}})
+	agenttest.Close(t, a)
+	check := func(rates, clips [2]float64) {
+		t.Helper()
+		for i := range 2 {
+			if g := a.Optimizer.Groups[i].LearningRate; math.Abs(g-rates[i]) > 1e-15 {
+				t.Errorf("network %d: learning rate %g, want %g", i, g, rates[i])
+			}
+			if g := a.Optimizer.Clips[i].MaxNorm; math.Abs(g-clips[i]) > 1e-15 {
+				t.Errorf("network %d: clip %g, want %g", i, g, clips[i])
+			}
+		}
+	}
+	check([2]float64{1e-3, 1e-2}, [2]float64{0.5, 2})
+	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 2e-3, "grad_norm_clip": 0.25}); err != nil {
+		t.Fatal(err)
+	}
+	check([2]float64{2e-3, 2e-2}, [2]float64{0.25, 1})
+
+	// A policy that stands still while the value learns.
+	b := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-30, 1e-2}})
+	agenttest.Close(t, b)
+	before := agenttest.Parameters(t, b)
+	agenttest.Learn(t, b, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+	after := agenttest.Parameters(t, b)
+	if before["policy/net.0.weight"][0] != after["policy/net.0.weight"][0] || before["value/net.0.weight"][0] == after["value/net.0.weight"][0] {
+		t.Error("learning rates of policy and value are not their own")
+	}
+}
+
+// shared builds a policy and a value on one trunk.
+func shared(t *testing.T, sp spaces.Set) Models {
+	t.Helper()
+	mlp := func(in, out int, hidden []int, seed uint64) models.Network {
+		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	dist, err := models.NewGaussian(sp.Action, models.DefaultGaussianConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.NewShared(mlp(sp.Observation.Width(), 16, []int{16}, 1), mlp(16, sp.Action.Width(), nil, 2), mlp(16, 1, nil, 3), dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Models{Policy: m.Policy(), Value: m.Value()}
+}
+
+// A policy and a value on one trunk learn.
+func TestSharedTrunkLearns(t *testing.T) {
+	agenttest.CheckLive(t)
+	a, err := New(Options{Spaces: plain, Models: shared(t, plain), Config: small(map[string]any{"learning_rate": 1e-2, "rollouts": 16, "value_loss_scale": 0.5}), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 8)...)
+	var means []float64
+	for range 40 {
+		sum, n := 0.0, 0
+		for !a.Ready() {
+			if err := agenttest.Step(a, w); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range w.Last.Rewards {
+				sum, n = sum+float64(r), n+1
+			}
+		}
+		means = append(means, sum/float64(n))
+		if err := a.Update(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, last := means[0], (means[37]+means[38]+means[39])/3
+	t.Logf("mean reward %.2f, after 40 updates %.2f", first, last)
+	if last < first+0.8 {
+		t.Errorf("mean reward %.2f, after 40 updates %.2f", first, last)
+	}
+}
+
+// What an update tracks.
+func TestTracked(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"entropy_loss_scale": 0.01, "learning_rate_scheduler": "KLAdaptiveLR"})
+	agenttest.Close(t, a)
+	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+	got := map[string]float64{}
+	last := ""
+	a.Tracked(func(tag string, v float64) {
+		if tag <= last {
+			t.Errorf("%q after %q", tag, last)
+		}
+		got[tag], last = v, tag
+	})
+	for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / Standard deviation", "Learning / Learning rate",
+		"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm"} {
+		if v, ok := got[tag]; !ok || math.IsNaN(v) {
+			t.Errorf("%q is not tracked", tag)
+		}
+	}
+	a.Tracked(func(tag string, _ float64) { t.Errorf("%q is tracked twice", tag) })
+}

@@ -1,0 +1,45 @@
+// Package atomicfile replaces files so that a reader, a crash or a power failure finds the old contents or the new.
+package atomicfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Write makes path hold what write writes, or leaves it as it was: the data goes to another name in the same folder,
+// reaches the disk, and then takes the name over; the folder is synced last. The error names the path.
+func Write(path string, write func(w io.Writer) error) error {
+	if err := replace(path, write); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+func replace(path string, write func(w io.Writer) error) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriter(f)
+	err = write(buffered)
+	if err == nil {
+		err = errors.Join(buffered.Flush(), f.Chmod(0o644), f.Sync())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,45 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWriteReplacesOrLeaves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	text := func(s string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	if err := Write(path, text("old")); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("the disk says no")
+	err := Write(path, func(w io.Writer) error {
+		fmt.Fprint(w, "half of the n")
+		return failure
+	})
+	if !errors.Is(err, failure) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one that wraps the writer's and names the path", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("after a failed write the file holds %q, want the old contents", got)
+	}
+	if err := Write(path, text("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "new" {
+		t.Errorf("the file holds %q, want the new contents", got)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the folder holds %v (%v), want the file alone", entries, err)
+	}
+	if err := Write(filepath.Join(path, "below", "a", "file"), text("x")); err == nil {
+		t.Error("writing below a file succeeded")
+	}
+}

@@ -1,0 +1,298 @@
+package trainers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+var boxed = spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+
+func smallPPO(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) agents.Agent {
+	t.Helper()
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"}
+	maps.Copy(all, settings)
+	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Config: all, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed uint64, settings map[string]any) agents.Agent {
+	t.Helper()
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3}
+	maps.Copy(all, settings)
+	a, err := amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Config: all, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// members makes agents of both kinds, with rollouts of different lengths.
+func members(t testing.TB) []agents.Agent {
+	return []agents.Agent{
+		smallPPO(t, boxed, 1, nil),
+		smallAMP(t, boxed, &agenttest.Motion{Width: 3}, 2, map[string]any{"rollouts": 5}),
+		smallPPO(t, boxed, 3, map[string]any{"learning_rate": 5e-3}),
+	}
+}
+
+func group(t testing.TB, list []agents.Agent, scopes []int) *trainers.Group {
+	t.Helper()
+	g, err := trainers.NewGroup(list, scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, g)
+	return g
+}
+
+// Agents of a group learn what each would have learned alone in its own environments.
+func TestGroupEqualsAgentsAlone(t *testing.T) {
+	checkLiveTensors(t)
+	scopes := []int{2, 3, 1}
+	g := group(t, members(t), scopes)
+	if err := agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(10, 6)...), 41); err != nil {
+		t.Fatal(err)
+	}
+	first := uint64(10)
+	for i, a := range members(t) {
+		agenttest.Close(t, a)
+		if err := a.Bind(scopes[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(first, scopes[i])...), 41); err != nil {
+			t.Fatal(err)
+		}
+		agenttest.Same(t, a, g.Agents()[i])
+		first += uint64(scopes[i])
+	}
+}
+
+// A group's snapshot, through a file, continues bit for bit; a cancelled update can be repeated.
+func TestGroupResumes(t *testing.T) {
+	checkLiveTensors(t)
+	a, b := group(t, members(t), nil), group(t, members(t), nil)
+	w, other := agenttest.NewWorld(boxed, agenttest.Seeds(1, 7)...), agenttest.NewWorld(boxed, agenttest.Seeds(50, 7)...)
+	if err := errors.Join(agenttest.Advance(a, w, 13), agenttest.Advance(b, other, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(a.Scopes()); got != "[2 2 3]" {
+		t.Errorf("seven environments are divided into %s", got)
+	}
+	if err := b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))); err != nil {
+		t.Fatal(err)
+	}
+	v := w.Clone()
+	for !b.Ready() {
+		if err := agenttest.Step(b, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := b.Update(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	// b has made 2 steps, to 15, where the agent with rollouts of 5 is ready.
+	if err := errors.Join(agenttest.Advance(a, w, 20), agenttest.Advance(b, v, 18)); err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Same(t, a, b)
+}
+
+// A group refuses another's snapshot, and stands as it did.
+func TestGroupRefusesSnapshots(t *testing.T) {
+	checkLiveTensors(t)
+	a, donor := group(t, members(t), nil), group(t, members(t), nil)
+	if err := errors.Join(agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(1, 6)...), 11), agenttest.Advance(donor, agenttest.NewWorld(boxed, agenttest.Seeds(9, 6)...), 17)); err != nil {
+		t.Fatal(err)
+	}
+	before := agenttest.Snapshot(t, a)
+	for name, spoil := range map[string]func(s *checkpoint.Snapshot) *checkpoint.Snapshot{
+		"an agent's":     func(*checkpoint.Snapshot) *checkpoint.Snapshot { return agenttest.Snapshot(t, a.Agents()[0]) },
+		"empty":          func(*checkpoint.Snapshot) *checkpoint.Snapshot { return checkpoint.NewSnapshot() },
+		"more agents":    func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["agents"] = 4; return s },
+		"another format": func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["format"] = 9; return s },
+		"without one":    func(s *checkpoint.Snapshot) *checkpoint.Snapshot { delete(s.Values, "agent_1"); return s },
+		"not a map":      func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["agent_1"] = 3; return s },
+		"the last short": func(s *checkpoint.Snapshot) *checkpoint.Snapshot {
+			delete(s.Arrays, "agent_2/value/net.0.weight")
+			return s
+		},
+	} {
+		if err := a.Restore(spoil(agenttest.Through(t, agenttest.Snapshot(t, donor)))); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+			t.Errorf("%s: %q changed", name, d)
+		}
+	}
+}
+
+func TestGroupHyperparameters(t *testing.T) {
+	checkLiveTensors(t)
+	g := group(t, members(t), nil)
+	before := g.Hyperparameters()
+	if before["0.learning_rate"] != 1e-3 || before["2.learning_rate"] != 5e-3 || before["1.style_reward_scale"] != 2 {
+		t.Errorf("%v", before)
+	}
+	for key, v := range map[string]float64{"learning_rate": 1, "3.learning_rate": 1, "-1.learning_rate": 1, "0.learning": 1, "0.style_reward_scale": 1, "2.learning_rate": -1} {
+		if err := g.SetHyperparameters(map[string]float64{"0.gae_lambda": 0.5, "1.gae_lambda": 0.5, key: v}); err == nil {
+			t.Errorf("%s: accepted", key)
+		}
+		if got := g.Hyperparameters(); !maps.Equal(got, before) {
+			t.Fatalf("%s: changed to %v", key, got)
+		}
+	}
+	if err := g.SetHyperparameters(map[string]float64{"0.learning_rate": 2e-3, "1.style_reward_scale": 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Hyperparameters(); got["0.learning_rate"] != 2e-3 || got["1.style_reward_scale"] != 1 || got["2.learning_rate"] != 5e-3 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestGroupTracks(t *testing.T) {
+	checkLiveTensors(t)
+	g := group(t, members(t), nil)
+	if err := agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(1, 6)...), 9); err != nil {
+		t.Fatal(err)
+	}
+	var tags []string
+	g.Tracked(func(tag string, _ float64) { tags = append(tags, tag) })
+	if !slices.IsSorted(tags) || !slices.Contains(tags, "Agent 0 / Loss / Policy loss") || !slices.Contains(tags, "Agent 1 / Reward / Style reward (mean)") {
+		t.Errorf("%q", tags)
+	}
+}
+
+func TestNewGroupRefuses(t *testing.T) {
+	checkLiveTensors(t)
+	a, b := smallPPO(t, boxed, 1, nil), smallPPO(t, boxed, 2, nil)
+	other := boxed
+	other.Action = spaces.NewBox(-1, 1, 2)
+	c := smallPPO(t, other, 3, nil)
+	motion := boxed
+	motion.AMPObservation = spaces.Unbounded(5)
+	d := smallPPO(t, motion, 4, nil)
+	bound := smallPPO(t, boxed, 5, nil)
+	if err := bound.Bind(3); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []agents.Agent{a, b, c, d, bound} {
+		agenttest.Close(t, x)
+	}
+	for name, test := range map[string]struct {
+		list   []agents.Agent
+		scopes []int
+		want   string
+	}{
+		"none":              {nil, nil, "at least one agent"},
+		"missing":           {[]agents.Agent{a, nil}, nil, "agent 1 of the group is missing"},
+		"twice":             {[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
+		"actions":           {[]agents.Agent{a, c}, nil, "agent 1 of the group was made for"},
+		"AMP observations":  {[]agents.Agent{a, d}, nil, "AMP observations"},
+		"number of scopes":  {[]agents.Agent{a, b}, []int{1, 2, 3}, "2 agents and 3 scopes"},
+		"an empty scope":    {[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
+		"bound to another":  {[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
+		"negative scope":    {[]agents.Agent{a, b}, []int{-1, 2}, "the scope of agent 0 is -1"},
+		"no scopes but nil": {[]agents.Agent{a, b}, []int{}, "2 agents and 0 scopes"},
+	} {
+		if _, err := trainers.NewGroup(test.list, test.scopes); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+	if a.NumEnvs() != 0 || b.NumEnvs() != 0 {
+		t.Error("agents of refused groups were bound")
+	}
+	g, err := trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Bind(6); err == nil || !strings.Contains(err.Error(), "add up to 5") {
+		t.Errorf("6 environments for scopes of 5: %v", err)
+	}
+	few := group(t, []agents.Agent{smallPPO(t, boxed, 1, nil), smallPPO(t, boxed, 2, nil)}, nil)
+	if err := few.Bind(1); err == nil {
+		t.Error("one environment was divided among two agents")
+	}
+}
+
+// A trainer takes a group like any agent.
+func TestTrainGroup(t *testing.T) {
+	checkLiveTensors(t)
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 5, MaxEpisodeSteps: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	sp := env.Spaces()
+	g := group(t, []agents.Agent{smallPPO(t, sp, 1, nil), smallPPO(t, sp, 2, nil)}, nil)
+	tr := trainers.Sequential(env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run", WriteInterval: every(15)})
+	defer tr.Close()
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tr.Metrics()["Agent 1 / Loss / Policy loss"]; !ok {
+		t.Errorf("metrics %v", tr.Metrics())
+	}
+	m := tr.Metrics()
+	if all, parts := 5*m["episode.return"], 2*m["agent_0.episode.return"]+3*m["agent_1.episode.return"]; all == 0 || math.Abs(all-parts) > 1e-9*math.Abs(all) {
+		t.Errorf("the returns of the agents' episodes do not add up: %v", m)
+	}
+	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 || len(got["Agent 0 / Loss / Policy loss"]) != 2 {
+		t.Errorf("%v", got)
+	}
+	e, err := tr.Evaluate(context.Background(), 5, 1)
+	if err != nil || e.Episodes != 5 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Two agents share the environments of one batch.
+func ExampleNewGroup() {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	var list []agents.Agent
+	for i, rate := range []float64{1e-3, 3e-3} {
+		a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{16}, "tanh"), Config: map[string]any{"learning_rate": rate}, Seed: uint64(i)})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		list = append(list, a)
+	}
+	group, err := trainers.NewGroup(list, []int{3, 5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer group.Close()
+	if err := trainers.Sequential(env, group, trainers.Config{Timesteps: 32}).Train(context.Background()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(group.NumEnvs(), group.Scopes(), group.Hyperparameters()["1.learning_rate"])
+	// Output: 8 [3 5] 0.003
+}
