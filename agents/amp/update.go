@@ -2,7 +2,6 @@ package amp
 
 import (
 	"context"
-	"math"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/models"
@@ -286,19 +285,4 @@ func (a *Agent) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 	}
 	scales[len(scales)-1] += c.DiscriminatorLogitRegularizationScale
 	return s.Add(loss, s.SumSquares(scales, weights...))
-}
-
-// remember lets the rollout's AMP observations into the replay buffer: all of them until it is full, later each with
-// replay_admission_probability.
-func (a *Agent) remember(s *tensor.Scope) {
-	rows := a.Rollout.Rows("amp_observations")
-	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
-		n := tensor.Size(rows, 0)
-		admitted := int64(math.Round(p * float64(n)))
-		if admitted == 0 {
-			return
-		}
-		rows = s.IndexSelect(rows, 0, s.Narrow(s.RandPerm(a.Gen, n), 0, 0, admitted))
-	}
-	a.replay.Add(s, rows)
 }
