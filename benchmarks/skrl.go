@@ -35,7 +35,8 @@ func skrl(python, size string, threads int, kernels string) ([]measure, error) {
 		args = []string{filepath.Join("benchmarks", "skrl_walker.py"), "--threads", strconv.Itoa(threads)}
 	}
 	cmd := exec.Command(python, args...)
-	cmd.Env = os.Environ()
+	// PyTorch's own setting does not reach OpenBLAS's pool of threads.
+	cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1")
 	if kernels != "" {
 		cmd.Env = append(cmd.Env, "OPENBLAS_CORETYPE="+kernels)
 	}
