@@ -64,8 +64,9 @@ func TestLearnPendulum(t *testing.T) {
 		return classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
 	}, []int{64, 64}, "tanh", map[string]any{
 		"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "value_clip": 0,
-		"learning_rate": 1e-3, "rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-	}, 9_600)
+		"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.05, "total_iters": 125},
+	}, 16_000)
 	t.Logf("mean return over 5 seeds: %.1f", mean)
 	if mean < -250 {
 		t.Errorf("Pendulum: mean return %.1f over 5 seeds, want ≥ −250", mean)
