@@ -37,14 +37,20 @@ func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian Gaussi
 	if err != nil {
 		return nil, nil, err
 	}
-	in, source := sp.Observation.Width(), "observations"
-	if w := sp.State.Width(); w > 0 {
-		in, source = w, "states"
-	}
-	value, err := NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source}, seed+1)
+	value, err := ValueMLP(sp, hidden, activation, seed+1)
 	if err != nil {
 		policy.Close()
 		return nil, nil, err
 	}
 	return policy, value, nil
+}
+
+// ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
+// observations.
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed uint64) (*MLP, error) {
+	in, source := sp.Observation.Width(), "observations"
+	if w := sp.State.Width(); w > 0 {
+		in, source = w, "states"
+	}
+	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source}, seed)
 }

@@ -259,3 +259,16 @@ func ExampleBuildShared() {
 	// head.value_layer.weight [1 16]
 	// head.value_layer.bias [1]
 }
+
+func ExampleValueMLP() {
+	sp := spaces.Set{Observation: spaces.Unbounded(17), State: spaces.Unbounded(40), Action: spaces.NewBox(-1, 1, 6)}
+	value, err := models.ValueMLP(sp, []int{64}, "elu", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer value.Close()
+	fmt.Println("reads", tensor.Size(value.Parameters()[0].Tensor, 1), "values: the privileged state")
+	// Output:
+	// reads 40 values: the privileged state
+}

@@ -137,8 +137,12 @@ func (m *MLP) Parameters() []tensor.Parameter { return m.params }
 // Layers gives the weights, for what needs to know them (a discriminator's weight decay, an exporter).
 func (m *MLP) Layers() *tensor.Layers { return &m.layers }
 
-// Close implements [Network].
-func (m *MLP) Close() { m.scope.Close() }
+// Close implements [Network]. It may be called on nil.
+func (m *MLP) Close() {
+	if m != nil {
+		m.scope.Close()
+	}
+}
 
 // Linears is implemented by networks that can say which of their parameters are the weights of linear layers, in the
 // order data passes them; the last is the output layer. Discriminators need it for weight decay and logit regularisation.

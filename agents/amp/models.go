@@ -1,0 +1,97 @@
+package amp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Models are AMP's networks. The agent takes them over and closes them.
+type Models struct {
+	// Policy draws actions; Value computes (n, 1) from the same inputs.
+	Policy models.Policy
+	Value  models.Network
+	// Discriminator computes a logit (n, 1) from AMP observations. Weight decay and logit regularisation need to know its
+	// linear layers (models.Linears, which every MLP has).
+	Discriminator models.Network
+	// StyleValue is the second critic of separate_critics.
+	StyleValue models.Network
+	// Make builds them from the agent's seed, where they are not given.
+	Make func(seed uint64) (Models, error)
+}
+
+// MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy with a log standard
+// deviation that starts at −1, value networks, and a discriminator of the AMP observation.
+func MLPs(sp spaces.Set, hidden []int, activation string) Models {
+	gaussian := models.DefaultGaussianConfig()
+	gaussian.InitialLogStd = -1
+	return Models{Make: func(seed uint64) (m Models, err error) {
+		defer func() {
+			if err != nil {
+				m.close()
+			}
+		}()
+		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed); err != nil {
+			return m, err
+		}
+		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {
+			return m, err
+		}
+		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4)
+		return m, err
+	}}
+}
+
+func (m Models) close() {
+	if m.Policy != nil {
+		m.Policy.Close()
+	}
+	for _, n := range []models.Network{m.Value, m.Discriminator, m.StyleValue} {
+		if n != nil {
+			n.Close()
+		}
+	}
+}
+
+func network(name string, n models.Network) onpolicy.NamedNetwork {
+	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close}
+}
+
+func (m Models) check(cfg *Config) error {
+	switch {
+	case m.Policy == nil || m.Value == nil || m.Discriminator == nil:
+		return errors.New("amp: Options.Models needs a Policy, a Value network and a Discriminator; amp.MLPs makes them")
+	case cfg.SeparateCritics && m.StyleValue == nil:
+		return errors.New("amp: separate_critics needs Options.Models.StyleValue")
+	}
+	if cfg.DiscriminatorLogitRegularizationScale > 0 || cfg.DiscriminatorWeightDecayScale > 0 {
+		if _, ok := m.Discriminator.(models.Linears); !ok {
+			return fmt.Errorf("amp: the discriminator (%T) does not say which weights are linear layers' (models.Linears); set "+
+				"discriminator_logit_regularization_scale and discriminator_weight_decay_scale to 0, or implement it", m.Discriminator)
+		}
+	}
+	return nil
+}
+
+// probeStyleValue runs the second critic once, where there is one.
+func (a *Agent) probeStyleValue(s *tensor.Scope) error {
+	if a.styleValue == nil {
+		return nil
+	}
+	in := models.Inputs{Observations: s.Zeros(1, int64(a.Spaces().Observation.Width()))}
+	if w := a.Spaces().State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
+	v := a.styleValue.Forward(s, in)
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("amp: the second critic (StyleValue) does not fit observations %v: %w", a.Spaces().Observation, err)
+	}
+	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("amp: the output of the second critic (StyleValue) has shape %v, want (N, 1)", got)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package onpolicy
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Restore implements [agents.Agent]. Everything is read and checked before anything is changed.
+func (c *Core) Restore(snap *checkpoint.Snapshot) error {
+	apply, err := c.Prepare(snap)
+	if err != nil {
+		return err
+	}
+	return apply()
+}
+
+// Prepare checks a snapshot and returns what puts it back.
+func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
+	r := reader{snap: snap, name: strings.ToLower(c.name)}
+	if agent, err := snap.Text("agent"); err != nil || agent != c.name {
+		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
+	}
+	if format, err := snap.Int("format"); err != nil || format != snapshotFormat {
+		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
+	}
+	r.entries("", c.Flat, c.Flat.Values)
+	steps := make([]int64, len(c.optimizers))
+	for i, o := range c.optimizers {
+		r.entries(o.name+"/exp_avg/", c.Flat, o.ExpAvg)
+		r.entries(o.name+"/exp_avg_sq/", c.Flat, o.ExpAvgSq)
+		steps[i] = r.integer("optimizer_steps", o.name)
+	}
+	cursors := r.memories(c)
+	for _, s := range c.allScalers() {
+		if s.RunningStandardScaler != nil {
+			r.float64s(s.name+"/running_mean", s.Mean)
+			r.float64s(s.name+"/running_variance", s.Variance)
+			r.float64s(s.name+"/current_count", s.Count)
+		}
+	}
+	generator := r.bytes("random/generator")
+	timestep, updates, rollout := r.integer("timestep"), r.integer("updates"), r.integer("rollout_steps")
+	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
+		r.fail(fmt.Errorf("the checkpoint holds %d steps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
+			rollout, c.Config.Rollouts, c.numEnvs))
+		rollout = 0
+	}
+	if rollout > 0 {
+		for _, name := range c.recorded() {
+			r.steps("rollout/"+name, c.Rollout.Tensor(name), rollout)
+		}
+	}
+	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
+		r.float32s("rollout/next_observations", c.nextObs)
+		if c.nextState.T != nil {
+			r.float32s("rollout/next_states", c.nextState)
+		}
+	}
+	text, err := snap.Text("random")
+	r.fail(err)
+	pcg, err := base64.StdEncoding.DecodeString(text)
+	r.fail(err)
+	schedule := r.schedule(c)
+	r.random(c.Device, pcg, generator)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return func() error {
+		if schedule != nil {
+			if err := c.Scheduler.Restore(schedule); err != nil {
+				return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
+			}
+		}
+		if err := c.pcg.UnmarshalBinary(pcg); err != nil {
+			return err
+		}
+		if err := c.Gen.SetState(generator); err != nil {
+			return err
+		}
+		for _, w := range r.writes {
+			if err := w(); err != nil {
+				return err
+			}
+		}
+		for i, o := range c.optimizers {
+			o.Steps = steps[i]
+		}
+		for i, at := range cursors {
+			if err := c.replays[i].SetCursor(at[0], at[1]); err != nil {
+				return err
+			}
+		}
+		c.Timestep, c.Updates, c.acted = timestep, updates, false
+		c.ApplyRates()
+		if c.Rollout == nil {
+			return nil
+		}
+		return c.Rollout.SetLen(int(rollout))
+	}, nil
+}
+
+// reader checks the arrays of a snapshot against tensors and collects the writes.
+type reader struct {
+	snap   *checkpoint.Snapshot
+	name   string
+	writes []func() error
+	err    error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("%s: %w", r.name, err)
+	}
+}
+
+func (r *reader) integer(path ...string) int64 {
+	n, err := r.snap.Int(path...)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n)
+	}
+	r.fail(err)
+	return n
+}
+
+// memories reads the registered memories, where the snapshot holds them.
+func (r *reader) memories(c *Core) [][2]int64 {
+	if _, err := r.snap.Value("memories"); err != nil {
+		return nil
+	}
+	var at [][2]int64
+	for _, m := range c.replays {
+		r.float32s(m.name+"/rows", m.Data())
+		length, next := r.integer("memories", m.name, "length"), r.integer("memories", m.name, "next")
+		if length > m.Capacity() || next >= m.Capacity() {
+			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
+		}
+		at = append(at, [2]int64{length, next})
+	}
+	return at
+}
+
+// random checks the states of the random sequences.
+func (r *reader) random(d tensor.Device, pcg, generator []byte) {
+	if r.err != nil {
+		return
+	}
+	if err := new(rand.PCG).UnmarshalBinary(pcg); err != nil {
+		r.fail(fmt.Errorf("the checkpoint's random state: %w", err))
+		return
+	}
+	g, err := tensor.NewGenerator(0, d)
+	if err == nil {
+		defer g.Close()
+		err = g.SetState(generator)
+	}
+	if err != nil {
+		r.fail(fmt.Errorf("the checkpoint's generator: %w", err))
+	}
+}
+
+func (r *reader) bytes(name string) []byte {
+	a, ok := r.snap.Arrays[name]
+	if !ok {
+		r.fail(fmt.Errorf("the checkpoint has no array %q", name))
+		return nil
+	}
+	b, err := a.Bytes()
+	r.fail(err)
+	return b
+}
+
+func (r *reader) float32s(name string, t tensor.Tensor) {
+	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
+// steps reads the first n steps of a field of the rollout.
+func (r *reader) steps(name string, t tensor.Tensor, n int64) {
+	data, err := r.snap.Float32s(name, append([]int64{n}, tensor.Shape(t)[1:]...)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error {
+		s := tensor.NoGrad()
+		defer s.Close()
+		rows := s.Narrow(t, 0, 0, n)
+		if err := s.Err(); err != nil {
+			return err
+		}
+		return tensor.Write(rows, data)
+	})
+}
+
+func (r *reader) float64s(name string, t tensor.Tensor) {
+	data, err := r.snap.Float64s(name, tensor.Shape(t)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
+func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
+	all := make([]float32, f.Len())
+	for _, e := range f.Entries() {
+		data, err := r.snap.Float32s(prefix+e.Name, e.Shape...)
+		r.fail(err)
+		copy(all[e.Offset:e.Offset+e.Size], data)
+	}
+	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
+}
+
+func (r *reader) schedule(c *Core) map[string]float64 {
+	if c.Scheduler == nil {
+		return nil
+	}
+	name, err := r.snap.Text("scheduler")
+	if err != nil || name != c.Scheduler.Name() {
+		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, c.Scheduler.Name()))
+		return nil
+	}
+	state := map[string]float64{}
+	for k := range c.Scheduler.State() {
+		x, err := r.snap.Float("scheduler_state", k)
+		r.fail(err)
+		state[k] = x
+	}
+	return state
+}
