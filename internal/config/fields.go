@@ -133,20 +133,3 @@ func fresh(p reflect.Value) reflect.Value {
 	}
 	return n
 }
-
-// paths lists every dotted key of a struct type, sections included. It does not descend into recursive types.
-func paths(t reflect.Type, prefix string, outer ...reflect.Type) []string {
-	var all []string
-	for _, o := range outer {
-		if o == t {
-			return nil
-		}
-	}
-	for _, f := range fieldsOf(t) {
-		all = append(all, prefix+f.key)
-		if sub, ok := section(f.typ); ok {
-			all = append(all, paths(sub, prefix+f.key+".", append(outer, t)...)...)
-		}
-	}
-	return all
-}

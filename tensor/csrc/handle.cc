@@ -18,7 +18,7 @@ void set_blas_threads(int32_t n) {
 }
 
 // glibc returns large blocks to the kernel at once by default, so that every activation of a wide network is paged in
-// anew at each step. Keeping them is worth about a tenth of an update.
+// anew at each step; they are kept instead.
 struct KeepMemory {
   KeepMemory() {
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
