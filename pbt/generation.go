@@ -26,6 +26,21 @@ type Status struct {
 	HasObjective bool
 	// Failed is true when the member's training ended in an error or a panic; it does not train until rescued.
 	Failed bool
+	// Absent is true for a member that never started or has been silent for too long; it has no objective. Members
+	// of one process are never absent.
+	Absent bool
+	// Iteration is the interval at whose end the objective was measured. In a population of processes it may lie
+	// before the generation's.
+	Iteration int64
+	// WeightSteps is the number of environment steps behind the weights, those of ancestors included.
+	WeightSteps int64
+	// SinceCopy is the number of its own steps since the member started or last took over weights.
+	SinceCopy int64
+	// Peak is the greatest objective seen during the interval; it means something only where HasPeak is true.
+	Peak    float64
+	HasPeak bool
+	// Samples is the number of measurements (episodes, or readings) behind the objective; 0 where not known.
+	Samples int
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64
 }
@@ -59,6 +74,10 @@ type Decision struct {
 	Action Action
 	// Source is the member copied by Replace. For Keep and SelfMutate it is not looked at.
 	Source int
+	// OwnHyperparameters makes Replace mutate the member's own hyperparameters instead of the source's.
+	OwnHyperparameters bool
+	// Unmutated makes Replace hand the hyperparameters on as they are.
+	Unmutated bool
 	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
 	Reason string
 }

@@ -20,6 +20,15 @@ type Mutation struct {
 	Bounds map[string][2]float64
 }
 
+// Keys are the hyperparameters with a rule, sorted.
+func (m Mutation) Keys() []string { return slices.Sorted(maps.Keys(m.Rules)) }
+
+// BoundsOf are those in Bounds.
+func (m Mutation) BoundsOf(key string) ([2]float64, bool) {
+	b, ok := m.Bounds[key]
+	return b, ok
+}
+
 // Validate checks the mutation against the hyperparameters there are.
 func (m Mutation) Validate(hyperparameters []string) error {
 	m = m.withDefaults()

@@ -23,13 +23,36 @@ type Options struct {
 	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which
 	// may be shorter, nothing is decided.
 	TotalSteps int64
-	// StartAfter is the number of a member's steps before which nothing is decided. Default 0: from the first
-	// interval's end on.
+	// InitialDelay is the number of a member's own steps before which nothing becomes of it, so that a population has
+	// time to become different (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
+	InitialDelay int64
+	// StartAfter is the number of a member's own steps, since it started or last took over weights, before which
+	// nothing becomes of it, so that new weights have time to settle. It can still be copied. Members that failed or
+	// diverged are rescued at any time. Default 0.
 	StartAfter int64
+	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
+	Measure Measure
+	// Inherit says what is taken over beside weights. Default: everything.
+	Inherit Inheritance
+	// Diversify mutates all members' hyperparameters before training, as it would at a replacement. Default false.
+	Diversify bool
+	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then take over the
+	// source's hyperparameters as they are. Default: none.
+	Reference []int
+	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
+	// called with the new values and the weights are restored into what it returns. The same is done when
+	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
+	Rebuild []string
+	// Asynchronous lets members decide on their own, each at the end of its own intervals, from what the others last
+	// published, so that nobody waits for the slowest. Decisions then depend on timing. See [Join] for the rules.
+	// Default false: all members reach the interval's end before any decision, and equal seeds give equal runs.
+	Asynchronous bool
 	// Strategy decides who is replaced by whom. Default: DefaultIsaacLab().
 	Strategy Strategy
 	// Mutation changes hyperparameters that are handed on. Default: none change.
 	Mutation Mutation
+	// Explore is another way to change them, e.g. [Perturbation] or [PB2], in place of Mutation; give one of the two.
+	Explore Explorer
 	// Seed makes all decisions, and the members' seeds.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the
@@ -85,6 +108,14 @@ type Update struct {
 	Err error
 }
 
+// explorer is what changes hyperparameters.
+func (o Options) explorer() Explorer {
+	if o.Explore != nil {
+		return o.Explore
+	}
+	return o.Mutation
+}
+
 func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
 		o.Strategy = DefaultIsaacLab()
@@ -120,6 +151,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
 	case o.StartAfter < 0:
 		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
+	case o.InitialDelay < 0:
+		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
 	case o.Parallel < 1:
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
@@ -177,15 +210,16 @@ func (o Options) checkMember(id int, given, has map[string]float64) error {
 			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
 		}
 	}
-	if err := o.Mutation.Validate(keys); err != nil {
+	explorer := o.explorer()
+	if err := explorer.Validate(keys); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.Mutation.Bounds)) {
+	for _, key := range keys {
 		value := has[key]
 		if v, ok := given[key]; ok {
 			value = v
 		}
-		if b := o.Mutation.Bounds[key]; value < b[0] || value > b[1] {
+		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
 			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
 		}
 	}
@@ -203,7 +237,7 @@ func (o Options) tuned() []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for key := range o.Mutation.Rules {
+	for _, key := range o.explorer().Keys() {
 		keys[key] = true
 	}
 	return slices.Sorted(maps.Keys(keys))

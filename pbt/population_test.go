@@ -243,9 +243,9 @@ func TestSelfMutation(t *testing.T) {
 	}
 }
 
-func TestStartAfter(t *testing.T) {
+func TestInitialDelay(t *testing.T) {
 	c := newColony(6)
-	c.opt.StartAfter = 250
+	c.opt.InitialDelay = 250
 	p := mustTrain(t, c.opt)
 	acted := false
 	for _, e := range p.Journal() {
@@ -257,7 +257,7 @@ func TestStartAfter(t *testing.T) {
 		}
 	}
 	if !acted {
-		t.Error("nothing was decided after StartAfter")
+		t.Error("nothing was decided after InitialDelay")
 	}
 }
 
@@ -326,7 +326,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"objective":     {func(o *Options) { o.Objective = "" }, "Objective is empty"},
 		"interval":      {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
 		"total":         {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
-		"start":         {func(o *Options) { o.StartAfter = -1 }, "StartAfter is -1"},
+		"start":         {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
 		"parallel":      {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
 		"progress":      {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
 		"new":           {func(o *Options) { o.New = nil }, "New is nil"},
@@ -414,7 +414,7 @@ func TestUnknownObjective(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `the nearest is "episode.return", known are episode.return, loss`) {
 		t.Errorf("the error is %v", err)
 	}
-	c.opt.StartAfter = 400 // it may appear until then
+	c.opt.InitialDelay = 400 // it may appear until then
 	c.opt.Directory = ""
 	p := mustNew(t, c.opt)
 	if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "interval 8") {

@@ -129,14 +129,14 @@ func (p *Population) checkHealth(g Generation) error {
 		}
 		return errors.Join(err, p.record(events))
 	}
-	if !p.known && (p.target() >= p.opt.StartAfter || p.iteration >= p.lastIteration()) {
+	if !p.known && (p.target() >= p.opt.InitialDelay || p.iteration >= p.lastIteration()) {
 		names := make(map[string]bool)
 		for _, m := range p.members {
 			for name := range m.metrics {
 				names[name] = true
 			}
 		}
-		return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; if it takes longer to appear, make IntervalSteps or StartAfter greater", p.opt.Objective, p.iteration, unknown(p.opt.Objective, slices.Sorted(maps.Keys(names))))
+		return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; if it takes longer to appear, make IntervalSteps or InitialDelay greater", p.opt.Objective, p.iteration, unknown(p.opt.Objective, slices.Sorted(maps.Keys(names))))
 	}
 	return nil
 }
@@ -161,9 +161,9 @@ func (p *Population) decide(g Generation) ([]Decision, error) {
 	for i := range decisions {
 		decisions[i] = Decision{Member: i, Action: Keep, Source: i}
 	}
-	if p.target() < p.opt.StartAfter {
+	if p.target() < p.opt.InitialDelay {
 		for i := range decisions {
-			decisions[i].Reason = fmt.Sprintf("nothing is decided before %d steps", p.opt.StartAfter)
+			decisions[i].Reason = fmt.Sprintf("nothing is decided before %d steps", p.opt.InitialDelay)
 		}
 		return decisions, nil
 	}

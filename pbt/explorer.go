@@ -1,0 +1,25 @@
+package pbt
+
+import "math/rand/v2"
+
+// Explorer changes hyperparameters that are handed on. [Mutation] is the usual one. An explorer must not be changed
+// once a population uses it.
+type Explorer interface {
+	// Apply returns a changed copy of values. u is the only source of randomness: equal values and draws give equal
+	// results. Apply is only called with keys that Validate has accepted.
+	Apply(values map[string]float64, u Uniform) map[string]float64
+	// Validate checks the explorer against the hyperparameters that members have.
+	Validate(hyperparameters []string) error
+	// Keys are the hyperparameters that it may change, sorted.
+	Keys() []string
+	// BoundsOf are the least and greatest value of a hyperparameter; ok is false where it has none.
+	BoundsOf(key string) (bounds [2]float64, ok bool)
+}
+
+// Informed is implemented by explorers that learn from what the population has tried, such as [PB2].
+type Informed interface {
+	Explorer
+	// Inform returns the explorer to use for this iteration, given the journal so far. It must be a pure function of
+	// its arguments.
+	Inform(events []Event, rng *rand.Rand) Explorer
+}

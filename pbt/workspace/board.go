@@ -1,0 +1,167 @@
+// Package workspace is what the processes of a decentralised population share: a board on which every policy publishes
+// its weights and how good they are, and reads those of the others. [Folder] is a board in a shared folder, the only
+// thing that processes on several machines need in common; [Memory] is one for goroutines.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// ErrLeaseLost is returned, wrapped, by a Seat whose policy another process has taken over.
+var ErrLeaseLost = errors.New("another process has taken over this policy")
+
+// ErrTaken is returned, wrapped, by Join while another process holds the policy.
+var ErrTaken = errors.New("the policy is held by another process")
+
+// Board is shared by the policies 0 to Policies-1 of one population. Its methods may be called by several goroutines.
+type Board interface {
+	// Policies is the number of policies.
+	Policies() int
+	// Join takes a policy's seat. While another live process holds it, Join waits until the context ends, and then
+	// returns an error that wraps ErrTaken and names the owner.
+	Join(ctx context.Context, policy int) (Seat, error)
+	// View is everything published by all policies, in order of their numbers. What is damaged is listed, not skipped.
+	View() (View, error)
+	// Fetch reads the weights of a record. Weights whose size or checksum differ from the record's are an error that
+	// wraps a *checkpoint.DamagedError; weights that have been pruned meanwhile one that wraps fs.ErrNotExist.
+	Fetch(r Record) (*checkpoint.Snapshot, error)
+	// Best is the best record there ever was over all policies, compared by number: by its evaluation where it has one,
+	// else by its objective. ok is false where there is none.
+	Best(minimise bool) (best Record, ok bool, err error)
+	// FetchBest reads the weights of what Best returned.
+	FetchBest(r Record) (*checkpoint.Snapshot, error)
+}
+
+// Seat is one policy's place on a board, held by one process at a time. It is used by one goroutine at a time, but
+// Beat and Lost may be called by another.
+type Seat interface {
+	// Policy is the seat's policy.
+	Policy() int
+	// Dir is the policy's own folder, for its state and journal; empty on a board in memory.
+	Dir() string
+	// Publish makes weights durable and visible to others first, then the record that refers to them; it returns the
+	// record with Weights set. A record of the same policy and iteration is replaced. A nil snapshot publishes a
+	// record without weights, for a policy that has diverged.
+	Publish(r Record, weights *checkpoint.Snapshot) (Record, error)
+	// PublishBest offers weights for the best of the population and keeps them where they beat this policy's best so far.
+	PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error
+	// Beat writes a heartbeat. It returns an error that wraps ErrLeaseLost once the seat is another's.
+	Beat(h Heartbeat) error
+	// Lost is closed when the seat has been found to be another's.
+	Lost() <-chan struct{}
+	// Prune deletes what nobody needs any more; see Keep.
+	Prune(k Keep) error
+	// Release gives the seat back. It may be called twice.
+	Release() error
+}
+
+// Keep says what Prune leaves: all records newer than Oldest minus Back, thinned out to at most Most of which the newest
+// Newest are all kept, and the others lie as evenly as can be, so that slow policies still find peers of their age.
+type Keep struct {
+	// Oldest is the least iteration among the newest records of all live policies.
+	Oldest int64
+	// Back, Most and Newest are 20, 25 and 10 by default (0).
+	Back, Most, Newest int64
+}
+
+// View is what stands on a board.
+type View struct {
+	// Now is the time by the board's own clock, to compare heartbeats with.
+	Now      time.Time
+	Policies []PolicyView
+}
+
+// PolicyView is what is known of one policy.
+type PolicyView struct {
+	Policy int
+	// Heartbeat is the last one; nil where the policy never started. Seen is when it was written, by the board's clock.
+	Heartbeat *Heartbeat
+	Seen      time.Time
+	// Records are those of the present weights, newest first: records from before the policy took over other weights
+	// are stale and left out.
+	Records []Record
+	// Damaged says what could not be read.
+	Damaged []error
+}
+
+// Record is what a policy publishes at the end of an interval.
+type Record struct {
+	Policy int
+	// Iteration counts the policy's intervals from 1.
+	Iteration int64
+	// Copies is the number of times that the policy had taken over weights; it tells records of present weights from
+	// stale ones.
+	Copies int64
+	// Frame is the policy's own number of environment steps, WeightFrame that behind the weights, ancestors included,
+	// and SinceCopy the policy's own since it started or last took over weights.
+	Frame, WeightFrame, SinceCopy int64
+	// Objective is the figure as measured (it may be NaN), Peak the best one within the interval.
+	Objective    float64
+	HasObjective bool
+	Peak         float64
+	HasPeak      bool
+	// Evaluation is the result of a separate evaluation, where there was one.
+	Evaluation    float64
+	HasEvaluation bool
+	// Samples is the number of measurements behind the objective.
+	Samples int
+	// Parent is the policy whose weights were last taken over, -1 for none.
+	Parent int
+	// Params are the hyperparameters that the weights were trained with.
+	Params map[string]float64
+	// Failure says why there are no weights.
+	Failure string
+	// Experiment is the run's name.
+	Experiment string
+	// Weights refer to the file; nil where there are none. Publish sets them.
+	Weights *Weights
+}
+
+// Weights refer to a snapshot's file.
+type Weights struct {
+	// Path is relative to the board's folder, with forward slashes.
+	Path string
+	// Size is in bytes, SHA256 in lower-case hexadecimal digits.
+	Size   int64
+	SHA256 string
+}
+
+// Phase is what a policy's process is doing.
+type Phase string
+
+// The phases.
+const (
+	Training Phase = "training"
+	// Waiting is for others, at the end of an interval.
+	Waiting Phase = "waiting"
+	// Yielded has ended its process so that another policy may use the machine; it comes back.
+	Yielded Phase = "yielded"
+	// Stopped was asked to stop and can be continued.
+	Stopped  Phase = "stopped"
+	Finished Phase = "finished"
+	// Failed has given up.
+	Failed Phase = "failed"
+)
+
+// Heartbeat is a sign of life.
+type Heartbeat struct {
+	Policy int
+	// Owner names the process, for people: host and process number.
+	Owner string
+	Phase Phase
+	// Iteration is the interval in progress, Copies as in Record, Frame the policy's own steps, Total what it trains in all.
+	Iteration, Copies, Frame, Total int64
+	// Objective is the latest, where known.
+	Objective    float64
+	HasObjective bool
+	// Params are the hyperparameters in effect.
+	Params map[string]float64
+	// Parent is as in Record.
+	Parent int
+	// Note is for people: the last decision, or why it failed.
+	Note string
+}
