@@ -1,0 +1,178 @@
+// Command pbt_control compares a population with its control: the same members, with the same seeds and first
+// hyperparameters, trained for the same number of steps without copying or mutating. Learning rate and entropy scale
+// are drawn over three decades each, so that most members begin badly. Every member is evaluated at the end.
+//
+//	go run ./benchmarks/pbt_control
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+type options struct {
+	members, seeds, episodes int
+	steps, interval          int64
+	out                      string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 8, "members of each population")
+	flag.IntVar(&o.seeds, "seeds", 3, "number of populations, with seeds 1, 2, ...")
+	flag.IntVar(&o.episodes, "episodes", 64, "episodes that every member is evaluated for")
+	flag.Int64Var(&o.steps, "steps", 327_680, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 20_480, "environment steps between decisions")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_control"), "folder of the pictures")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// outcome is what the members of one population were worth at the end.
+type outcome struct{ best, median, worst float64 }
+
+func run(ctx context.Context, o options) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	var rows [][]string
+	mean := map[string][]outcome{}
+	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+		row := []string{fmt.Sprint(seed)}
+		for _, kind := range []string{"population", "control"} {
+			result, err := population(ctx, o, kind, seed, progress)
+			if err != nil {
+				return err
+			}
+			mean[kind] = append(mean[kind], result)
+			row = append(row, number(result.best), number(result.median), number(result.worst))
+		}
+		rows = append(rows, row)
+	}
+	progress.Wait()
+	row := []string{"mean"}
+	for _, kind := range []string{"population", "control"} {
+		for _, pick := range []func(outcome) float64{
+			func(r outcome) float64 { return r.best }, func(r outcome) float64 { return r.median }, func(r outcome) float64 { return r.worst },
+		} {
+			var values []float64
+			for _, r := range mean[kind] {
+				values = append(values, pick(r))
+			}
+			row = append(row, number(stat.Mean(values, nil)))
+		}
+	}
+	rows = append(rows, row)
+	fmt.Printf("\nReturn of Pendulum after %d steps of each of %d members (mean of %d episodes, mean action):\n\n", o.steps, o.members, o.episodes)
+	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}, rows)
+}
+
+func number(x float64) string { return fmt.Sprintf("%.1f", x) }
+
+// never is the control's strategy: nobody is replaced and nothing mutates.
+type never struct{}
+
+func (never) Decide(pbt.Generation, *rand.Rand) []pbt.Decision { return nil }
+
+// population trains one population or its control, and evaluates all its members.
+func population(ctx context.Context, o options, kind string, seed int64, progress tracking.Progress) (result outcome, err error) {
+	bar := progress.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
+	done := map[int]int64{}
+	opt := pbt.Options{
+		Members:       o.members,
+		Objective:     "episode.return",
+		IntervalSteps: o.interval,
+		TotalSteps:    o.steps,
+		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
+			"learning_rate": "mutate_float", "entropy_loss_scale": "mutate_float",
+		}},
+		Sample: map[string]pbt.Range{
+			"learning_rate":      {Low: 1e-5, High: 1e-2, Log: true},
+			"entropy_loss_scale": {Low: 1e-4, High: 1e-1, Log: true},
+		},
+		Seed:          seed,
+		ProgressSteps: 4096,
+		Progress: func(u pbt.Update) {
+			if u.Event == nil {
+				done[u.Status.Member] = u.Status.Steps
+				var total int64
+				for steps := range maps.Values(done) {
+					total += steps
+				}
+				bar.Set(total, "")
+			}
+		},
+		New: member,
+	}
+	if kind == "control" {
+		opt.Strategy = never{}
+	}
+	p, err := pbt.New(opt)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if _, err := p.Train(ctx); err != nil {
+		return result, err
+	}
+	bar.Finish("")
+	if err := p.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed))); err != nil {
+		return result, err
+	}
+	var returns []float64
+	for id := range o.members {
+		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, o.episodes, 1000+seed)
+		if err != nil {
+			return result, err
+		}
+		returns = append(returns, e.Return)
+	}
+	slices.Sort(returns)
+	n := len(returns)
+	return outcome{best: returns[n-1], median: (returns[(n-1)/2] + returns[n/2]) / 2, worst: returns[0]}, nil
+}
+
+// member is a PPO agent with sixteen pendulums.
+func member(m pbt.Member) (pbt.Trainee, error) {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: m.Seed})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Config: map[string]any{
+			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
+			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		},
+		Seed: uint64(m.Seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+}
