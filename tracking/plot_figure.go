@@ -146,6 +146,7 @@ func (f *figure) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.
 
 const (
 	titleHeight  = 24
+	panelTitle   = 14
 	legendHeight = 15
 )
 
@@ -203,14 +204,19 @@ func (f *figure) drawPanels(c draw.Canvas) {
 		}
 	}
 	tiles := draw.Tiles{
-		Rows: f.rows, Cols: f.columns, PadX: panelGap, PadY: panelGap,
-		PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: margin,
+		Rows: f.rows, Cols: f.columns, PadX: panelGap, PadY: panelGap + panelTitle,
+		PadTop: margin + panelTitle, PadBottom: margin, PadLeft: margin, PadRight: margin,
 	}
 	canvases := plot.Align(grid, tiles, c)
 	for r := range grid {
 		for i, p := range grid[r] {
 			if p != nil {
 				p.Draw(canvases[r][i])
+				// Not plot's own title, which stands at another height where ticks reach beyond the axes.
+				data := p.DataCanvas(canvases[r][i])
+				title := sans(11, font.WeightBold)
+				title.XAlign, title.YAlign = text.XCenter, text.YBottom
+				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5}, f.panels[r*f.columns+i].Title)
 			}
 		}
 	}
@@ -219,7 +225,6 @@ func (f *figure) drawPanels(c draw.Canvas) {
 func (f *figure) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
-	p.Title.Text, p.Title.TextStyle, p.Title.Padding = panel.Title, sans(11, font.WeightBold), 5
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		label, rotation := sans(9.5, font.WeightNormal), a.Label.TextStyle.Rotation
 		label.Rotation, label.YAlign = rotation, a.Label.TextStyle.YAlign
