@@ -132,8 +132,7 @@ func (o Options) clone() Options {
 	}
 	o.Sample = maps.Clone(o.Sample)
 	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
-	o.Mutation.Rules = maps.Clone(o.Mutation.Rules)
-	o.Mutation.Bounds = maps.Clone(o.Mutation.Bounds)
+	o.Mutation = o.Mutation.clone()
 	return o
 }
 
@@ -153,8 +152,8 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// tuned are the hyperparameters that the options speak of, sorted.
-func (o Options) tuned() []string {
+// tuned are those of the hyperparameters there are that the options speak of, sorted.
+func (o Options) tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {
 		for key := range values {
@@ -164,7 +163,7 @@ func (o Options) tuned() []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for _, key := range o.explorer().Keys() {
+	for _, key := range expand(o.explorer().Keys(), hyperparameters) {
 		keys[key] = true
 	}
 	return slices.Sorted(maps.Keys(keys))
