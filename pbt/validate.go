@@ -132,7 +132,11 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 			value = v
 		}
 		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
+			whose := "Mutation.Bounds"
+			if o.Explore != nil {
+				whose = fmt.Sprintf("the bounds of %T,", o.Explore)
+			}
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside %s %v", id, key, value, whose, b)
 		}
 	}
 	return nil
