@@ -106,10 +106,7 @@ func copying(m Status, source int, reason string, args ...any) Decision {
 // rescue decides about a member that diverged: it copies one of the sources, drawn uniformly, or, where there are none,
 // the best healthy member. role names what a source is. One number is drawn where there are sources, else none.
 func rescue(g Generation, m Status, role string, sources []int, rng *rand.Rand) Decision {
-	why := fmt.Sprintf("objective is %v", m.Objective)
-	if m.Failed {
-		why = "training failed"
-	}
+	why := m.Trouble()
 	if len(sources) > 0 {
 		source := sources[rng.IntN(len(sources))]
 		return copying(m, source, "%s; rescued by %s %d", why, role, source)
@@ -125,8 +122,8 @@ func unranked(m Status) Decision {
 	switch {
 	case m.Absent:
 		return keeping(m, "absent")
-	case m.Failed:
-		return keeping(m, "training failed; not ranked")
+	case m.Diverged():
+		return keeping(m, "%s; not ranked", m.Trouble())
 	case m.HasObjective:
 		return keeping(m, "objective is %v; not ranked", m.Objective)
 	default:
