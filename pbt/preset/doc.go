@@ -21,7 +21,7 @@
 // # gorl's own keys
 //
 // In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
-// synchronous (members wait for each other, so that equal seeds give equal runs; false by default, as in the originals);
+// synchronous (members that are processes wait for each other; see [Settings]);
 // start_after; measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit:
 // {optimizer, moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low,
 // high] or {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,

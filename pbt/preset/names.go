@@ -81,7 +81,7 @@ func environment(key string) (string, bool) {
 
 // find returns gorl's name of a hyperparameter; note is not empty where it has none because it does nothing.
 func (n names) find(f *file, key string) (name, note string, ok bool) {
-	if slices.Contains(f.known, key) || slices.Contains(tunable, ofGroup.ReplaceAllString(key, "")) {
+	if key == "*" || slices.Contains(f.known, key) || slices.Contains(tunable, ofGroup.ReplaceAllString(key, "")) {
 		return key, "", true
 	}
 	if name, ok := environment(key); ok {

@@ -49,7 +49,6 @@ func readRayTune(f *file) (*Settings, error) {
 	s.Enabled, s.LogConfig = c.Enabled, c.LogConfig
 	s.Synchronous = c.Synch || c.Synchronous
 	o := &s.Options
-	o.Asynchronous = !s.Synchronous
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),
 			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in steps"})

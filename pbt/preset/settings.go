@@ -38,7 +38,8 @@ type Settings struct {
 	PolicyIdx, NumPolicies int
 	// Workspace and Directory are where the population lives; see Folder.
 	Workspace, Directory string
-	// Synchronous makes members wait for each other at the end of every interval.
+	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
+	// seeds give equal runs. Those of one process always do. Default false, as in the originals.
 	Synchronous bool
 	// LogConfig is Ray Tune's log_config: whether Files writes its policy files. True for other presets.
 	LogConfig bool

@@ -91,7 +91,6 @@ func TestPresetsTrain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Options.Asynchronous = false
 				s.Options.New = func(m pbt.Member) (pbt.Trainee, error) {
 					return newPlain(m.ID, "env.bonus"), nil
 				}

@@ -113,8 +113,14 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o := &s.Options
 	o.Members, o.TotalSteps, o.StartAfter = c.NumPolicies, c.TotalSteps, c.StartAfter
-	o.Asynchronous = !c.Synchronous
-	o.Reference, o.Rebuild, o.Parallel, o.ProgressSteps = c.Reference, c.Rebuild, c.Parallel, c.ProgressSteps
+	o.Reference, o.Parallel, o.ProgressSteps = c.Reference, c.Parallel, c.ProgressSteps
+	rebuild := make(map[string]string, len(c.Rebuild))
+	for _, key := range c.Rebuild {
+		rebuild[key] = key
+	}
+	if renamed, _ := rename(f, n, "rebuild", rebuild, p, &s.Notes); len(renamed) > 0 {
+		o.Rebuild = sorted(renamed)
+	}
 	o.Measure = pbt.Measure{Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
 		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed}
 	o.Inherit = pbt.Inheritance{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
