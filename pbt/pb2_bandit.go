@@ -38,11 +38,15 @@ func newBandit(p PB2, d learned) *bandit {
 	if !ok {
 		return nil
 	}
-	all := slices.Clone(points)
-	for _, t := range d.pending {
-		all = append(all, b.point(t))
+	b.gains = newProcess(k, points, gains)
+	b.doubts = b.gains
+	if len(d.pending) > 0 {
+		all := slices.Clone(points)
+		for _, t := range d.pending {
+			all = append(all, b.point(t))
+		}
+		b.doubts = newProcess(k, all, nil)
 	}
-	b.gains, b.doubts = newProcess(k, points, gains), newProcess(k, all, nil)
 	if b.gains == nil || b.doubts == nil {
 		return nil
 	}

@@ -38,8 +38,13 @@ func (p PB2) learn(events []Event) learned {
 	// An event in mid-list may speak of a source whose own event comes later.
 	scores := make(map[place]float64)
 	for _, e := range events {
-		if e.Kind != EventFailed && e.HasObjective && finite(e.Objective) {
+		if e.HasObjective && finite(e.Objective) {
 			scores[place{e.Member, e.Steps}] = p.score(e)
+		}
+	}
+	for _, e := range events { // nor is anything known about weights that failed
+		if e.Kind == EventFailed || e.Kind == EventDiverged {
+			delete(scores, place{e.Member, e.Steps})
 		}
 	}
 	type state struct {
@@ -61,7 +66,7 @@ func (p PB2) learn(events []Event) learned {
 			members[e.Member] = s
 		}
 		s.last = e
-		if e.Kind == EventStart || e.Kind == EventFailed {
+		if e.Kind == EventStart || e.Kind == EventFailed || e.Kind == EventDiverged {
 			s.known, s.steps = false, e.Steps
 			continue
 		}
