@@ -103,11 +103,11 @@ const (
 // Apply draws banditPlaces times one number for each key, in sorted order, and returns the values with the greatest
 // upper confidence bound that a search from there finds.
 func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 {
-	old, ok := b.vector(values)
+	keys := b.Keys()
+	old, ok := vector(keys, values)
 	if !ok {
 		return b.PB2.Apply(values, u)
 	}
-	keys := b.Keys()
 	at := b.point(trial{time: b.learned.now + 1, score: b.learned.scoreOf(old), values: old})
 	best := b.search(at, len(keys), u)
 	changed := maps.Clone(values)
