@@ -5,8 +5,7 @@
 //
 //   - a [Trainee] is anything that trains: an agent in its environment, seen through the few methods pbt needs;
 //   - a [Strategy] is a pure function from a [Generation] (who stands where) to one [Decision] a member;
-//   - an [Explorer] changes hyperparameters: a [Mutation] by named rules, a [Perturbation] as Ray Tune does, [PB2] by a
-//     model of what the population has tried;
+//   - a [Mutation] changes hyperparameters by named rules;
 //   - a [Population] trains its members concurrently, decides when all have reached the interval's end, and applies
 //     the decisions: weights first, hyperparameters last;
 //   - the journal, one JSON object a line, records every decision; [ReadJournal] and [NewHistory] turn it into series
