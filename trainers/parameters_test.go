@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
@@ -502,3 +503,26 @@ func TestParametersDoNotAllocate(t *testing.T) {
 
 // opaque hides what an environment can do beside stepping.
 type opaque struct{ envs.Env }
+
+// The weights of a reward's terms are hyperparameters beside the agent's, and can be tuned with them.
+func ExampleTrainer_SetHyperparameters() {
+	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent := exampleAgent(env)
+	defer agent.Close()
+	trainer := trainers.Sequential(env, agent, trainers.Config{Seed: 1, CloseEnvironmentAtExit: true})
+	defer trainer.Close()
+	if err := trainer.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "env.velocity": 0.5}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	h := trainer.Hyperparameters()
+	fmt.Println(h["learning_rate"], h["env.velocity"], h["env.height"])
+	fmt.Println(trainer.SetHyperparameters(map[string]float64{"env.velocty": 1}))
+	// Output:
+	// 0.0003 0.5 0
+	// trainers: the environment's parameters: envs: there is no reward parameter "velocty": did you mean "velocity"?
+}
