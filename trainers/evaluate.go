@@ -48,7 +48,9 @@ func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evalu
 // EvaluateMetrics evaluates like [Evaluate], with the mean action, and returns figures by the names that Metrics has
 // ("episode.return"). Training goes on as if nothing had been: the episodes are those of an environment that
 // Config.EvaluationEnv makes for the purpose or, without one, of the training environment, which must then be able to
-// restore its state (envs.Stateful, envs.Observer). The agent's figures and random numbers do not change.
+// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it was made, without the parameters and the
+// curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers do
+// not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
 	if t.err != nil {
 		return nil, t.err
