@@ -207,6 +207,38 @@ func TestPBTAMP(t *testing.T) {
 	}
 }
 
+// Plain PPO stands still; with a little training already, rewarded velocity brings some members to the flag. The shaping is
+// handed on and mutated with the learning rate.
+func TestPBTRewardShaping(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-members", "6", "-envs", "16", "-steps", "48000", "-interval", "16000", "-out", "demo"}
+	output := run(t, dir, "pbt_reward_shaping", args...)
+	want(t, output, `member +parent +steps +episode\.true_objective +env\.height +env\.velocity +learning_rate`,
+		`plain PPO +0\.001 +0 +0 +-\d\.\d +200`, `PBT, member \d .* [6-9]\d\.\d +1?\d\d\n`)
+	file, err := os.Open(filepath.Join(dir, "demo", "population.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if picture, err := png.Decode(file); err != nil || picture.Bounds().Dx() < 300 {
+		t.Errorf("population.png: %v", err)
+	}
+	events, err := pbt.ReadJournal(filepath.Join(dir, "demo", "population", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced, mutated := 0, false
+	for _, e := range events {
+		if e.Kind == pbt.EventReplace {
+			replaced++
+			mutated = mutated || e.Before["env.velocity"] != e.After["env.velocity"]
+		}
+	}
+	if replaced == 0 || !mutated {
+		t.Errorf("%d members were replaced, the shaping changed: %t", replaced, mutated)
+	}
+}
+
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()

@@ -1,0 +1,182 @@
+// Command pbt_reward_shaping lets a population find out how to shape a reward. MountainCar only rewards the flag, which
+// nobody reaches by chance within 200 steps, so plain PPO learns to stand still. The environment can reward height and
+// velocity on the way: too little of that changes nothing, too much and the car rocks for the reward's sake. The
+// members begin with shapings drawn at random over decades; those that reach the flag least take over from those that
+// reach it most, and what is judged is the return without any shaping.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// objective is the return without shaping, which MountainCar reports of every episode.
+const objective = "episode.true_objective"
+
+// options are the command's flags.
+type options struct {
+	members, envs   int
+	steps, interval int64
+	seed            int64
+	out             string
+	resume          bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 8, "members of the population")
+	flag.IntVar(&o.envs, "envs", 16, "cars of each member")
+	flag.Int64Var(&o.steps, "steps", 320_000, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 32_000, "environment steps between decisions")
+	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_reward_shaping"), "folder of the results")
+	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, o); {
+	case errors.Is(err, context.Canceled):
+		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", o.out)
+	case err != nil:
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if !o.resume { // an earlier run is kept, out of the way
+		if _, err := os.Stat(o.out); err == nil {
+			if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
+				return err
+			}
+		}
+	}
+	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	bars := map[int]tracking.Bar{}
+	for id := range o.members {
+		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+	}
+	population, err := pbt.New(pbt.Options{
+		Members:       o.members,
+		Objective:     objective,
+		IntervalSteps: o.interval,
+		TotalSteps:    o.steps,
+		Strategy:      pbt.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
+		Mutation: pbt.Mutation{
+			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
+			Rules: map[string]string{"learning_rate": "mutate_float", "env.height": "mutate_float", "env.velocity": "mutate_float"},
+			Bounds: map[string][2]float64{
+				"learning_rate": {1e-5, 1e-2}, "env.height": {1e-3, 100}, "env.velocity": {1e-3, 100},
+			},
+		},
+		Sample: map[string]pbt.Range{
+			"learning_rate": {Low: 1e-4, High: 3e-3, Log: true},
+			"env.height":    {Low: 1e-3, High: 1e-1, Log: true},
+			"env.velocity":  {Low: 1e-2, High: 1e2, Log: true},
+		},
+		Seed:          o.seed,
+		Directory:     filepath.Join(o.out, "population"),
+		ProgressSteps: 8192,
+		Progress: func(u pbt.Update) {
+			if u.Event == nil {
+				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("true objective %6.1f", u.Metrics[objective]))
+			}
+		},
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(o.envs, m.Seed) },
+	})
+	if err != nil {
+		return err
+	}
+	defer population.Close()
+
+	best, err := population.Train(ctx)
+	progress.Wait()
+	if err != nil {
+		return err
+	}
+	return report(ctx, o, population, best)
+}
+
+// member builds one car's trainer. Nothing is shaped unless the population says so.
+func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
+	env, err := classic.NewMountainCar(classic.Config{NumEnvs: numEnvs, Seed: seed, MaxEpisodeSteps: 200, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+		Config: map[string]any{
+			"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+}
+
+// report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
+func report(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
+	plain, err := member(o.envs, o.seed)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	if err := plain.Train(ctx, o.steps); err != nil {
+		return err
+	}
+	winner, err := member(o.envs, o.seed)
+	if err != nil {
+		return err
+	}
+	defer winner.Close()
+	if err := winner.Restore(best.Snapshot); err != nil {
+		return err
+	}
+	picture := filepath.Join(o.out, "population.png")
+	if err := population.WritePNG(picture); err != nil {
+		return err
+	}
+	fmt.Println()
+	if err := population.Table().Write(os.Stdout); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, who := range []struct {
+		name    string
+		trainee *trainers.Trainee
+		values  map[string]float64
+	}{
+		{"plain PPO", plain, plain.Hyperparameters()},
+		{fmt.Sprintf("PBT, member %d", best.Member), winner, best.Hyperparameters},
+	} {
+		figures, err := who.trainee.EvaluateMetrics(ctx, 96, o.seed)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{who.name, fmt.Sprintf("%.2g", who.values["learning_rate"]), fmt.Sprintf("%.2g", who.values["env.height"]),
+			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]), fmt.Sprintf("%.0f", figures["episode.length"])})
+	}
+	fmt.Println("\nEvaluated without exploration:")
+	if err := tracking.Table(os.Stdout, []string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
+		return err
+	}
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", pbt.JournalFile))
+	return nil
+}

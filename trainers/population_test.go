@@ -1,0 +1,77 @@
+package trainers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// A population that tunes the environment's parameters and was interrupted goes on to the very journal of one that was not:
+// members come back with the figures of their episodes, which an interval has only few of, with the parameters
+// that wait, and with the curriculum.
+func TestPopulationResumes(t *testing.T) {
+	checkLiveTensors(t)
+	train := func(ctx context.Context, dir string, progress func(pbt.Update)) error {
+		population, err := pbt.New(pbt.Options{
+			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir, Parallel: 1, Progress: progress,
+			Strategy: pbt.IsaacLab{},
+			Mutation: pbt.Mutation{Rate: 0.9, Rules: map[string]string{"env.scale": "mutate_float", "learning_rate": "mutate_float"}},
+			Sample:   map[string]pbt.Range{"env.scale": {Low: 0.5, High: 2}},
+			New: func(m pbt.Member) (pbt.Trainee, error) {
+				env := lessons(t, 4, true)
+				var agent agents.Agent = smallPPO(t, env.Spaces(), uint64(m.Seed), nil)
+				return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+			},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = population.Train(ctx)
+		return errors.Join(err, population.Close())
+	}
+	journal := func(dir string) []byte {
+		b, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	whole, cut := t.TempDir(), t.TempDir()
+	replaced := 0
+	if err := train(context.Background(), whole, func(u pbt.Update) {
+		if u.Event != nil && u.Event.Kind == pbt.EventReplace {
+			replaced++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if replaced < 3 {
+		t.Errorf("only %d members were replaced", replaced)
+	}
+	for k, done := 1, false; !done; k++ { // every life lasts one interval and a bit
+		ctx, cancel := context.WithCancel(context.Background())
+		first := int64(0)
+		err := train(ctx, cut, func(u pbt.Update) {
+			if first == 0 {
+				first = u.Iteration
+			}
+			if u.Iteration > first {
+				cancel()
+			}
+		})
+		cancel()
+		if done = err == nil; !done && !errors.Is(err, context.Canceled) || k > 20 {
+			t.Fatal(err)
+		}
+	}
+	if a, b := journal(whole), journal(cut); !bytes.Equal(a, b) {
+		t.Errorf("the journals differ:\n%s\n%s", a, b)
+	}
+}
