@@ -281,8 +281,12 @@ func TestLeaseOfThePast(t *testing.T) {
 
 // Many want one seat, on one machine and on several, again and again: at no time do two have it.
 func TestRaceForASeat(t *testing.T) {
-	for _, machines := range []int{1, 3} {
-		t.Run(fmt.Sprintf("%d machines", machines), func(t *testing.T) {
+	for _, c := range []struct {
+		machines int
+		links    bool
+	}{{1, true}, {3, true}, {1, false}, {3, false}} {
+		machines := c.machines
+		t.Run(fmt.Sprintf("%d machines, links %t", machines, c.links), func(t *testing.T) {
 			dir := t.TempDir()
 			stale(t, dir)
 			var holders, turns atomic.Int64
@@ -291,6 +295,9 @@ func TestRaceForASeat(t *testing.T) {
 				f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: limit})
 				if machines > 1 {
 					f = on(fmt.Sprint(i%machines), f)
+				}
+				if !c.links {
+					f.link = func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM} }
 				}
 				all.Go(func() {
 					for range 5 {
