@@ -73,11 +73,15 @@ func (f *Folder) take(policy int, folder string, number int64) (*lease, error) {
 	// Where the listing was out of date, a later lease has been there all the time.
 	highest, err := f.lastLease(folder)
 	if err == nil && highest == number {
-		f.dropLeases(folder, number)
+		// The one before is left, so that a listing made meanwhile does not miss both.
+		f.dropLeases(folder, number-1)
 		return l, nil
 	}
 	l.file.Close()
-	if err = errors.Join(err, f.root.Remove(leaseFileName(folder, number))); err == nil {
+	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) { // dropped as history
+		err = errors.Join(err, removed)
+	}
+	if err == nil {
 		err = fs.ErrExist
 	}
 	return nil, err

@@ -181,7 +181,7 @@ func TestReleasedSeatIsFree(t *testing.T) {
 			}
 		}
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000006.json"}) {
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000005.json", "lease-000006.json"}) {
 		t.Errorf("left are %v", got)
 	}
 }
@@ -274,7 +274,7 @@ func TestLeaseOfThePast(t *testing.T) {
 			t.Errorf("the owner: %v", err)
 		}
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000006.json"}) {
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json", "lease-000006.json"}) {
 		t.Errorf("left are %v", got)
 	}
 }
