@@ -45,7 +45,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 		}
 	}
 	s, whole := envs.As[envs.Stateful](t.env)
-	if whole = whole && t.cfg.SaveBuffers; whole {
+	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
 		state, err := s.MarshalState()
 		if err := add(stateArray, state, err); err != nil {
 			return err
