@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -92,11 +91,6 @@ func run(ctx context.Context, o options) error {
 
 func number(x float64) string { return fmt.Sprintf("%.1f", x) }
 
-// never is the control's strategy: nobody is replaced and nothing mutates.
-type never struct{}
-
-func (never) Decide(pbt.Generation, *rand.Rand) []pbt.Decision { return nil }
-
 // population trains one population or its control, and evaluates all its members.
 func population(ctx context.Context, o options, kind string, seed int64, progress tracking.Progress) (result outcome, err error) {
 	bar := progress.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
@@ -129,7 +123,7 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		New: member,
 	}
 	if kind == "control" {
-		opt.Strategy = never{}
+		opt.Strategy = pbt.Never{}
 	}
 	p, err := pbt.New(opt)
 	if err != nil {
