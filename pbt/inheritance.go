@@ -1,5 +1,7 @@
 package pbt
 
+import "github.com/gorl-dev/gorl/checkpoint"
+
 // Inheritance says what a replaced member takes over beside the weights. The zero value copies everything. It works on
 // snapshots of gorl's agents and trainers, by the names of their arrays; what other trainees put into a snapshot is
 // always copied.
@@ -18,6 +20,12 @@ type Inheritance struct {
 	Environment Part
 	// Buffers are replay memories and rollouts in progress: CopyPart or KeepPart.
 	Buffers Part
+}
+
+func (h Inheritance) validate() error { return nil }
+
+func (h Inheritance) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+	return source, nil
 }
 
 // Part says what becomes of a part of a snapshot.
