@@ -72,6 +72,9 @@ type Options struct {
 	Initial []map[string]float64
 	// Sample are ranges from which each member's first hyperparameters are drawn.
 	Sample map[string]Range
+
+	// elsewhere, when not nil, is called in place of building a member anew, with its new hyperparameters.
+	elsewhere func(values map[string]float64) error
 }
 
 // Range is an interval to draw from.

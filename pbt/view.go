@@ -20,20 +20,21 @@ type look struct {
 	rescue bool
 	// minimise turns objectives, so that higher is better.
 	minimise bool
-	// silence is how long a policy may be silent, counted from since at the earliest.
+	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined.
 	silence time.Duration
 	since   time.Time
+	// total is the number of steps that every policy trains.
+	total int64
 	// without are policies whose weights turned out not to be readable.
 	without map[int]bool
 }
 
-// silent reports whether nothing has been heard of a policy for too long. One that ended properly, or gave its place to
-// another for a while, has no need to be heard.
+// silent reports whether nothing has been heard of a policy for too long. One that trained to the end, or gave its place
+// to another for a while, has no need to be heard.
 func (l look) silent(now time.Time, p workspace.PolicyView) bool {
 	last := l.since
 	if h := p.Heartbeat; h != nil {
-		switch h.Phase {
-		case workspace.Yielded, workspace.Finished:
+		if h.Phase == workspace.Yielded || l.finished(h) {
 			return false
 		}
 		if p.Seen.After(last) {
@@ -43,28 +44,41 @@ func (l look) silent(now time.Time, p workspace.PolicyView) bool {
 	return now.Sub(last) > l.silence
 }
 
-// live reports whether more can be expected of a policy.
+// finished reports whether a policy trained as far as all are to.
+func (l look) finished(h *workspace.Heartbeat) bool {
+	return h.Phase == workspace.Finished && h.Total >= l.total
+}
+
+// live reports whether more can be expected of a policy. One that failed before this process joined may be about to be
+// started again like this one.
 func (l look) live(now time.Time, p workspace.PolicyView) bool {
-	if h := p.Heartbeat; h != nil && (h.Phase == workspace.Finished || h.Phase == workspace.Failed) {
+	if h := p.Heartbeat; h != nil && (l.finished(h) || h.Phase == workspace.Failed && p.Seen.After(l.since)) {
 		return false
 	}
 	return !l.silent(now, p)
 }
 
-// record is the one of a policy's records, newest first, that may be looked at; nil where there is none.
-func (l look) record(records []workspace.Record) *workspace.Record {
-	for i := range records {
-		switch r := &records[i]; {
-		case l.exact && r.Iteration == l.iteration:
-			return r
-		case !l.exact && r.Iteration <= l.iteration+l.slack:
-			return r
+// record is the one of a policy's records that may be looked at; nil where there is none.
+func (l look) record(p workspace.PolicyView) *workspace.Record {
+	if l.exact { // those who were early have gone on, perhaps with other weights
+		for _, records := range [][]workspace.Record{p.Records, p.Stale} {
+			for i := range records {
+				if records[i].Iteration == l.iteration {
+					return &records[i]
+				}
+			}
+		}
+		return nil
+	}
+	for i := range p.Records {
+		if p.Records[i].Iteration <= l.iteration+l.slack {
+			return &p.Records[i]
 		}
 	}
-	if l.rescue && !l.exact {
-		for i := len(records) - 1; i >= 0; i-- { // the nearest in experience
-			if records[i].Weights != nil {
-				return &records[i]
+	if l.rescue {
+		for i := len(p.Records) - 1; i >= 0; i-- { // the nearest in experience
+			if p.Records[i].Weights != nil {
+				return &p.Records[i]
 			}
 		}
 	}
@@ -89,7 +103,7 @@ func (l look) generation(v workspace.View, own Status) (Generation, []*workspace
 		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil && p.Heartbeat.Phase == workspace.Failed
 		s.Absent = gone
 		// A record of this very iteration counts whatever became of its policy since, so that all decide alike.
-		if r := l.record(p.Records); r != nil && (l.exact || !gone) && !l.without[i] {
+		if r := l.record(p); r != nil && (l.exact || !gone) && !l.without[i] {
 			s, records[i] = l.status(*r), r
 		}
 		g.Members[i] = s
@@ -134,17 +148,7 @@ func (l look) complete(v workspace.View) bool {
 		if i == l.policy || !l.live(v.Now, p) {
 			continue
 		}
-		if l.record(p.Records) == nil && reached(p) <= l.iteration {
-			return false
-		}
-	}
-	return true
-}
-
-// passed reports whether every policy that more can be expected of has decided in this iteration.
-func (l look) passed(v workspace.View) bool {
-	for i, p := range v.Policies {
-		if i != l.policy && l.live(v.Now, p) && reached(p) <= l.iteration {
+		if l.record(p) == nil && reached(p) <= l.iteration {
 			return false
 		}
 	}
@@ -157,8 +161,10 @@ func reached(p workspace.PolicyView) int64 {
 	if p.Heartbeat != nil {
 		reached = p.Heartbeat.Iteration
 	}
-	if len(p.Records) > 0 {
-		reached = max(reached, p.Records[0].Iteration)
+	for _, records := range [][]workspace.Record{p.Records, p.Stale} {
+		if len(records) > 0 {
+			reached = max(reached, records[0].Iteration)
+		}
 	}
 	return reached
 }
