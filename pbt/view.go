@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"maps"
-	"math"
 	"time"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -18,8 +17,8 @@ type look struct {
 	slack int64
 	// rescue lets a policy that is lost look at newer records where a peer has none of its age or older.
 	rescue bool
-	// minimise turns objectives, so that higher is better.
-	minimise bool
+	// measure turns figures into objectives, of which more is better.
+	measure Measure
 	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined.
 	silence time.Duration
 	since   time.Time
@@ -115,8 +114,8 @@ func (l look) generation(v workspace.View, own Status) (Generation, []*workspace
 func (l look) status(r workspace.Record) Status {
 	s := Status{
 		Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, WeightSteps: r.WeightFrame, SinceCopy: r.SinceCopy,
-		Objective: oriented(r.Objective, l.minimise), HasObjective: r.HasObjective,
-		Peak: oriented(r.Peak, l.minimise), HasPeak: r.HasPeak,
+		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
+		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
 		Samples: r.Samples, Hyperparameters: maps.Clone(r.Params),
 	}
 	switch {
@@ -132,14 +131,6 @@ func (l look) status(r workspace.Record) Status {
 		s.Peak = 0
 	}
 	return s
-}
-
-// oriented is a figure as higher-is-better, and the other way round.
-func oriented(figure float64, minimise bool) float64 {
-	if minimise && !math.IsNaN(figure) {
-		return -figure
-	}
-	return figure
 }
 
 // complete reports whether every policy that more can be expected of has a record of this very iteration, or is beyond it.
