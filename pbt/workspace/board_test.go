@@ -21,6 +21,7 @@ import (
 // boards are the implementations; every test of the contract runs on each.
 var boards = map[string]func(t *testing.T, policies int) Board{
 	"memory": func(t *testing.T, policies int) Board { return NewMemory(policies) },
+	"folder": func(t *testing.T, policies int) Board { return openFolder(t, t.TempDir(), policies, FolderOptions{}) },
 }
 
 func onEach(t *testing.T, policies int, test func(t *testing.T, b Board)) {

@@ -16,6 +16,8 @@ const (
 	maxText = 1 << 14 // bytes of a failure, a note or a name; longer ones are cut
 	maxKey  = 1000    // bytes of a hyperparameter's name, quoted
 	maxSize = 1 << 50 // bytes of weights
+
+	maxIteration = 1_000_000_000_000_000
 )
 
 // prepare checks a record that is about to be published by a policy, and returns a copy that shares nothing with it.
@@ -45,8 +47,8 @@ func (r Record) check(policies int) error {
 	if r.Policy < 0 || r.Policy >= policies {
 		return fmt.Errorf("policy %d, where there are 0 to %d", r.Policy, policies-1)
 	}
-	if r.Iteration < 1 {
-		return fmt.Errorf("iteration %d; the first is 1", r.Iteration)
+	if r.Iteration < 1 || r.Iteration > maxIteration {
+		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
 	}
 	for _, n := range []struct {
 		name  string
