@@ -88,8 +88,7 @@ func (p *Population) interval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	troubles := p.troubles()
-	if err := p.record(append(troubles, p.apply(decisions)...)); err != nil {
+	if err := p.record(p.apply(decisions)); err != nil {
 		return err
 	}
 	p.iteration++
