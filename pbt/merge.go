@@ -58,7 +58,7 @@ func MergeJournals(journals ...[]Event) ([]Event, error) {
 			return nil, fmt.Errorf("pbt: journal %d does not begin with the event that describes the population; give whole journals", i)
 		case merged == nil:
 			merged = append(merged, events[0])
-		case !reflect.DeepEqual(run, merged[0].Run):
+		case !run.samePopulation(merged[0].Run):
 			return nil, fmt.Errorf("pbt: journal %d is of another population than the first: %+v, not %+v", i, *run, *merged[0].Run)
 		}
 		merged = append(merged, events[1:]...)
@@ -69,4 +69,11 @@ func MergeJournals(journals ...[]Event) ([]Event, error) {
 		})
 	}
 	return merged, nil
+}
+
+// samePopulation compares all but what is for people.
+func (r *RunInfo) samePopulation(other *RunInfo) bool {
+	a, b := *r, *other
+	a.Strategy, a.Tuned, b.Strategy, b.Tuned = "", nil, "", nil
+	return reflect.DeepEqual(a, b)
 }

@@ -83,7 +83,7 @@ func (p Place) withDefaults() Place {
 func (p Place) validate(o *Options) error {
 	switch {
 	case p.Board == nil:
-		return errors.New("pbt: Place.Board is nil; give the board that the policies share, e.g. one of workspace.NewFolder")
+		return errors.New("pbt: Place.Board is nil; give the board that the policies share, e.g. workspace.OpenFolder")
 	case p.Board.Policies() != o.Members:
 		return fmt.Errorf("pbt: Place.Board is one of %d policies, and Options.Members is %d; they must be equal", p.Board.Policies(), o.Members)
 	case p.Policy < 0 || p.Policy >= o.Members:

@@ -258,7 +258,7 @@ func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event
 				return nil, context.Cause(ctx)
 			}
 			if err != nil {
-				e := s.m.announce(&s.opt, s.iteration, d, inheritance{steps: records[d.Source].Frame})
+				e := s.announced(d, records[d.Source].Frame)
 				e.Kind, e.Cause = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
 				events, l.without[d.Source] = append(events, e), true
 				continue
@@ -268,12 +268,22 @@ func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event
 	}
 }
 
+// announced is the event of a decision before it is carried out.
+func (s *Solo) announced(d Decision, sourceSteps int64) Event {
+	e := s.m.event(&s.opt, s.iteration, EventKind(d.Action), d.Reason)
+	if d.Action == Replace {
+		e.Parent, e.ParentSteps = d.Source, sourceSteps
+	}
+	return e
+}
+
 // carryOut does what was decided. Where that takes a new process it is saved for it.
 func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace.Record, source inheritance, before []Event) ([]Event, error) {
-	d := decisions[s.place.Policy]
-	explorer, err := s.explorer(g, decisions, records, before)
-	if err != nil {
-		return nil, err
+	var fault error
+	known := func() []Event {
+		events, err := s.learnt(g, decisions, records, before)
+		fault = errors.Join(fault, err)
+		return events
 	}
 	var moved *elsewhereError
 	if s.opt.elsewhere != nil {
@@ -282,9 +292,13 @@ func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace
 			return moved
 		}
 	}
-	announced := s.m.announce(&s.opt, s.iteration, d, source)
-	events := s.m.carryOut(&s.opt, s.iteration, d, source, explorer)
-	if moved != nil {
+	d := decisions[s.place.Policy]
+	announced := s.announced(d, source.steps)
+	events := s.m.carryOut(&s.opt, s.iteration, d, source, known)
+	switch {
+	case fault != nil:
+		return nil, fault
+	case moved != nil:
 		s.phase, s.pending = phaseDecided, &pending{events: before, event: announced, values: moved.values, source: source}
 		if err := s.persist(); err != nil {
 			return nil, err
@@ -297,42 +311,60 @@ func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace
 	return append(before, events...), nil
 }
 
-// explorer is what changes hyperparameters in this interval. One that learns is given the journals of all, up to the
-// interval before, and what stands with all and was decided now.
-func (s *Solo) explorer(g Generation, decisions []Decision, records []*workspace.Record, before []Event) (Explorer, error) {
-	if _, ok := s.opt.explorer().(Informed); !ok {
-		return s.opt.explorer(), nil
+// learnt is what an explorer that learns is told, see [Informed]: the journals of all, and where members stand. Members
+// that wait for each other all know the same, and so can tell what those before them were given.
+func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.Record, before []Event) ([]Event, error) {
+	known, err := s.everybody()
+	if err != nil {
+		return nil, err
 	}
-	var known []Event
-	switch {
-	case s.place.journals != nil:
-		known = s.place.journals()
-	case s.seat.Dir() != "":
-		var err error
-		if known, err = ReadWorkspace(filepath.Dir(s.seat.Dir())); err != nil {
-			return nil, err
-		}
-	default:
-		known = s.journal.events
-	}
-	// Others may be ahead: what they have learnt since must not make a difference.
-	known = slices.DeleteFunc(slices.Clone(known), func(e Event) bool { return e.Iteration >= s.iteration })
-	known = append(known, before...)
-	for i, d := range decisions {
-		if i != s.place.Policy && (records[i] == nil || !s.place.Synchronous) {
-			continue
-		}
+	stands := func(i int) Event {
 		m := g.Members[i]
-		e := Event{
-			Kind: EventKind(d.Action), Iteration: s.iteration, Member: i, Parent: -1, Steps: m.Steps, Cause: d.Reason,
+		return Event{
+			Kind: EventKeep, Iteration: s.iteration, Member: i, Parent: -1, Steps: m.Steps,
 			Objective: s.opt.Measure.signed(m.Objective), HasObjective: m.HasObjective, Before: m.Hyperparameters,
 		}
+	}
+	own := s.place.Policy
+	if !s.place.Synchronous {
+		return append(append(known, before...), stands(own)), nil
+	}
+	// Others may be ahead: what they have written since must not make a difference.
+	known = slices.DeleteFunc(known, func(e Event) bool { return e.Iteration >= s.iteration })
+	known = append(known, before...)
+	var waiting []Event
+	for i := range g.Members {
+		waiting = append(waiting, stands(i))
+	}
+	for i, d := range decisions[:own] {
+		e := waiting[i]
+		e.Kind, e.Cause = EventKind(d.Action), d.Reason
+		values := e.Before
 		if d.Action == Replace {
 			e.Parent, e.ParentSteps = d.Source, g.Members[d.Source].Steps
+			if !d.OwnHyperparameters {
+				values = g.Members[d.Source].Hyperparameters
+			}
+		}
+		if d.Action != Keep {
+			if e.After = values; !d.Unmutated {
+				e.After = s.opt.mutate(i, s.iteration, values, func() []Event { return slices.Concat(known, waiting[i:]) })
+			}
 		}
 		known = append(known, e)
 	}
-	return s.opt.explorerAt(s.iteration, known), nil
+	return append(known, waiting[own:]...), nil
+}
+
+// everybody is what the journals of all policies hold, as far as this process can read them.
+func (s *Solo) everybody() ([]Event, error) {
+	switch {
+	case s.place.journals != nil:
+		return s.place.journals(), nil
+	case s.seat.Dir() != "":
+		return ReadWorkspace(filepath.Dir(s.seat.Dir()))
+	}
+	return s.Journal(), nil
 }
 
 // fetch reads a peer's weights, which are verified by the board. What is damaged or gone is looked for again: its owner

@@ -104,11 +104,14 @@ func TestSoloEqualOrLess(t *testing.T) {
 		r := newTribe(5, workspace.NewMemory(5))
 		r.place.Slack = slack
 		r.opt.TotalSteps = 1000
-		spy := &spy{Strategy: r.opt.Strategy}
+		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
+		r.opt.Initial = []map[string]float64{{"learning_rate": 0.06}, {"learning_rate": 0.05}, {"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}}
+		var trained [5]atomic.Int64
 		r.faults.train = func(m *climber) error {
-			if m.id >= 2 && m.steps%10 == 0 { // three are slow
-				time.Sleep(time.Duration(m.id-1) * 100 * time.Microsecond)
+			n := trained[m.id].Add(1)
+			for m.id >= 2 && min(trained[0].Load(), trained[1].Load()) < min(n+200, 1000) { // three are slow
+				time.Sleep(100 * time.Microsecond)
 			}
 			return nil
 		}
@@ -151,11 +154,15 @@ func TestSoloEqualOrLess(t *testing.T) {
 // spy is a strategy that remembers what it was shown.
 type spy struct {
 	Strategy
+	*shown
+}
+
+type shown struct {
 	mu   sync.Mutex
 	seen []Generation
 }
 
-func (s *spy) Decide(g Generation, rng *rand.Rand) []Decision {
+func (s spy) Decide(g Generation, rng *rand.Rand) []Decision {
 	s.mu.Lock()
 	s.seen = append(s.seen, g.clone())
 	s.mu.Unlock()
@@ -168,7 +175,7 @@ func TestSoloWithoutTheDead(t *testing.T) {
 		board := workspace.NewMemory(4)
 		r := newTribe(4, board)
 		r.place.Synchronous, r.place.Silence, r.place.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
-		spy := &spy{Strategy: r.opt.Strategy}
+		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
 		gone := errors.New("killed")
 		// Policy 3 never comes; policy 2 dies in interval 3 without a word.
@@ -294,9 +301,12 @@ func TestSoloFetchAgain(t *testing.T) {
 	c := newColony(4)
 	want := mustTrain(t, c.opt)
 	board := &watch{Board: workspace.NewMemory(4)}
-	var n atomic.Int64
-	board.fetch = func(workspace.Record) error {
-		if n.Add(1)%3 != 0 {
+	tries := make(map[string]int)
+	var mu sync.Mutex
+	board.fetch = func(rec workspace.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries[rec.Weights.Path]++; tries[rec.Weights.Path] <= 3 {
 			return &checkpoint.DamagedError{Path: "x", Reason: "half written"}
 		}
 		return nil
@@ -327,11 +337,20 @@ func TestSoloAllNaN(t *testing.T) {
 			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "objective is NaN") {
 				t.Errorf("policy %d: the error is %v", id, err)
 			}
-			if s := r.solos[id]; s.last.state.Phase != phaseTraining || s.last.state.Iteration > 3 || s.last.snapshot != nil && s.last.snapshot.CheckFinite() != nil {
+			if s := r.solos[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
 				t.Errorf("policy %d is saved as %+v", id, s.last.state)
 			}
 			if e := r.solos[id].Journal(); e[len(e)-1].Kind != EventHopeless {
 				t.Errorf("policy %d: the journal ends with %+v", id, e[len(e)-1])
+			}
+		}
+		for id := range 3 { // what is left is whole
+			s := r.join(t, id)
+			if snapshot, err := s.Trainee().Snapshot(); err != nil || snapshot.CheckFinite() != nil || s.Recovered() != nil {
+				t.Errorf("policy %d begins again with %v, %v, %v", id, err, snapshot.CheckFinite(), s.Recovered())
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
 			}
 		}
 		mended.Store(true)

@@ -179,3 +179,12 @@ func (s ownValues) Decide(g Generation, rng *rand.Rand) []Decision {
 	}
 	return decisions
 }
+
+func folder(t *testing.T, dir string, policies int) *workspace.Folder {
+	t.Helper()
+	board, err := workspace.OpenFolder(dir, policies, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return board
+}

@@ -52,7 +52,7 @@ func (p *Population) begin() error {
 func (o *Options) begin(members []*member) []Event {
 	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{
 		Schema: journalSchema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
-		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(),
+		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
 		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters)})
