@@ -64,7 +64,7 @@ func (s *Solo) conclude(ctx context.Context) error {
 func (s *Solo) look() look {
 	return look{
 		policy: s.place.Policy, iteration: s.iteration, exact: s.place.Synchronous, slack: s.place.Slack, measure: s.opt.Measure,
-		silence: s.place.Silence, since: s.joined, total: s.opt.TotalSteps,
+		silence: s.place.Silence, since: s.joined, frames: s.opt.target(s.iteration), total: s.opt.TotalSteps,
 	}
 }
 

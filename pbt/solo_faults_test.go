@@ -218,36 +218,43 @@ func TestSoloWithoutTheDead(t *testing.T) {
 	}
 }
 
-// TestSoloLateDecidesAlike: who was away while the others went on finds at every interval's end what they had then.
-func TestSoloLateDecidesAlike(t *testing.T) {
-	c := newColony(4)
-	c.opt.TotalSteps = 250
-	want := mustTrain(t, c.opt)
-	board := workspace.NewMemory(4)
-	r := newTribe(4, board)
-	r.opt.TotalSteps = 250
-	r.place.Synchronous = true
-	var early sync.WaitGroup
-	ready := make(chan struct{})
-	r.faults.train = func(m *climber) error {
-		if m.id == 3 && m.steps%50 == 49 { // the others are a while at the barrier, then all are early
-			<-ready
+// TestSoloLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
+func TestSoloLate(t *testing.T) {
+	r := newTribe(4, workspace.NewMemory(4))
+	r.opt.TotalSteps = 400
+	r.place.Synchronous, r.place.Silence, r.place.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
+	spy := spy{r.opt.Strategy, &shown{}}
+	r.adjust = func(id int, _ *Place, opt *Options) {
+		if id == 3 {
+			opt.Strategy = spy
 		}
-		return nil
 	}
-	for id := range 4 {
-		s := r.join(t, id)
-		r.solos = append(r.solos, s)
-		early.Go(func() {
-			if _, err := s.Train(t.Context()); err != nil {
-				t.Error(err)
+	train := func(ids ...int) {
+		var wg sync.WaitGroup
+		for _, id := range ids {
+			s := r.join(t, id)
+			wg.Go(func() {
+				if _, err := s.Train(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	train(0, 1, 2)
+	train(3)
+	if len(spy.seen) != 7 {
+		t.Errorf("it decided %d times, want 7", len(spy.seen))
+	}
+	for i, g := range spy.seen {
+		for _, m := range g.Members {
+			if g.Iteration != int64(i+1) || m.Iteration != g.Iteration || !m.Healthy() || m.Absent {
+				t.Errorf("iteration %d: %+v", g.Iteration, m)
 			}
-		})
-	}
-	close(ready)
-	early.Wait()
-	if d := cmp.Diff(lines(t, want.Journal()), lines(t, r.journal(t))); d != "" {
-		t.Errorf("the journals differ: %s", d)
+		}
 	}
 }
 

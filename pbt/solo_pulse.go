@@ -76,9 +76,6 @@ func (s *Solo) describe() {
 		h.Policy, h.Iteration, h.Copies, h.Frame, h.Total = m.id, s.iteration, s.copies, m.steps, s.opt.TotalSteps
 		h.Objective, h.HasObjective = s.opt.Measure.signed(m.objective), m.hasObjective
 		h.Params, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, s.cause
-		if s.phase == phaseFinished {
-			h.Iteration = s.iteration + 1
-		}
 	})
 }
 

@@ -22,8 +22,9 @@ type look struct {
 	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined.
 	silence time.Duration
 	since   time.Time
-	// total is the number of steps that every policy trains.
-	total int64
+	// frames are a policy's own steps at the end of this iteration, total all that it trains. Both may have grown since
+	// a policy was last heard of.
+	frames, total int64
 	// without are policies whose weights turned out not to be readable.
 	without map[int]bool
 }
@@ -62,8 +63,8 @@ func (l look) record(p workspace.PolicyView) *workspace.Record {
 	if l.exact { // those who were early have gone on, perhaps with other weights
 		for _, records := range [][]workspace.Record{p.Records, p.Stale} {
 			for i := range records {
-				if records[i].Iteration == l.iteration {
-					return &records[i]
+				if r := &records[i]; r.Iteration == l.iteration && (r.Frame >= l.frames || r.Failure != "") {
+					return r
 				}
 			}
 		}
