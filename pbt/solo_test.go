@@ -14,10 +14,15 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// quick is a clock on which nobody waits for long.
+// quick is a clock on which nobody waits long for others. Heartbeats, which come less often, are left alone.
 type quick struct{}
 
-func (quick) After(d time.Duration) <-chan time.Time { return time.After(min(d, time.Millisecond)) }
+func (quick) After(d time.Duration) <-chan time.Time {
+	if d <= longestPause {
+		d = min(d, time.Millisecond)
+	}
+	return time.After(d)
+}
 
 // tribe are the policies of one board, each in a goroutine.
 type tribe struct {
