@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -138,54 +137,6 @@ func (d *draws) Float64() float64 {
 	}
 	d.used++
 	return d.list[d.used-1]
-}
-
-func TestGoldenMutation(t *testing.T) {
-	dialogue(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
-		m := Mutation{Rules: make(map[string]string), Bounds: make(map[string][2]float64)}
-		if v, ok := args["rate"]; ok {
-			m.Rate = parse(t, v)
-		}
-		pair := func(text string) [2]float64 {
-			low, high, _ := strings.Cut(text, "..")
-			return [2]float64{parse(t, low), parse(t, high)}
-		}
-		if v, ok := args["range"]; ok {
-			m.ChangeRange = pair(v)
-		}
-		values := make(map[string]float64)
-		u := &draws{t: t}
-		for _, text := range input {
-			words := strings.Fields(text)
-			if words[0] == "draws" {
-				for _, w := range words[1:] {
-					u.list = append(u.list, parse(t, w))
-				}
-				continue
-			}
-			values[words[0]] = parse(t, words[1])
-			if len(words) > 2 && words[2] != "-" {
-				m.Rules[words[0]] = words[2]
-			}
-			if len(words) > 3 {
-				m.Bounds[words[0]] = pair(words[3])
-			}
-		}
-		if err := m.Validate(slices.Collect(maps.Keys(values))); err != nil {
-			return err.Error() + "\n"
-		}
-		before := maps.Clone(values)
-		after := m.Apply(values, u)
-		if !maps.Equal(before, values) {
-			t.Error("Apply changed its argument")
-		}
-		var out strings.Builder
-		for _, key := range slices.Sorted(maps.Keys(after)) {
-			fmt.Fprintf(&out, "%s %.10g\n", key, after[key])
-		}
-		fmt.Fprintf(&out, "%d of %d draws\n", u.used, len(u.list))
-		return out.String()
-	})
 }
 
 func TestDrawsOfIsaacLabAreUniformOverLeaders(t *testing.T) {
