@@ -53,8 +53,8 @@ type Place struct {
 
 	// slots, when not nil, is what the policies of one process wait in to train.
 	slots chan struct{}
-	// journals, when not nil, are all journals there are in this process.
-	journals func() []Event
+	// chronicle, when not nil, are the journals of all policies, which are in this process.
+	chronicle *chronicle
 }
 
 // Clock is what a policy waits by. Whether others are alive is told by the board's own clock.
@@ -233,6 +233,7 @@ func (s *Solo) open(ctx context.Context) (err error) {
 	if s.journal, err = openJournal(s.seat.Dir(), keep, !finished); err != nil {
 		return err
 	}
+	s.place.chronicle.add(s.place.Policy, s.journal.events)
 	if err := s.restore(saved); err != nil {
 		return err
 	}

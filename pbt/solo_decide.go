@@ -359,8 +359,8 @@ func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.R
 // everybody is what the journals of all policies hold, as far as this process can read them.
 func (s *Solo) everybody() ([]Event, error) {
 	switch {
-	case s.place.journals != nil:
-		return s.place.journals(), nil
+	case s.place.chronicle != nil:
+		return s.place.chronicle.all()
 	case s.seat.Dir() != "":
 		return ReadWorkspace(filepath.Dir(s.seat.Dir()))
 	}

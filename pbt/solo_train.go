@@ -202,6 +202,7 @@ func (s *Solo) record(events []Event) error {
 	if err := s.journal.append(events...); err != nil {
 		return err
 	}
+	s.place.chronicle.add(s.place.Policy, events)
 	for i := range events {
 		if events[i].Member >= 0 {
 			s.tell(&events[i])

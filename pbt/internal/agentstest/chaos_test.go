@@ -1,13 +1,15 @@
-package pbt
+package agentstest
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -22,6 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -38,7 +41,7 @@ const (
 // journal must replay to the states on disk, and nobody may have read half a file or adopted weights whose checksum
 // is not their record's.
 //
-//	go test ./pbt -run TestChaos -v -chaos 2m
+//	go test ./pbt/internal/agentstest -run TestChaos -v -chaos 2m
 //
 // does so with eight processes for two minutes. Without a duration three processes are killed a few times.
 func TestChaos(t *testing.T) {
@@ -177,7 +180,9 @@ func (c *chaos) iterations() (sum int64) {
 		c.t.Fatal(err)
 	}
 	for _, p := range view.Policies {
-		sum += reached(p)
+		if len(p.Records) > 0 {
+			sum += p.Records[0].Iteration
+		}
 	}
 	return sum
 }
@@ -208,10 +213,10 @@ func (c *chaos) look() {
 			}
 		}
 	}
-	if _, err := os.Stat(filepath.Join(c.dir, "000", stateFile)); err == nil {
-		events, err := ReadWorkspace(c.dir)
+	if _, err := os.Stat(c.statePath(0)); err == nil {
+		events, err := pbt.ReadWorkspace(c.dir)
 		if err == nil {
-			_, err = Replay(events)
+			_, err = pbt.Replay(events)
 		}
 		if err != nil {
 			c.t.Error(err)
@@ -219,52 +224,89 @@ func (c *chaos) look() {
 	}
 }
 
+// statePath is the file of a policy's private state.
+func (c *chaos) statePath(id int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("%03d", id), "state.json")
+}
+
+// savedPolicy is what this test reads of a policy's private state.
+type savedPolicy struct {
+	Phase     string `json:"phase"`
+	Iteration int64  `json:"iteration"`
+	Copies    int64  `json:"copies"`
+	Member    struct {
+		Steps           int64              `json:"steps"`
+		Parent          *int               `json:"parent"`
+		Objective       *float64           `json:"objective"`
+		Hyperparameters map[string]float64 `json:"hyperparameters"`
+		Snapshot        string             `json:"snapshot"`
+	} `json:"member"`
+}
+
+func (c *chaos) state(id int) (s savedPolicy) {
+	data, err := os.ReadFile(c.statePath(id))
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
 // furthest is the latest interval of any policy, by the states on disk.
 func (c *chaos) furthest() (iteration int64) {
 	for id := range c.members {
-		path := filepath.Join(c.dir, fmt.Sprintf("%03d", id), stateFile)
-		if !exists(path) {
-			continue
-		}
-		state, err := decodeSoloState(read(c.t, path))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		iteration = max(iteration, state.Iteration)
+		iteration = max(iteration, c.state(id).Iteration)
 	}
 	return iteration
+}
+
+// matches reports whether a state is what a journal replays to.
+func (s savedPolicy) matches(st pbt.Standing) bool {
+	m, parent := s.Member, -1
+	if m.Parent != nil {
+		parent = *m.Parent
+	}
+	return st.Final && s.Phase == "finished" && m.Steps == st.Steps && s.Iteration == st.Iteration && s.Copies == st.Copies && parent == st.Parent &&
+		maps.Equal(m.Hyperparameters, st.Hyperparameters) && (m.Objective != nil) == st.HasObjective && (m.Objective == nil || *m.Objective == st.Objective)
 }
 
 // verify holds journals, states and weights against each other.
 func (c *chaos) verify() {
 	t := c.t
-	events, err := ReadWorkspace(c.dir)
+	events, err := pbt.ReadWorkspace(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStates(t, c.dir, events)
+	standings, err := pbt.Replay(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range standings {
+		if s := c.state(st.Member); !s.matches(st) {
+			t.Errorf("the journal replays to %+v, and the state is %+v", st, s)
+		}
+	}
 	ends := make(map[[2]int64]bool)
+	replaced := 0
 	for _, e := range events {
 		ends[[2]int64{int64(e.Member), e.Steps}] = true
 	}
-	for _, e := range kinds(events, EventReplace) {
+	for _, e := range events {
+		if e.Kind != pbt.EventReplace {
+			continue
+		}
+		replaced++
 		if !ends[[2]int64{int64(e.Parent), e.ParentSteps}] || e.ParentSteps > e.Steps {
 			t.Errorf("%d copied %d at %d steps, where that had no interval's end or was ahead: %+v", e.Member, e.Parent, e.ParentSteps, e)
 		}
 	}
 	intervals, fetched := int64(0), 0
 	for id := range c.members {
-		dir := filepath.Join(c.dir, fmt.Sprintf("%03d", id))
-		state, err := decodeSoloState(read(t, dir, stateFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := c.state(id)
 		intervals += state.Iteration
-		store, err := checkpoint.NewStore(filepath.Join(dir, soloSnapshots), checkpoint.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := get(store, state.Member.Snapshot); err != nil {
+		if _, err := checkpoint.Load(filepath.Join(filepath.Dir(c.statePath(id)), "state", state.Member.Snapshot)); err != nil {
 			t.Error(err)
 		}
 		log, err := os.ReadFile(chaosLog(c.dir, id))
@@ -296,7 +338,6 @@ func (c *chaos) verify() {
 	if err != nil || !ok {
 		t.Errorf("the best: %v", err)
 	}
-	replaced := len(kinds(events, EventReplace))
 	if c.kills < 3 || replaced == 0 {
 		t.Errorf("%d kills and %d replacements show little", c.kills, replaced)
 	}
@@ -353,15 +394,19 @@ func chaosMember(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	opt := Options{
+	opt := pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, Seed: 5,
-		Strategy: DefaultIsaacLab(),
-		Mutation: Mutation{Rate: 0.5, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
-		Sample:   map[string]Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
+		Strategy: pbt.DefaultIsaacLab(),
+		Mutation: pbt.Mutation{Rate: 0.5, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
+		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
 		New:      chaosTrainee,
 	}
-	place := Place{Policy: policy, Board: suspicious{folder(t, dir, members), log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
-	s, err := Join(context.Background(), opt, place)
+	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := pbt.Place{Policy: policy, Board: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +422,7 @@ func chaosMember(t *testing.T, dir string) {
 }
 
 // chaosTrainee is PPO on CartPole.
-func chaosTrainee(m Member) (Trainee, error) {
+func chaosTrainee(m pbt.Member) (pbt.Trainee, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
 	if err != nil {
 		return nil, err
