@@ -3,6 +3,7 @@ package pbt
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -11,6 +12,8 @@ type History struct {
 	Run RunInfo
 	// Members are in order of their numbers.
 	Members []Track
+	// Events are those of the journal after its first, in the journal's order.
+	Events []Event
 }
 
 // Track is one member's course.
@@ -57,7 +60,7 @@ func NewHistory(events []Event) (*History, error) {
 	if len(events) == 0 || events[0].Run == nil {
 		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
 	}
-	h := &History{Run: *events[0].Run}
+	h := &History{Run: *events[0].Run, Events: slices.Clone(events[1:])}
 	if h.Run.Members < 1 || h.Run.Members > maxMembers {
 		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", h.Run.Members, maxMembers)
 	}
@@ -96,31 +99,62 @@ func (t *Track) add(e Event) {
 
 // Ancestry is what the member's present weights went through, oldest first; the last stretch is the member's own.
 func (h *History) Ancestry(member int) ([]Ancestor, error) {
-	if member < 0 || member >= len(h.Members) {
-		return nil, fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member, len(h.Members)-1)
+	if err := h.check(member); err != nil {
+		return nil, err
 	}
 	t := h.Members[member]
-	stretch := Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}
+	return h.ancestry(Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}, t.Iteration+1), nil
+}
+
+// AncestryAt is what the weights went through that the member had at the end of an interval, before anything was
+// decided there.
+func (h *History) AncestryAt(member int, iteration int64) ([]Ancestor, error) {
+	if err := h.check(member); err != nil {
+		return nil, err
+	}
+	t := h.Members[member]
+	if iteration < 0 || iteration > t.Iteration {
+		return nil, fmt.Errorf("pbt: member %d has no interval %d; the last is %d", member, iteration, t.Iteration)
+	}
+	stretch := Ancestor{Member: member, To: iteration}
+	for _, e := range h.Events {
+		if e.Member == member && e.Iteration <= iteration {
+			stretch.ToSteps = max(stretch.ToSteps, e.Steps)
+		}
+	}
+	return h.ancestry(stretch, iteration), nil
+}
+
+func (h *History) check(member int) error {
+	if member < 0 || member >= len(h.Members) {
+		return fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member, len(h.Members)-1)
+	}
+	return nil
+}
+
+// ancestry follows copies back from a stretch, whose own are those before an iteration.
+func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 	var ancestry []Ancestor
-	for before := t.Iteration + 1; ; {
-		// Sources are read before any decision is applied: what the parent took over at that moment is not part of it.
-		copied, ok := h.Members[stretch.Member].lastCopy(before)
+	// A source is what it was before its own decision at that moment: what it took over then, or, where members are
+	// not at the same interval, after the steps it was copied at, is not part of it.
+	for steps := int64(math.MaxInt64); ; {
+		copied, ok := h.Members[stretch.Member].lastCopy(before, steps)
 		if !ok {
 			ancestry = append(ancestry, stretch)
 			slices.Reverse(ancestry)
-			return ancestry, nil
+			return ancestry
 		}
 		stretch.From, stretch.FromSteps = copied.Iteration, copied.Steps
 		ancestry = append(ancestry, stretch)
 		stretch = Ancestor{Member: copied.Parent, To: copied.Iteration, ToSteps: copied.ParentSteps}
-		before = copied.Iteration
+		before, steps = copied.Iteration, copied.ParentSteps
 	}
 }
 
-// lastCopy is the last one before an iteration.
-func (t Track) lastCopy(before int64) (Copy, bool) {
+// lastCopy is the last one before an iteration and before a number of own steps.
+func (t Track) lastCopy(before, steps int64) (Copy, bool) {
 	for _, c := range slices.Backward(t.Copies) {
-		if c.Iteration < before {
+		if c.Iteration < before && c.Steps < steps {
 			return c, true
 		}
 	}

@@ -59,6 +59,52 @@ func TestAncestry(t *testing.T) {
 	}
 }
 
+func TestAncestryAt(t *testing.T) {
+	h := historyOf(t, 5, [3]int{2, 0, 1}, [3]int{4, 0, 2})
+	for iteration, want := range map[int64][]Ancestor{
+		0: {{0, 0, 0, 0, 0}},
+		2: {{0, 0, 2, 0, 20}}, // before the copy at its end
+		3: {{1, 0, 2, 0, 20}, {0, 2, 3, 20, 30}},
+		4: {{1, 0, 2, 0, 20}, {0, 2, 4, 20, 40}},
+		5: {{2, 0, 4, 0, 40}, {0, 4, 5, 40, 50}},
+	} {
+		got, err := h.AncestryAt(0, iteration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("iteration %d: %s", iteration, d)
+		}
+	}
+	for _, wrong := range [][2]int64{{3, 1}, {-1, 1}, {0, 6}, {0, -1}} {
+		if _, err := h.AncestryAt(int(wrong[0]), wrong[1]); err == nil {
+			t.Errorf("member %d has an ancestry at %d", wrong[0], wrong[1])
+		}
+	}
+}
+
+// A slow member's record can be copied after its owner has gone on: what the owner takes over later is not handed on.
+func TestAncestryOfRecords(t *testing.T) {
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}},
+		{Kind: EventReplace, Iteration: 2, Member: 1, Parent: 2, Steps: 20, ParentSteps: 20},
+		{Kind: EventReplace, Iteration: 4, Member: 1, Parent: 2, Steps: 40, ParentSteps: 40},
+		{Kind: EventReplace, Iteration: 5, Member: 0, Parent: 1, Steps: 50, ParentSteps: 30},
+		{Kind: EventFinal, Iteration: 6, Member: 0, Parent: -1, Steps: 60},
+	}
+	h, err := NewHistory(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Ancestry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Ancestor{{2, 0, 2, 0, 20}, {1, 2, 5, 20, 30}, {0, 5, 6, 50, 60}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestHistory(t *testing.T) {
 	c := newColony(4)
 	c.faults.train = func(m *climber) error {
