@@ -3,7 +3,6 @@ package pbt
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -45,12 +44,14 @@ type Copy struct {
 	ParentSteps int64
 	Objective   float64 // the member's before; NaN where unknown
 	Cause       string
+	// Founder is the member with which the weights began that were taken over.
+	Founder int
 }
 
 // Ancestor is a stretch of a member's training that its descendant's weights went through.
 type Ancestor struct {
 	Member int
-	// From and To are iterations: the stretch is after From, up to and with To. Steps likewise, the member's own.
+	// From and To are the member's iterations: the stretch is after From, up to and with To. Steps likewise.
 	From, To           int64
 	FromSteps, ToSteps int64
 }
@@ -73,7 +74,30 @@ func NewHistory(events []Event) (*History, error) {
 		}
 		h.Members[e.Member].add(e)
 	}
+	h.found()
 	return h, nil
+}
+
+// found sets the founders of all copies: each follows its sources back to one that has a founder, or has copied nothing.
+func (h *History) found() {
+	known := make(map[*Copy]bool)
+	for i := range h.Members {
+		for j := range h.Members[i].Copies {
+			var chain []*Copy
+			founder := i
+			for c := &h.Members[i].Copies[j]; c != nil; c = h.Members[c.Parent].source(c.ParentSteps) {
+				if founder = c.Parent; known[c] {
+					founder = c.Founder
+					break
+				}
+				known[c], c.Founder = true, c.Parent // ends a chain that a contradictory journal leads in a circle
+				chain = append(chain, c)
+			}
+			for _, c := range chain {
+				c.Founder = founder
+			}
+		}
+	}
 }
 
 func (t *Track) add(e Event) {
@@ -134,29 +158,45 @@ func (h *History) check(member int) error {
 
 // ancestry follows copies back from a stretch, whose own are those before an iteration.
 func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
-	var ancestry []Ancestor
-	// A source is what it was before its own decision at that moment: what it took over then, or, where members are
-	// not at the same interval, after the steps it was copied at, is not part of it.
-	for steps := int64(math.MaxInt64); ; {
-		copied, ok := h.Members[stretch.Member].lastCopy(before, steps)
-		if !ok {
-			ancestry = append(ancestry, stretch)
-			slices.Reverse(ancestry)
-			return ancestry
+	var copied *Copy
+	for i, c := range slices.Backward(h.Members[stretch.Member].Copies) {
+		if c.Iteration < before {
+			copied = &h.Members[stretch.Member].Copies[i]
+			break
 		}
+	}
+	var ancestry []Ancestor
+	// A contradictory journal could lead in a circle.
+	for seen := make(map[*Copy]bool); copied != nil && !seen[copied]; copied = h.Members[stretch.Member].source(stretch.ToSteps) {
+		seen[copied] = true
 		stretch.From, stretch.FromSteps = copied.Iteration, copied.Steps
 		ancestry = append(ancestry, stretch)
-		stretch = Ancestor{Member: copied.Parent, To: copied.Iteration, ToSteps: copied.ParentSteps}
-		before, steps = copied.Iteration, copied.ParentSteps
+		stretch = Ancestor{Member: copied.Parent, To: h.Members[copied.Parent].iteration(*copied), ToSteps: copied.ParentSteps}
 	}
+	ancestry = append(ancestry, stretch)
+	slices.Reverse(ancestry)
+	return ancestry
 }
 
-// lastCopy is the last one before an iteration and before a number of own steps.
-func (t Track) lastCopy(before, steps int64) (Copy, bool) {
-	for _, c := range slices.Backward(t.Copies) {
-		if c.Iteration < before && c.Steps < steps {
-			return c, true
+// source is the copy that the member's weights came from when they were copied themselves, after a number of its steps;
+// nil for none. What the member took over at that very moment, or later while its record was still being copied, is
+// not part of it.
+func (t *Track) source(steps int64) *Copy {
+	for i, c := range slices.Backward(t.Copies) {
+		if c.Steps < steps {
+			return &t.Copies[i]
 		}
 	}
-	return Copy{}, false
+	return nil
+}
+
+// iteration is the interval at whose end the member was copied: the copying member's, where the two are not in step the
+// one at whose end the member had an objective after as many steps.
+func (t *Track) iteration(c Copy) int64 {
+	for _, p := range slices.Backward(t.Objective) {
+		if p.Steps == c.ParentSteps {
+			return p.Iteration
+		}
+	}
+	return c.Iteration
 }

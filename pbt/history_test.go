@@ -87,6 +87,7 @@ func TestAncestryAt(t *testing.T) {
 func TestAncestryOfRecords(t *testing.T) {
 	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}},
 		{Kind: EventReplace, Iteration: 2, Member: 1, Parent: 2, Steps: 20, ParentSteps: 20},
+		{Kind: EventKeep, Iteration: 3, Member: 1, Parent: -1, Steps: 30, HasObjective: true},
 		{Kind: EventReplace, Iteration: 4, Member: 1, Parent: 2, Steps: 40, ParentSteps: 40},
 		{Kind: EventReplace, Iteration: 5, Member: 0, Parent: 1, Steps: 50, ParentSteps: 30},
 		{Kind: EventFinal, Iteration: 6, Member: 0, Parent: -1, Steps: 60},
@@ -99,9 +100,47 @@ func TestAncestryOfRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Ancestor{{2, 0, 2, 0, 20}, {1, 2, 5, 20, 30}, {0, 5, 6, 50, 60}}
+	want := []Ancestor{{2, 0, 2, 0, 20}, {1, 2, 3, 20, 30}, {0, 5, 6, 50, 60}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	if founder := h.Members[0].Copies[0].Founder; founder != 2 {
+		t.Errorf("the founder is %d, want 2", founder)
+	}
+}
+
+// A member that is lost can be given the record of one that is ahead of it.
+func TestAncestryOfNewerRecords(t *testing.T) {
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}},
+		{Kind: EventReplace, Iteration: 2, Member: 0, Parent: 1, Steps: 15, ParentSteps: 50},
+		{Kind: EventReplace, Iteration: 4, Member: 1, Parent: 2, Steps: 40, ParentSteps: 40},
+		{Kind: EventFinal, Iteration: 6, Member: 0, Parent: -1, Steps: 60},
+	}
+	h, err := NewHistory(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Ancestry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Ancestor{{2, 0, 4, 0, 40}, {1, 4, 2, 40, 50}, {0, 2, 6, 15, 60}}
+	if d := cmp.Diff(want, got); d != "" || h.Members[0].Copies[0].Founder != 2 {
+		t.Errorf("founder %d; %s", h.Members[0].Copies[0].Founder, d)
+	}
+}
+
+// Two members cannot both descend from what the other became: such a journal is nonsense, but it must have an end.
+func TestAncestryInACircle(t *testing.T) {
+	h, err := NewHistory([]Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2}},
+		{Kind: EventReplace, Iteration: 1, Member: 0, Parent: 1, Steps: 10, ParentSteps: 100},
+		{Kind: EventReplace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 100},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ancestry, err := h.Ancestry(0); err != nil || len(ancestry) != 3 {
+		t.Errorf("%+v, %v", ancestry, err)
 	}
 }
 
@@ -134,6 +173,13 @@ func TestHistory(t *testing.T) {
 		ancestry, err := h.Ancestry(id)
 		if err != nil {
 			t.Fatal(err)
+		}
+		founder := id
+		if n := len(track.Copies); n > 0 {
+			founder = track.Copies[n-1].Founder
+		}
+		if ancestry[0].Member != founder {
+			t.Errorf("member %d: founder %d, ancestry %+v", id, founder, ancestry)
 		}
 		for i := range ancestry[1:] {
 			if ancestry[i].To != ancestry[i+1].From {

@@ -53,7 +53,7 @@ func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, err
 			switch {
 			case e.Iteration <= a.From:
 				begin = &e
-			case e.Iteration < a.To && (last || e.Steps < a.ToSteps), last && present:
+			case !last && e.Steps < a.ToSteps, last && (present || e.Iteration < a.To):
 				inside = append(inside, e)
 			}
 		}
