@@ -19,7 +19,8 @@ type Explorer interface {
 // Informed is implemented by explorers that learn from what the population has tried, such as [PB2].
 type Informed interface {
 	Explorer
-	// Inform returns the explorer to use for this iteration, given the journal so far. It must be a pure function of
-	// its arguments.
+	// Inform returns the explorer to use for this iteration, given the journal so far and the events of this interval's
+	// decisions, of which After is still nil. Before training there are no events. It must be a pure function of its
+	// arguments.
 	Inform(events []Event, rng *rand.Rand) Explorer
 }

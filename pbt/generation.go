@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -41,6 +42,8 @@ type Status struct {
 	HasPeak bool
 	// Samples is the number of measurements (episodes, or readings) behind the objective; 0 where not known.
 	Samples int
+	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
+	NotFinite bool
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64
 }
@@ -54,6 +57,19 @@ func (s Status) Healthy() bool {
 // A member without an objective is neither healthy nor diverged.
 func (s Status) Diverged() bool {
 	return s.Failed || s.HasObjective && !finite(s.Objective)
+}
+
+// Trouble says why the member has Diverged, for a Decision's Reason; empty where it has not.
+func (s Status) Trouble() string {
+	switch {
+	case s.Failed:
+		return "training failed"
+	case s.NotFinite:
+		return "weights are not finite"
+	case s.Diverged():
+		return fmt.Sprintf("objective is %v", s.Objective)
+	}
+	return ""
 }
 
 // Action says what becomes of a member.

@@ -1,8 +1,6 @@
 package pbt
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -109,7 +107,7 @@ type Update struct {
 }
 
 // explorer is what changes hyperparameters.
-func (o Options) explorer() Explorer {
+func (o *Options) explorer() Explorer {
 	if o.Explore != nil {
 		return o.Explore
 	}
@@ -133,57 +131,10 @@ func (o Options) clone() Options {
 		o.Initial[i] = maps.Clone(values)
 	}
 	o.Sample = maps.Clone(o.Sample)
+	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
 	o.Mutation.Rules = maps.Clone(o.Mutation.Rules)
 	o.Mutation.Bounds = maps.Clone(o.Mutation.Bounds)
 	return o
-}
-
-// validate checks everything that can be checked before members exist.
-func (o Options) validate() error {
-	switch {
-	case o.Members < 1 || o.Members > maxMembers:
-		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, maxMembers)
-	case o.Objective == "":
-		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
-	case o.IntervalSteps < 1:
-		return fmt.Errorf("pbt: IntervalSteps is %d; give at least 1", o.IntervalSteps)
-	case o.TotalSteps < 1:
-		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
-	case o.StartAfter < 0:
-		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
-	case o.InitialDelay < 0:
-		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
-	case o.Parallel < 1:
-		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
-	case o.ProgressSteps < 0:
-		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
-	case o.New == nil:
-		return errors.New("pbt: New is nil; give a function that builds a member")
-	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
-		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
-	}
-	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return err
-		}
-	}
-	for i, values := range o.Initial {
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if !finite(values[key]) {
-				return fmt.Errorf("pbt: Initial[%d][%q] is %v; give a finite number", i, key, values[key])
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
-		r := o.Sample[key]
-		if !finite(r.Low) || !finite(r.High) || r.Low > r.High {
-			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
-		}
-		if r.Log && r.Low <= 0 {
-			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
-		}
-	}
-	return nil
 }
 
 // initial are the hyperparameters that member id begins with.
@@ -200,30 +151,6 @@ func (o Options) initial(id int) map[string]float64 {
 		maps.Copy(values, o.Initial[id])
 	}
 	return values
-}
-
-// checkMember compares a new member's hyperparameters with the options.
-func (o Options) checkMember(id int, given, has map[string]float64) error {
-	keys := slices.Sorted(maps.Keys(has))
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
-		}
-	}
-	explorer := o.explorer()
-	if err := explorer.Validate(keys); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		value := has[key]
-		if v, ok := given[key]; ok {
-			value = v
-		}
-		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
-		}
-	}
-	return nil
 }
 
 // tuned are the hyperparameters that the options speak of, sorted.

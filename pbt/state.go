@@ -26,6 +26,7 @@ type savedState struct {
 	Objective     string        `json:"objective"`
 	IntervalSteps int64         `json:"interval_steps"`
 	Seed          int64         `json:"seed"`
+	Minimise      bool          `json:"minimise,omitempty"`
 	// Iteration is the interval in progress.
 	Iteration int64 `json:"iteration"`
 	// Sequence is the number of this save.
@@ -45,8 +46,59 @@ type savedMember struct {
 	Failure         string  `json:"failure,omitempty"`
 	FailedIteration int64   `json:"failed_iteration,omitempty"`
 	Hyperparameters numbers `json:"hyperparameters"`
+	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
+	CopiedAt  int64 `json:"copied_at,omitempty"`
+	Inherited int64 `json:"inherited,omitempty"`
+	// MeasuredAt is the interval that Objective belongs to.
+	MeasuredAt int64    `json:"measured_at,omitempty"`
+	Samples    int      `json:"samples,omitempty"`
+	Readings   []number `json:"readings,omitempty"`
+	Figure     string   `json:"figure,omitempty"`
+	Peak       *number  `json:"peak,omitempty"`
+	Diverged   string   `json:"diverged,omitempty"`
 	// Snapshot is the name of the member's snapshot in its folder, "" for none.
 	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// state is what a member's next process needs beside the snapshot of that name. The objective is the figure itself.
+func (m *member) state(o *Options, snapshot string) savedMember {
+	s := savedMember{
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters),
+		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
+		Snapshot: snapshot,
+	}
+	if parent := m.parent; parent >= 0 {
+		s.Parent = &parent
+	}
+	if m.hasObjective {
+		objective := number(o.Measure.signed(m.objective))
+		s.Objective = &objective
+	}
+	if m.hasPeak {
+		peak := number(o.Measure.signed(m.peak))
+		s.Peak = &peak
+	}
+	for _, r := range m.readings {
+		s.Readings = append(s.Readings, number(r))
+	}
+	return s
+}
+
+// load is the reverse of state.
+func (m *member) load(o *Options, s savedMember) {
+	m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
+	m.failure, m.failedIteration = s.Failure, s.FailedIteration
+	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.samples, m.figure, m.diverged = s.Samples, s.Figure, s.Diverged
+	if s.Objective != nil {
+		m.objective, m.hasObjective = o.Measure.signed(float64(*s.Objective)), true
+	}
+	if s.Peak != nil {
+		m.peak, m.hasPeak = o.Measure.signed(float64(*s.Peak)), true
+	}
+	for _, r := range s.Readings {
+		m.readings = append(m.readings, float64(r))
+	}
 }
 
 func (s savedMember) parent() int {
@@ -128,22 +180,14 @@ func (p *Population) save(finished bool) error {
 // state is the population's, with its members' snapshots by name.
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
-		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed,
+		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.length,
 	}
 	if b := p.best; b != nil {
 		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: toNumbers(b.Hyperparameters), Snapshot: b.file}
 	}
 	for i, m := range p.members {
-		sm := savedMember{Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters), Snapshot: names[i]}
-		if parent := m.parent; parent >= 0 {
-			sm.Parent = &parent
-		}
-		if m.hasObjective {
-			o := number(m.objective)
-			sm.Objective = &o
-		}
-		s.Members = append(s.Members, sm)
+		s.Members = append(s.Members, m.state(&p.opt, names[i]))
 	}
 	return s
 }
@@ -201,6 +245,7 @@ func (p *Population) loadState(path string) (*restored, error) {
 	}{
 		{"Members", len(s.Members), o.Members}, {"Objective", s.Objective, o.Objective},
 		{"IntervalSteps", s.IntervalSteps, o.IntervalSteps}, {"Seed", s.Seed, o.Seed},
+		{"Measure.Minimise", s.Minimise, o.Measure.Minimise},
 	} {
 		if c.saved != c.want {
 			return nil, fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, c.name, c.saved, c.want, errOtherPopulation)
@@ -239,8 +284,8 @@ func decodeState(data []byte) (savedState, error) {
 		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
 	}
 	for id, m := range s.Members {
-		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) {
-			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d", id, m.Steps, m.Snapshot, m.parent())
+		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) || m.CopiedAt < 0 || m.CopiedAt > m.Steps || m.Inherited < 0 {
+			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d, took over weights of %d steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
 		}
 	}
 	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {
