@@ -12,7 +12,15 @@ type beat struct {
 	seen time.Time
 }
 
-// beats reads a policy's last heartbeat; ok is false where there is none, or none that can be read just now.
-type beats func(policy int) (b beat, ok bool)
-
-func heartbeats(dir string) beats { return func(int) (beat, bool) { return beat{}, false } }
+// heartbeats reads the last heartbeats of all policies. What cannot be read just now stays as it was.
+func heartbeats(board workspace.Board, last []beat) {
+	view, err := board.View()
+	if err != nil {
+		return
+	}
+	for _, p := range view.Policies {
+		if p.Heartbeat != nil {
+			last[p.Policy] = beat{p.Heartbeat, p.Seen}
+		}
+	}
+}

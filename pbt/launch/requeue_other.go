@@ -2,7 +2,15 @@
 
 package launch
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // requeueSignals is empty where there is no such signal.
 var requeueSignals []os.Signal
+
+// replaceProcess is impossible where a process cannot become another.
+func replaceProcess() error {
+	return errors.New("launch: this system cannot start a program in a process that runs")
+}

@@ -61,19 +61,16 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 func (r *runner) rows() []Row {
 	rows := make([]Row, len(r.members))
 	for i := range rows {
-		seat, m := &r.schedule.seats[i], &r.members[i]
+		seat, last := &r.schedule.seats[i], r.beats[i]
 		row := Row{Policy: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
-		fresh := m.beat.beat != nil && m.beat.seen.After(m.before)
-		if m.beat.beat != nil {
-			row.Beat = m.beat.beat
-		}
+		row.Beat = last.beat
 		switch seat.state {
 		case ready:
 			row.Phase = "waiting"
 		case running:
 			row.Phase = "starting"
-			if fresh {
-				row.Phase, row.Note = string(m.beat.beat.Phase), m.beat.beat.Note
+			if last.beat != nil && last.seen.After(r.members[i].before) {
+				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
 			}
 			if seat.gpu >= 0 {
 				row.GPU = r.visible[seat.gpu]

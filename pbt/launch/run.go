@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // Options change how [Run] behaves.
@@ -52,7 +54,8 @@ type runner struct {
 	exits     chan ended
 	visible   []string // the GPUs, as CUDA_VISIBLE_DEVICES calls them
 	config    string
-	beats     beats
+	board     workspace.Board
+	beats     []beat // of all policies
 	display   display
 	log       *output
 	unlock    func() error
@@ -63,7 +66,6 @@ type runner struct {
 type runningMember struct {
 	process *process
 	output  *output
-	beat    beat
 	// before is when the heartbeat was written that was there when the process started.
 	before time.Time
 }
@@ -105,7 +107,10 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 			return nil, err
 		}
 	}
-	r.beats = heartbeats(f.Dir())
+	r.beats = make([]beat, d.NumPolicies)
+	if r.board, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
+		return nil, err
+	}
 	r.display = newDisplay(o.Out, o.Every)
 	return r, nil
 }
@@ -164,13 +169,11 @@ func (r *runner) loop(ctx context.Context) {
 
 // look reads the heartbeats.
 func (r *runner) look() {
-	for i := range r.members {
-		b, ok := r.beats(i)
-		if !ok {
-			continue
+	heartbeats(r.board, r.beats)
+	for i, b := range r.beats {
+		if b.beat != nil {
+			r.schedule.beat(i, b.beat.Frame)
 		}
-		r.members[i].beat = b
-		r.schedule.beat(i, b.beat.Frame)
 	}
 }
 
@@ -189,7 +192,7 @@ func (r *runner) start(s start) {
 		r.told(s.policy, -1, err.Error())
 		return
 	}
-	m.process, m.before = p, m.beat.seen
+	m.process, m.before = p, r.beats[s.policy].seen
 	r.event("policy %d: started as process %d%s", s.policy, p.command.Process.Pid, where)
 	go func() { r.exits <- ended{s.policy, <-p.done} }()
 }
