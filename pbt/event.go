@@ -13,7 +13,8 @@ type EventKind string
 const (
 	// EventPopulation is the first line; its Run says what population this is.
 	EventPopulation EventKind = "population"
-	// EventStart is a member before training; After holds its hyperparameters.
+	// EventStart is a member before training; After holds its hyperparameters, and Before those it had before
+	// Options.Diversify mutated them.
 	EventStart EventKind = "start"
 	// EventKeep, EventReplace and EventSelfMutate are applied decisions. After holds the hyperparameters in effect
 	// afterwards where something changed.
@@ -24,6 +25,8 @@ const (
 	EventApplyFailed EventKind = "apply-failed"
 	// EventFailed is a member whose training ended in an error or a panic.
 	EventFailed EventKind = "failed"
+	// EventDiverged is a member whose weights are not finite, although it trains and whatever its objective is.
+	EventDiverged EventKind = "diverged"
 	// EventHopeless is a member at the end of a run that was given up since every member failed or diverged.
 	EventHopeless EventKind = "hopeless"
 	// EventFinal is a member at the end of training.
@@ -42,11 +45,14 @@ type Event struct {
 	Member, Parent int
 	// Steps is the number of environment steps the member had trained, ParentSteps the same of the parent.
 	Steps, ParentSteps int64
-	// Objective is the member's, before the decision; it means something where HasObjective is true.
+	// Objective is the member's figure, before the decision; it means something where HasObjective is true. Whether more
+	// or less of it is better stands in the population's RunInfo.
 	Objective    float64
 	HasObjective bool
 	// Before and After are the member's hyperparameters; After is nil where nothing changed.
 	Before, After map[string]float64
+	// Rebuilt is true where the member was built anew through Options.New.
+	Rebuilt bool
 	// Seed is the member's, in EventStart.
 	Seed int64
 	// Cause is for people.
@@ -62,6 +68,8 @@ type RunInfo struct {
 	Objective     string `json:"objective"`
 	IntervalSteps int64  `json:"interval_steps"`
 	Seed          int64  `json:"seed"`
+	// Minimise is true where less of the objective is better.
+	Minimise bool `json:"minimise,omitempty"`
 	// Strategy is for people.
 	Strategy string `json:"strategy"`
 	// Tuned are the hyperparameters that were set, sampled or mutated, sorted.
@@ -131,6 +139,7 @@ type line struct {
 	Objective   *number   `json:"objective,omitempty"`
 	Before      numbers   `json:"before,omitempty"`
 	After       numbers   `json:"after,omitempty"`
+	Rebuilt     bool      `json:"rebuilt,omitempty"`
 	Seed        int64     `json:"seed,omitempty"`
 	Cause       string    `json:"cause,omitempty"`
 	Run         *RunInfo  `json:"run,omitempty"`
@@ -138,7 +147,7 @@ type line struct {
 
 // MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
 func (e Event) MarshalJSON() ([]byte, error) {
-	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
 	if e.Run == nil {
 		l.Member = &e.Member
 		if e.Parent >= 0 {
@@ -158,7 +167,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
 	switch e.Kind {
 	case EventPopulation:
 		if l.Run == nil {
@@ -167,7 +176,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		if l.Member != nil || l.Parent != nil {
 			return fmt.Errorf("event %q has a member or a parent", e.Kind)
 		}
-	case EventStart, EventKeep, EventReplace, EventSelfMutate, EventApplyFailed, EventFailed, EventHopeless, EventFinal:
+	case EventStart, EventKeep, EventReplace, EventSelfMutate, EventApplyFailed, EventFailed, EventDiverged, EventHopeless, EventFinal:
 		if l.Member == nil || *l.Member < 0 {
 			return fmt.Errorf("event %q has no member of 0 or more", e.Kind)
 		}

@@ -19,7 +19,10 @@ type Explorer interface {
 // Informed is implemented by explorers that learn from what the population has tried, such as [PB2].
 type Informed interface {
 	Explorer
-	// Inform returns the explorer to use for this iteration, given the journal so far. It must be a pure function of
-	// its arguments.
+	// Inform returns the explorer to use for one member in this iteration. The events are the journal so far and, for
+	// the iteration in progress, one a member: the event of what was decided, for members that are dealt with already,
+	// and for this one and those after it an EventKeep, which tells where the member stands. So the explorer knows all
+	// results, and what the members before this one were given. Before training there are no events. It must be a
+	// pure function of its arguments.
 	Inform(events []Event, rng *rand.Rand) Explorer
 }

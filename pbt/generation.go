@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -20,7 +21,8 @@ type Status struct {
 	// Steps is the number of environment steps the member itself has trained for. Taking over another member's
 	// weights does not change it.
 	Steps int64
-	// Objective is the value to maximise; it means something only where HasObjective is true.
+	// Objective is the value to maximise (for Measure.Minimise the figure times -1); it means something only where
+	// HasObjective is true.
 	Objective float64
 	// HasObjective is false as long as nothing is known about the member's present weights.
 	HasObjective bool
@@ -41,6 +43,8 @@ type Status struct {
 	HasPeak bool
 	// Samples is the number of measurements (episodes, or readings) behind the objective; 0 where not known.
 	Samples int
+	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
+	NotFinite bool
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64
 }
@@ -54,6 +58,19 @@ func (s Status) Healthy() bool {
 // A member without an objective is neither healthy nor diverged.
 func (s Status) Diverged() bool {
 	return s.Failed || s.HasObjective && !finite(s.Objective)
+}
+
+// Trouble says why the member has Diverged, for a Decision's Reason; empty where it has not.
+func (s Status) Trouble() string {
+	switch {
+	case s.Failed:
+		return "training failed"
+	case s.NotFinite:
+		return "weights are not finite"
+	case s.Diverged():
+		return fmt.Sprintf("objective is %v", s.Objective)
+	}
+	return ""
 }
 
 // Action says what becomes of a member.

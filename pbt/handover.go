@@ -10,48 +10,129 @@ import (
 
 // inheritance is what a source hands on, taken before any decision is applied.
 type inheritance struct {
+	member          int
 	snapshot        *checkpoint.Snapshot
 	hyperparameters map[string]float64
-	steps           int64
-	err             error
+	// steps are the source's own, weightSteps those behind its weights.
+	steps, weightSteps int64
+	err                error
+}
+
+// bequeath is what the member hands on as it stands.
+func (m *member) bequeath() inheritance {
+	snapshot, err := m.snapshotOf()
+	return inheritance{member: m.id, snapshot: snapshot, hyperparameters: maps.Clone(m.hyperparameters), steps: m.steps, weightSteps: m.weightSteps(), err: err}
+}
+
+// explorerAt is what changes a member's hyperparameters at an interval's end. events is called where the explorer learns;
+// see Informed for what it returns.
+func (o *Options) explorerAt(iteration int64, id int, events func() []Event) Explorer {
+	if e, ok := o.explorer().(Informed); ok {
+		return e.Inform(events(), stream(o.Seed, streamInform, iteration, int64(id)))
+	}
+	return o.explorer()
+}
+
+// carryOut does what was decided about the member, and returns the events of it. s is only looked at to replace, and known
+// called for an explorer that learns.
+func (m *member) carryOut(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) []Event {
+	e := m.event(o, iteration, EventKind(d.Action), d.Reason)
+	trained := m.failure == ""
+	var err error
+	switch d.Action {
+	case Replace:
+		e.Parent, e.ParentSteps = d.Source, s.steps
+		if err = s.err; err != nil {
+			err = fmt.Errorf("source: %w", err)
+		} else {
+			e.Rebuilt, err = m.replace(o, iteration, d, s, known)
+		}
+	case SelfMutate:
+		e.Rebuilt, err = m.selfMutate(o, iteration, known)
+	}
+	if err != nil {
+		e.Kind, e.Cause, e.Rebuilt = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: %v", d.Action, d.Reason, err), false
+	} else if d.Action != Keep {
+		e.After = maps.Clone(m.hyperparameters)
+	}
+	events := []Event{e}
+	if trained && m.failure != "" { // not even putting it back succeeded
+		events = append(events, m.event(o, iteration, EventFailed, m.failure))
+	}
+	return events
 }
 
 // mutate returns a mutated copy of values for a member at an interval's end.
-func (o *Options) mutate(id int, iteration int64, values map[string]float64) map[string]float64 {
-	return o.explorer().Apply(values, stream(o.Seed, streamMutate, iteration, int64(id)))
+func (o *Options) mutate(id int, iteration int64, values map[string]float64, known func() []Event) map[string]float64 {
+	return o.explorerAt(iteration, id, known).Apply(maps.Clone(values), stream(o.Seed, streamMutate, iteration, int64(id)))
 }
 
 // selfMutate changes a member's hyperparameters and nothing else.
-func (m *member) selfMutate(o *Options, iteration int64) error {
+func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (rebuilt bool, err error) {
 	if m.failure != "" {
-		return errors.New("the member failed; only another's weights can rescue it")
+		return false, errors.New("the member failed; only another's weights can rescue it")
 	}
 	old := maps.Clone(m.hyperparameters)
-	err := guarded(func() error { return m.adopt(o.mutate(m.id, iteration, old)) })
+	var values map[string]float64
+	err = guarded(func() error {
+		values = o.mutate(m.id, iteration, old, known)
+		if o.needsRebuild(old, values) {
+			return ErrRebuild
+		}
+		return m.adopt(values)
+	})
+	if errors.Is(err, ErrRebuild) {
+		if rebuilt, err = true, m.rebuildAsIs(o, iteration, values); err == nil {
+			return rebuilt, nil
+		}
+	}
 	if err != nil {
 		if undo := guarded(func() error { return m.adopt(old) }); undo != nil {
 			m.fail(iteration, fmt.Errorf("hyperparameters could not be put back: %w", undo))
 			m.hyperparameters = old
 		}
-		return err
+		return false, err
 	}
 	m.snapshot = nil
-	return nil
+	return false, nil
 }
 
 // replace gives the member the source's weights first and the mutated hyperparameters last, or, on error, leaves it
 // as it was.
-func (m *member) replace(o *Options, iteration int64, s inheritance) error {
-	values := o.mutate(m.id, iteration, s.hyperparameters)
+func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) (rebuilt bool, err error) {
+	values := s.hyperparameters
+	if d.OwnHyperparameters {
+		values = m.hyperparameters
+	}
+	if !d.Unmutated {
+		if err := guarded(func() error { values = o.mutate(m.id, iteration, values, known); return nil }); err != nil {
+			return false, fmt.Errorf("mutation: %w", err)
+		}
+	}
+	values = maps.Clone(values)
+	anew := func(own *checkpoint.Snapshot) error { return m.rebuildFrom(o, iteration, s, own, values) }
 	if m.failure != "" {
-		return m.rebuild(o, iteration, s, values)
+		return true, anew(nil)
 	}
 	rollback, err := m.snapshotOf()
 	if err != nil { // it cannot be put back if anything goes wrong, so it must not be touched
-		return m.rebuild(o, iteration, s, values)
+		return true, anew(nil)
+	}
+	own := rollback
+	if m.status().Diverged() { // what it has of its own is not worth keeping
+		own = nil
+	}
+	if o.needsRebuild(m.hyperparameters, values) {
+		return true, anew(own)
 	}
 	old := m.hyperparameters
-	if err := guarded(func() error { return m.inherit(o, iteration, s, values) }); err != nil {
+	err = guarded(func() error { return m.inherit(o, iteration, s, own, values) })
+	if errors.Is(err, ErrRebuild) {
+		if err = anew(own); err == nil {
+			return true, nil
+		}
+	}
+	if err != nil {
 		undo := guarded(func() error {
 			if err := m.trainee.Restore(rollback); err != nil {
 				return err
@@ -62,15 +143,20 @@ func (m *member) replace(o *Options, iteration int64, s inheritance) error {
 			m.fail(iteration, fmt.Errorf("could not be put back after a failed copy: %w", undo))
 			m.hyperparameters = old
 		}
-		return err
+		return false, err
 	}
-	m.renew()
-	return nil
+	m.renew(s)
+	return false, nil
 }
 
-// inherit is the order in which everything is handed on.
-func (m *member) inherit(o *Options, iteration int64, s inheritance, values map[string]float64) error {
-	if err := m.trainee.Restore(s.snapshot); err != nil {
+// inherit is the order in which everything is handed on. own is the member's snapshot, nil where it has nothing of its
+// own to keep.
+func (m *member) inherit(o *Options, iteration int64, s inheritance, own *checkpoint.Snapshot, values map[string]float64) error {
+	snapshot, err := o.Inherit.combine(s.snapshot, own)
+	if err != nil {
+		return fmt.Errorf("inheritance: %w", err)
+	}
+	if err := m.trainee.Restore(snapshot); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if r, ok := m.trainee.(Reseeder); ok {
@@ -79,31 +165,4 @@ func (m *member) inherit(o *Options, iteration int64, s inheritance, values map[
 		}
 	}
 	return m.adopt(values)
-}
-
-// rebuild replaces a member whose trainee cannot be trusted by one built anew, once that has taken over the source.
-func (m *member) rebuild(o *Options, iteration int64, s inheritance, values map[string]float64) error {
-	fresh := &member{id: m.id}
-	err := guarded(func() (err error) {
-		fresh.trainee, err = o.New(Member{ID: m.id, Seed: seed(o.Seed, streamRebuild, iteration, int64(m.id)), Hyperparameters: maps.Clone(values)})
-		if err == nil && fresh.trainee == nil {
-			err = errors.New("New returned nothing")
-		}
-		if err != nil {
-			return fmt.Errorf("building it anew: %w", err)
-		}
-		return fresh.inherit(o, iteration, s, values)
-	})
-	if err != nil {
-		if fresh.trainee != nil {
-			err = errors.Join(err, guarded(fresh.trainee.Close))
-		}
-		return err
-	}
-	abandoned := m.trainee
-	m.trainee, m.hyperparameters = fresh.trainee, fresh.hyperparameters
-	m.renew()
-	// The abandoned trainee is in an unknown state: that it may not close cleanly must not cost the new one.
-	_ = guarded(abandoned.Close)
-	return nil
 }

@@ -1,22 +1,31 @@
 package pbt
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Inheritance says what a replaced member takes over beside the weights. The zero value copies everything. It works on
-// snapshots of gorl's agents and trainers, by the names of their arrays; what other trainees put into a snapshot is
-// always copied.
+// snapshots of gorl's agents and trainers, by the names of their arrays and values; what other trainees put into a
+// snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: it is given the
+// source's where KeepPart says otherwise.
 type Inheritance struct {
-	// Optimizer is CopyPart, KeepPart (the member's own moments), ResetPart (no moments, step count 0) or DecayPart
-	// (the source's moments times MomentDecay).
+	// Optimizer is CopyPart, KeepPart (the member's own moments and step counts), ResetPart (no moments, step counts 0)
+	// or DecayPart (the source's moments times MomentDecay, and its step counts).
 	Optimizer Part
-	// MomentDecay is from 0 to 1 and used by DecayPart only.
+	// MomentDecay is above 0, at most 1, and used by DecayPart only.
 	MomentDecay float64
 	// Normalizers are the running scalers: CopyPart or KeepPart. Weights that were trained behind other scalers
 	// seldom work, so KeepPart is for experiments.
 	Normalizers Part
-	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart.
+	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart (its beginning). The learning rate
+	// that it scales is the one that the member has afterwards in any case.
 	Schedule Part
-	// Environment is the state of environments and curricula: CopyPart or KeepPart.
+	// Environment is the state of environments and curricula: CopyPart or KeepPart. It needs trainers that save it (see
+	// trainers.Config.SaveBuffers); what a snapshot does not have stays as it is.
 	Environment Part
-	// Buffers are replay memories and rollouts in progress: CopyPart or KeepPart.
+	// Buffers are replay memories and rollouts in progress: CopyPart or KeepPart. A rollout goes on only in the
+	// environment that it began in: where just one of Buffers and Environment is kept, a new one is begun.
 	Buffers Part
 }
 
@@ -30,3 +39,29 @@ const (
 	ResetPart Part = "reset"
 	DecayPart Part = "decay"
 )
+
+// validate refuses what makes no sense.
+func (h Inheritance) validate() error {
+	for _, c := range []struct {
+		name    string
+		part    Part
+		allowed []Part
+	}{
+		{"Optimizer", h.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
+		{"Normalizers", h.Normalizers, []Part{CopyPart, KeepPart}},
+		{"Schedule", h.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
+		{"Environment", h.Environment, []Part{CopyPart, KeepPart}},
+		{"Buffers", h.Buffers, []Part{CopyPart, KeepPart}},
+	} {
+		if c.part != "" && !slices.Contains(c.allowed, c.part) {
+			return fmt.Errorf("pbt: Inherit.%s is %q; give one of %q", c.name, c.part, c.allowed)
+		}
+	}
+	switch decays := h.Optimizer == DecayPart; {
+	case decays && !(h.MomentDecay > 0 && h.MomentDecay <= 1):
+		return fmt.Errorf("pbt: Inherit.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", h.MomentDecay, ResetPart)
+	case !decays && h.MomentDecay != 0:
+		return fmt.Errorf("pbt: Inherit.MomentDecay is %v, but Inherit.Optimizer is %q; make that %q, or leave MomentDecay out", h.MomentDecay, h.Optimizer, DecayPart)
+	}
+	return nil
+}

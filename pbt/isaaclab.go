@@ -104,10 +104,7 @@ func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 		d := Decision{Member: m.Member, Action: Keep, Source: m.Member}
 		switch {
 		case diverged[m.Member]:
-			why := fmt.Sprintf("objective is %v", m.Objective)
-			if m.Failed {
-				why = "training failed"
-			}
+			why := m.Trouble()
 			switch {
 			case len(b.Leaders) > 0:
 				d.Action, d.Source = Replace, b.Leaders[rng.IntN(len(b.Leaders))]
@@ -126,8 +123,8 @@ func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 			d.Reason = fmt.Sprintf("underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
 		case !s.ranks(m):
 			d.Reason = "objective not known"
-			if m.Failed {
-				d.Reason = "training failed; not ranked"
+			if m.Diverged() {
+				d.Reason = m.Trouble() + "; not ranked"
 			} else if m.HasObjective {
 				d.Reason = fmt.Sprintf("objective is %v; not ranked", m.Objective)
 			}

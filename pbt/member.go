@@ -9,56 +9,65 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// member is a trainee and what the population remembers about it.
+// member is a trainee and what the population remembers about it. Its methods need the options, not a population: a
+// population of processes has one member a process.
 type member struct {
 	id      int
 	trainee Trainee
 	seed    int64
-	// steps are the member's own; the trainee's jump when it takes over weights.
-	steps           int64
-	parent          int
-	objective       float64
-	hasObjective    bool
+	// steps are the member's own; the trainee's jump when it takes over weights. copiedAt is what they were when it last
+	// did so, and inherited the steps that were behind the weights then.
+	steps, copiedAt, inherited int64
+	parent                     int
+
+	// What is known of the present weights. The objective is one of which more is better.
+	objective    float64
+	hasObjective bool
+	measuredAt   int64     // the interval it belongs to, 0 for none
+	samples      int       // measurements behind it
+	readings     []float64 // the last figures read, where the trainee has no samples of its own
+	figure       string    // the name that the objective goes by, "" while unknown
+	peak         float64   // the best objective in the interval
+	hasPeak      bool
+	diverged     string // why the weights cannot be used although the member trains, "" when they can
+
 	failure         string // "" while the member trains
 	cause           error  // of the last failure, which may be over
 	failedIteration int64
+
 	hyperparameters map[string]float64
+	original        map[string]float64 // those before the first mutation, where there was one
 	metrics         map[string]float64
-	saved           string // the name of its last saved snapshot, "" for none
+	evaluation      map[string]float64 // the figures of the last evaluation
+	saved           string             // the name of its last saved snapshot, "" for none
 	// snapshot is of the present state; nil when not taken since the state changed.
 	snapshot *checkpoint.Snapshot
 }
 
-// build makes one member, as new or as saved.
-func (p *Population) build(id int, saved *restored) error {
-	m := &member{id: id, parent: -1, seed: seed(p.opt.Seed, streamSeed, int64(id))}
-	values := p.opt.initial(id)
+// newMember makes one member, as new or, with saved, as it was saved; its snapshot may be nil for a member that failed
+// before it had any. On error nothing is left open.
+func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
+	m = &member{id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	values := o.initial(id)
 	if saved != nil {
-		s := saved.state.Members[id]
-		m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
-		m.failure, m.failedIteration = s.Failure, s.FailedIteration
-		if s.Objective != nil {
-			m.objective, m.hasObjective = float64(*s.Objective), true
+		m.load(o, *saved)
+		values = saved.Hyperparameters.floats()
+	}
+	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values}); err != nil {
+		return nil, wrapMember(id, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, guarded(m.trainee.Close))
+			m = nil
 		}
-		values = s.Hyperparameters.floats()
+	}()
+	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
+		return m, err
 	}
-	err := guarded(func() (err error) {
-		m.trainee, err = p.opt.New(Member{ID: id, Seed: m.seed, Hyperparameters: maps.Clone(values)})
-		return err
-	})
-	if err == nil && m.trainee == nil {
-		err = errors.New("New returned nothing")
-	}
-	if err != nil {
-		return fmt.Errorf("pbt: member %d: %w", id, err)
-	}
-	p.members = append(p.members, m)
-	if err := guarded(func() error { return p.opt.checkMember(id, values, m.trainee.Hyperparameters()) }); err != nil {
-		return err
-	}
-	return wrapMember(id, guarded(func() error {
-		if saved != nil && saved.snapshots[id] != nil {
-			if err := m.trainee.Restore(saved.snapshots[id]); err != nil {
+	return m, wrapMember(id, guarded(func() error {
+		if snapshot != nil {
+			if err := m.trainee.Restore(snapshot); err != nil {
 				return fmt.Errorf("restore: %w", err)
 			}
 		}
@@ -68,8 +77,24 @@ func (p *Population) build(id int, saved *restored) error {
 			}
 		}
 		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
+		if saved == nil {
+			return m.diversify(o)
+		}
 		return nil
 	}))
+}
+
+// construct calls Options.New.
+func (o *Options) construct(m Member) (t Trainee, err error) {
+	m.Hyperparameters = maps.Clone(m.Hyperparameters)
+	err = guarded(func() (err error) {
+		t, err = o.New(m)
+		return err
+	})
+	if err == nil && t == nil {
+		err = errors.New("New returned nothing")
+	}
+	return t, err
 }
 
 func wrapMember(id int, err error) error {
@@ -81,12 +106,38 @@ func wrapMember(id int, err error) error {
 
 // status is where the member stands, sharing nothing with it.
 func (m *member) status() Status {
-	return Status{Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "", Hyperparameters: maps.Clone(m.hyperparameters)}
+	s := Status{
+		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
+		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Hyperparameters: maps.Clone(m.hyperparameters),
+	}
+	if m.diverged != "" {
+		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, nan, true, 0, false
+	}
+	return s
 }
 
-// advance trains for some steps, less only when the context is cancelled meanwhile.
-func (m *member) advance(ctx context.Context, steps int64, objective string) error {
-	before := m.trainee.Steps()
+// weightSteps are the environment steps behind the weights, ancestors' included.
+func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
+
+// train advances the member to the interval's end, and calls tell whenever there is news. What goes wrong is the
+// member's failure, not an error.
+func (m *member) train(ctx context.Context, o *Options, iteration int64, tell func()) {
+	for target := o.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
+		m.snapshot = nil
+		end := o.pause(iteration, m.steps)
+		if err := guarded(func() error { return m.advance(ctx, o, iteration, end, end) }); err != nil {
+			m.fail(iteration, err)
+			return
+		}
+		tell()
+	}
+}
+
+// advance trains to stop own steps, and reads the objective where that reaches end. It stops earlier only when the
+// context is cancelled meanwhile; what is known of the objective then stays, so that it does not depend on interruptions.
+func (m *member) advance(ctx context.Context, o *Options, iteration, stop, end int64) error {
+	before, steps := m.trainee.Steps(), stop-m.steps
 	err := m.trainee.Train(ctx, steps)
 	trained := m.trainee.Steps() - before
 	m.steps += max(trained, 0)
@@ -97,22 +148,31 @@ func (m *member) advance(ctx context.Context, steps int64, objective string) err
 	if trained < 0 || trained == 0 && !stopped {
 		return fmt.Errorf("Train(%d) changed the number of steps by %d; it must advance", steps, trained)
 	}
-	m.observe(objective)
-	return nil
-}
-
-// observe reads the trainee's figures.
-func (m *member) observe(objective string) {
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-	if v, ok := m.metrics[objective]; ok {
-		m.objective, m.hasObjective = v, true
+	if m.steps >= end {
+		m.read(o, iteration)
 	}
+	return nil
 }
 
 func (m *member) fail(iteration int64, err error) {
 	m.failure, m.failedIteration, m.cause = err.Error(), iteration, err
-	m.objective, m.hasObjective, m.snapshot = 0, false, nil
+	m.forget()
+}
+
+// forget drops what was known about the weights a member had before.
+func (m *member) forget() {
+	m.snapshot, m.metrics, m.evaluation, m.readings = nil, nil, nil, nil
+	m.objective, m.hasObjective, m.measuredAt, m.samples = 0, false, 0, 0
+	m.peak, m.hasPeak, m.figure, m.diverged = 0, false, "", ""
+}
+
+// renew makes the member one that has just taken over weights.
+func (m *member) renew(s inheritance) {
+	m.forget()
+	m.failure, m.failedIteration = "", 0
+	m.parent, m.copiedAt, m.inherited = s.member, m.steps, s.weightSteps
 }
 
 // adopt sets hyperparameters and reads back what is in effect.
@@ -122,13 +182,6 @@ func (m *member) adopt(values map[string]float64) error {
 	}
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	return nil
-}
-
-// renew forgets what was known about the weights a member had before.
-func (m *member) renew() {
-	m.snapshot, m.metrics = nil, nil
-	m.objective, m.hasObjective = 0, false
-	m.failure, m.failedIteration = "", 0
 }
 
 // snapshotOf takes the member's snapshot, once until its state changes.
@@ -148,4 +201,25 @@ func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return m.snapshot, nil
+}
+
+// event says what stands with the member.
+func (m *member) event(o *Options, iteration int64, kind EventKind, cause string) Event {
+	return Event{
+		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.steps,
+		Objective: o.Measure.signed(m.objective), HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause,
+	}
+}
+
+// trouble is the event of a member that failed or diverged in an interval, if it did.
+func (m *member) trouble(o *Options, iteration int64) []Event {
+	switch {
+	case m.failure != "" && m.failedIteration == iteration:
+		return []Event{m.event(o, iteration, EventFailed, m.failure)}
+	case m.failure == "" && m.diverged != "":
+		e := m.event(o, iteration, EventDiverged, m.diverged)
+		e.Objective, e.HasObjective = 0, false // it is in the event of what became of it
+		return []Event{e}
+	}
+	return nil
 }

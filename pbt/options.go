@@ -1,8 +1,6 @@
 package pbt
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -16,7 +14,9 @@ const maxMembers = 1 << 16
 type Options struct {
 	// Members is the number of members, 1 to 65536.
 	Members int
-	// Objective names the figure in Trainee.Metrics to maximise, e.g. "episode.length".
+	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length" or
+	// "Reward / Total reward (mean)". A name that is not there is looked for with "episode." before it; then
+	// "true_objective" may also go by "episode.return".
 	Objective string
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
 	IntervalSteps int64
@@ -37,7 +37,7 @@ type Options struct {
 	// Diversify mutates all members' hyperparameters before training, as it would at a replacement. Default false.
 	Diversify bool
 	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then take over the
-	// source's hyperparameters as they are. Default: none.
+	// source's hyperparameters as they are; what would mutate them in place leaves them alone. Default: none.
 	Reference []int
 	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
 	// called with the new values and the weights are restored into what it returns. The same is done when
@@ -65,7 +65,8 @@ type Options struct {
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
 	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many
-	// steps of a member. Default 0: at interval ends only.
+	// steps of a member. The objective is read there, which matters to Status.Peak and Measure.Window. Default 0: at
+	// interval ends only.
 	ProgressSteps int64
 	// New builds a member. Members are built one after the other.
 	New func(m Member) (Trainee, error)
@@ -74,6 +75,9 @@ type Options struct {
 	Initial []map[string]float64
 	// Sample are ranges from which each member's first hyperparameters are drawn.
 	Sample map[string]Range
+
+	// elsewhere, when not nil, is called in place of building a member anew, with its new hyperparameters.
+	elsewhere func(values map[string]float64) error
 }
 
 // Range is an interval to draw from.
@@ -98,7 +102,8 @@ type Update struct {
 	Iteration int64
 	// TargetSteps is what the member's steps will be at the interval's end.
 	TargetSteps int64
-	// Status is where the member stands; its objective is the latest, not only the interval's last.
+	// Status is where the member stands; its objective is the latest, not only the interval's last, and more of it is
+	// better, as strategies see it.
 	Status Status
 	// Metrics are the trainee's latest; nil when Event is not.
 	Metrics map[string]float64
@@ -109,7 +114,7 @@ type Update struct {
 }
 
 // explorer is what changes hyperparameters.
-func (o Options) explorer() Explorer {
+func (o *Options) explorer() Explorer {
 	if o.Explore != nil {
 		return o.Explore
 	}
@@ -133,57 +138,9 @@ func (o Options) clone() Options {
 		o.Initial[i] = maps.Clone(values)
 	}
 	o.Sample = maps.Clone(o.Sample)
-	o.Mutation.Rules = maps.Clone(o.Mutation.Rules)
-	o.Mutation.Bounds = maps.Clone(o.Mutation.Bounds)
+	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
+	o.Mutation = o.Mutation.clone()
 	return o
-}
-
-// validate checks everything that can be checked before members exist.
-func (o Options) validate() error {
-	switch {
-	case o.Members < 1 || o.Members > maxMembers:
-		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, maxMembers)
-	case o.Objective == "":
-		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
-	case o.IntervalSteps < 1:
-		return fmt.Errorf("pbt: IntervalSteps is %d; give at least 1", o.IntervalSteps)
-	case o.TotalSteps < 1:
-		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
-	case o.StartAfter < 0:
-		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
-	case o.InitialDelay < 0:
-		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
-	case o.Parallel < 1:
-		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
-	case o.ProgressSteps < 0:
-		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
-	case o.New == nil:
-		return errors.New("pbt: New is nil; give a function that builds a member")
-	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
-		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
-	}
-	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return err
-		}
-	}
-	for i, values := range o.Initial {
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if !finite(values[key]) {
-				return fmt.Errorf("pbt: Initial[%d][%q] is %v; give a finite number", i, key, values[key])
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
-		r := o.Sample[key]
-		if !finite(r.Low) || !finite(r.High) || r.Low > r.High {
-			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
-		}
-		if r.Log && r.Low <= 0 {
-			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
-		}
-	}
-	return nil
 }
 
 // initial are the hyperparameters that member id begins with.
@@ -202,32 +159,8 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// checkMember compares a new member's hyperparameters with the options.
-func (o Options) checkMember(id int, given, has map[string]float64) error {
-	keys := slices.Sorted(maps.Keys(has))
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
-		}
-	}
-	explorer := o.explorer()
-	if err := explorer.Validate(keys); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		value := has[key]
-		if v, ok := given[key]; ok {
-			value = v
-		}
-		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
-		}
-	}
-	return nil
-}
-
-// tuned are the hyperparameters that the options speak of, sorted.
-func (o Options) tuned() []string {
+// tuned are those of the hyperparameters there are that the options speak of, sorted.
+func (o Options) tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {
 		for key := range values {
@@ -237,7 +170,7 @@ func (o Options) tuned() []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for _, key := range o.explorer().Keys() {
+	for _, key := range expand(o.explorer().Keys(), hyperparameters) {
 		keys[key] = true
 	}
 	return slices.Sorted(maps.Keys(keys))

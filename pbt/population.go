@@ -47,6 +47,7 @@ type Result struct {
 	// Iteration is the interval at whose end it stood so.
 	Iteration int64
 	Steps     int64
+	// Objective is the figure as it was measured, also where less of it is better.
 	Objective float64
 	// Hyperparameters are those it trained with.
 	Hyperparameters map[string]float64
@@ -59,7 +60,7 @@ type Result struct {
 // New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
 // back to it. Nothing is trained. Close releases the members.
 //
-// To continue, Members, Objective, IntervalSteps and Seed must be those of the earlier run; TotalSteps may have grown.
+// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run; TotalSteps may have grown.
 // Where the latest state is damaged the one before is used, and Recovered says so.
 func New(opt Options) (*Population, error) {
 	opt = opt.withDefaults()
@@ -67,7 +68,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
-	p := &Population{opt: opt, iteration: 1, tuned: opt.tuned()}
+	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -92,10 +93,18 @@ func (p *Population) open() error {
 		}
 	}
 	for id := range p.opt.Members {
-		if err := p.build(id, saved); err != nil {
+		var state *savedMember
+		var snapshot *checkpoint.Snapshot
+		if saved != nil {
+			state, snapshot = &saved.state.Members[id], saved.snapshots[id]
+		}
+		m, err := newMember(&p.opt, id, state, snapshot)
+		if err != nil {
 			return err
 		}
+		p.members = append(p.members, m)
 	}
+	p.tuned = p.opt.tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
 	var keep int64
 	finished := false
 	if saved != nil {
@@ -118,7 +127,7 @@ func (p *Population) Generation() Generation {
 	return g
 }
 
-// Trainee is the member's trainee, nil where there is no such member. It changes when a failed member is rescued.
+// Trainee is the member's trainee, nil where there is no such member. It changes when the member is built anew.
 func (p *Population) Trainee(id int) Trainee {
 	if id < 0 || id >= len(p.members) {
 		return nil
@@ -155,24 +164,12 @@ func (p *Population) Close() error {
 	return errors.Join(errs...)
 }
 
-// target is the number of own steps that ends the interval.
-func (p *Population) target() int64 {
-	if p.iteration >= p.lastIteration() {
-		return p.opt.TotalSteps
-	}
-	return p.iteration * p.opt.IntervalSteps
-}
-
-func (p *Population) lastIteration() int64 {
-	return (p.opt.TotalSteps-1)/p.opt.IntervalSteps + 1
-}
-
 // tell calls Options.Progress.
 func (p *Population) tell(m *member, e *Event) {
 	if p.opt.Progress == nil {
 		return
 	}
-	u := Update{Iteration: p.iteration, TargetSteps: p.target(), Status: m.status(), Event: e}
+	u := Update{Iteration: p.iteration, TargetSteps: p.opt.target(p.iteration), Status: m.status(), Event: e}
 	if e == nil {
 		u.Metrics = maps.Clone(m.metrics)
 	} else {

@@ -4,12 +4,14 @@ import "math/rand/v2"
 
 // Every use of randomness has a stream of its own, so that one never shifts another.
 const (
-	streamSeed    = iota + 1 // a member's seed
-	streamSample             // a member's initial hyperparameters
-	streamDecide             // the strategy, per iteration
-	streamMutate             // a member's mutation, per iteration
-	streamReseed             // a copy's new seed, per iteration and member
-	streamRebuild            // a failed member's new trainee, per iteration and member
+	streamSeed      = iota + 1 // a member's seed
+	streamSample               // a member's initial hyperparameters
+	streamDecide               // the strategy, per iteration
+	streamMutate               // a member's mutation, per iteration
+	streamReseed               // a copy's new seed, per iteration and member
+	streamRebuild              // a trainee built anew, per iteration and member
+	streamDiversify            // a member's first mutation, before training
+	streamInform               // an explorer that learns, per iteration
 )
 
 // derive mixes numbers into one seed (the finaliser of SplitMix64 over a running sum).

@@ -36,14 +36,15 @@ func compare(t *testing.T, whole, resumed *Population) {
 	}
 }
 
-func whole(t *testing.T) *Population {
+// whole is a run without interruptions. Peaks depend on how often a member is looked at.
+func whole(t *testing.T, progressSteps int64) *Population {
 	c := newColony(4)
-	c.opt.Directory = t.TempDir()
+	c.opt.Directory, c.opt.ProgressSteps = t.TempDir(), progressSteps
 	return mustTrain(t, c.opt)
 }
 
 func TestResumeEqualsUninterrupted(t *testing.T) {
-	want := whole(t)
+	want := whole(t, 20)
 	for _, every := range []int{3, 17} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			dir := t.TempDir()
@@ -79,7 +80,7 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 }
 
 func TestMoreStepsContinue(t *testing.T) {
-	want := whole(t)
+	want := whole(t, 0)
 	dir := t.TempDir()
 	var p *Population
 	for _, total := range []int64{50, 150, 175, 500, 500} {
@@ -108,7 +109,7 @@ func TestKilled(t *testing.T) {
 		killed(t, dir)
 		return
 	}
-	want := whole(t)
+	want := whole(t, 0)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
 	for run := 0; ; run++ {
@@ -163,7 +164,7 @@ func killed(t *testing.T, dir string) {
 
 // TestDamagedFilesAreNotUsed damages the state or a snapshot, and expects the population of one save before.
 func TestDamagedFilesAreNotUsed(t *testing.T) {
-	want := whole(t)
+	want := whole(t, 0)
 	snapshot := func(s savedState) string { return filepath.Join("members", "002", s.Members[2].Snapshot) }
 	for name, test := range map[string]struct {
 		file   func(s savedState) string
@@ -236,7 +237,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 }
 
 func TestBothStatesDamaged(t *testing.T) {
-	dir := whole(t).opt.Directory
+	dir := whole(t, 0).opt.Directory
 	cp := t.TempDir()
 	if err := os.CopyFS(cp, os.DirFS(dir)); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ type savedState struct {
 	Objective     string        `json:"objective"`
 	IntervalSteps int64         `json:"interval_steps"`
 	Seed          int64         `json:"seed"`
+	Minimise      bool          `json:"minimise,omitempty"`
 	// Iteration is the interval in progress.
 	Iteration int64 `json:"iteration"`
 	// Sequence is the number of this save.
@@ -36,24 +37,6 @@ type savedState struct {
 	// JournalLength is the journal's length in bytes at this state.
 	JournalLength int64      `json:"journal_length"`
 	Best          *savedBest `json:"best,omitempty"`
-}
-
-type savedMember struct {
-	Steps           int64   `json:"steps"`
-	Parent          *int    `json:"parent,omitempty"`
-	Objective       *number `json:"objective,omitempty"`
-	Failure         string  `json:"failure,omitempty"`
-	FailedIteration int64   `json:"failed_iteration,omitempty"`
-	Hyperparameters numbers `json:"hyperparameters"`
-	// Snapshot is the name of the member's snapshot in its folder, "" for none.
-	Snapshot string `json:"snapshot,omitempty"`
-}
-
-func (s savedMember) parent() int {
-	if s.Parent == nil {
-		return -1
-	}
-	return *s.Parent
 }
 
 type savedBest struct {
@@ -128,22 +111,14 @@ func (p *Population) save(finished bool) error {
 // state is the population's, with its members' snapshots by name.
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
-		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed,
+		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.length,
 	}
 	if b := p.best; b != nil {
 		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: toNumbers(b.Hyperparameters), Snapshot: b.file}
 	}
 	for i, m := range p.members {
-		sm := savedMember{Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters), Snapshot: names[i]}
-		if parent := m.parent; parent >= 0 {
-			sm.Parent = &parent
-		}
-		if m.hasObjective {
-			o := number(m.objective)
-			sm.Objective = &o
-		}
-		s.Members = append(s.Members, sm)
+		s.Members = append(s.Members, m.state(&p.opt, names[i]))
 	}
 	return s
 }
@@ -201,6 +176,7 @@ func (p *Population) loadState(path string) (*restored, error) {
 	}{
 		{"Members", len(s.Members), o.Members}, {"Objective", s.Objective, o.Objective},
 		{"IntervalSteps", s.IntervalSteps, o.IntervalSteps}, {"Seed", s.Seed, o.Seed},
+		{"Measure.Minimise", s.Minimise, o.Measure.Minimise},
 	} {
 		if c.saved != c.want {
 			return nil, fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, c.name, c.saved, c.want, errOtherPopulation)
@@ -239,8 +215,8 @@ func decodeState(data []byte) (savedState, error) {
 		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
 	}
 	for id, m := range s.Members {
-		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) {
-			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d", id, m.Steps, m.Snapshot, m.parent())
+		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) || m.CopiedAt < 0 || m.CopiedAt > m.Steps || m.Inherited < 0 {
+			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d, took over weights of %d steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
 		}
 	}
 	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {

@@ -33,7 +33,7 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-			err = fmt.Errorf("pbt: stopped in interval %d of %d: %w", p.iteration, p.lastIteration(), err)
+			err = fmt.Errorf("pbt: stopped in interval %d of %d: %w", p.iteration, p.opt.lastIteration(), err)
 			return nil, errors.Join(err, p.save(false))
 		default:
 			p.fatal = err
@@ -45,24 +45,34 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 
 // begin writes the journal's first lines.
 func (p *Population) begin() error {
+	return p.record(p.opt.begin(p.members))
+}
+
+// begin is what a journal of these members begins with.
+func (o *Options) begin(members []*member) []Event {
 	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{
-		Schema: journalSchema, Members: p.opt.Members, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed,
-		Strategy: fmt.Sprintf("%T%+v", p.opt.Strategy, p.opt.Strategy), Tuned: p.tuned,
+		Schema: journalSchema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
+		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
-	for _, m := range p.members {
-		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, After: maps.Clone(m.hyperparameters)})
+	for _, m := range members {
+		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters)})
+		m.original = nil
 	}
-	return p.record(events)
+	return events
 }
 
 // interval trains to the interval's end, decides, applies and saves.
 func (p *Population) interval(ctx context.Context) error {
-	target := p.target()
-	if err := p.each(ctx, func(m *member) error { p.train(ctx, m, target); return nil }); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	for _, step := range []func(m *member){
+		func(m *member) { m.train(ctx, &p.opt, p.iteration, func() { p.tell(m, nil) }) },
+		func(m *member) { m.conclude(ctx, &p.opt, p.iteration) },
+	} {
+		if err := p.each(ctx, func(m *member) error { step(m); return nil }); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	g := p.Generation()
 	if err := p.checkHealth(g); err != nil {
@@ -71,37 +81,21 @@ func (p *Population) interval(ctx context.Context) error {
 	if err := p.rememberBest(g); err != nil {
 		return err
 	}
-	if p.iteration >= p.lastIteration() {
+	if p.iteration >= p.opt.lastIteration() {
 		return p.finish()
 	}
-	decisions, err := p.decide(g)
+	decisions, err := p.opt.decide(g, stream(p.opt.Seed, streamDecide, p.iteration))
 	if err != nil {
 		return err
 	}
-	if err := p.record(append(p.failures(), p.apply(decisions)...)); err != nil {
+	if err := p.record(p.apply(decisions)); err != nil {
 		return err
 	}
 	p.iteration++
+	for _, m := range p.members {
+		m.nextInterval()
+	}
 	return p.save(false)
-}
-
-// train advances one member to its target. What goes wrong is the member's failure, not an error.
-func (p *Population) train(ctx context.Context, m *member, target int64) {
-	if m.failure != "" {
-		return
-	}
-	for m.steps < target && ctx.Err() == nil {
-		m.snapshot = nil
-		steps := target - m.steps
-		if p.opt.ProgressSteps > 0 {
-			steps = min(steps, p.opt.ProgressSteps)
-		}
-		if err := guarded(func() error { return m.advance(ctx, steps, p.opt.Objective) }); err != nil {
-			m.fail(p.iteration, err)
-			return
-		}
-		p.tell(m, nil)
-	}
 }
 
 // checkHealth ends training when nobody can be copied, or the objective does not exist.
@@ -113,88 +107,63 @@ func (p *Population) checkHealth(g Generation) error {
 		p.known = p.known || m.HasObjective
 	}
 	if !healthy && !hopeful {
-		events := p.failures()
+		events := p.troubles()
 		err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, p.iteration)
 		for _, m := range p.members {
-			what := fmt.Sprintf("%s is %v", p.opt.Objective, m.objective)
-			if m.failure != "" {
+			what := fmt.Sprintf("%s is %v", p.opt.Objective, p.opt.Measure.signed(m.objective))
+			switch {
+			case m.failure != "":
 				what = m.failure
+			case m.diverged != "":
+				what = m.diverged
 			}
 			if m.cause != nil && m.failure != "" {
 				err = fmt.Errorf("%w; member %d: %w", err, m.id, m.cause)
 			} else {
 				err = fmt.Errorf("%w; member %d: %s", err, m.id, what)
 			}
-			events = append(events, p.event(m, EventHopeless, what))
+			events = append(events, m.event(&p.opt, p.iteration, EventHopeless, what))
 		}
 		return errors.Join(err, p.record(events))
 	}
-	if !p.known && (p.target() >= p.opt.InitialDelay || p.iteration >= p.lastIteration()) {
-		names := make(map[string]bool)
-		for _, m := range p.members {
-			for name := range m.metrics {
+	if !p.known && (p.opt.target(p.iteration) >= p.opt.InitialDelay || p.iteration >= p.opt.lastIteration()) {
+		return p.opt.unknownObjective(p.members, p.iteration)
+	}
+	return nil
+}
+
+// unknownObjective says why nobody has an objective although it is time.
+func (o *Options) unknownObjective(members []*member, iteration int64) error {
+	names, reported, most := make(map[string]bool), "", 0
+	for _, m := range members {
+		for _, figures := range []map[string]float64{m.metrics, m.evaluation} {
+			for name := range figures {
 				names[name] = true
 			}
 		}
-		return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; if it takes longer to appear, make IntervalSteps or InitialDelay greater", p.opt.Objective, p.iteration, unknown(p.opt.Objective, slices.Sorted(maps.Keys(names))))
+		if m.figure != "" {
+			reported, most = m.figure, max(most, m.samples)
+		}
 	}
-	return nil
+	later := "if it takes longer to appear, make IntervalSteps or InitialDelay greater"
+	if reported != "" {
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
+	}
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, unknown(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // rememberBest keeps a snapshot of the best member there ever was.
 func (p *Population) rememberBest(g Generation) error {
 	b, ok := g.best()
-	if !ok || p.best != nil && b.Objective <= p.best.Objective {
+	if !ok || p.best != nil && b.Objective <= p.opt.Measure.signed(p.best.Objective) {
 		return nil
 	}
 	snapshot, err := p.members[b.Member].snapshotOf()
 	if err != nil {
 		return wrapMember(b.Member, err)
 	}
-	p.best = &Result{Member: b.Member, Iteration: p.iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters, Snapshot: snapshot}
+	p.best = &Result{Member: b.Member, Iteration: p.iteration, Steps: b.Steps, Objective: p.opt.Measure.signed(b.Objective), Hyperparameters: b.Hyperparameters, Snapshot: snapshot}
 	return nil
-}
-
-// decide asks the strategy and completes and checks what it says.
-func (p *Population) decide(g Generation) ([]Decision, error) {
-	decisions := make([]Decision, len(g.Members))
-	for i := range decisions {
-		decisions[i] = Decision{Member: i, Action: Keep, Source: i}
-	}
-	if p.target() < p.opt.InitialDelay {
-		for i := range decisions {
-			decisions[i].Reason = fmt.Sprintf("nothing is decided before %d steps", p.opt.InitialDelay)
-		}
-		return decisions, nil
-	}
-	var decided []Decision
-	if err := guarded(func() error {
-		decided = p.opt.Strategy.Decide(p.Generation(), stream(p.opt.Seed, streamDecide, p.iteration))
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("pbt: strategy %T: %w", p.opt.Strategy, err)
-	}
-	seen := make(map[int]bool)
-	for _, d := range decided {
-		wrong := func(what string) error {
-			return fmt.Errorf("pbt: strategy %T decided %+v: %s", p.opt.Strategy, d, what)
-		}
-		switch {
-		case d.Member < 0 || d.Member >= len(g.Members):
-			return nil, wrong("there is no such member")
-		case seen[d.Member]:
-			return nil, wrong("the member has a decision already")
-		case d.Action != Keep && d.Action != Replace && d.Action != SelfMutate:
-			return nil, wrong("there is no such action")
-		case d.Action == Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
-			return nil, wrong("the source must be another member")
-		case d.Action == Replace && !g.Members[d.Source].Healthy():
-			return nil, wrong("only healthy members can be copied")
-		}
-		seen[d.Member] = true
-		decisions[d.Member] = d
-	}
-	return decisions, nil
 }
 
 // finish saves the end of training; the last events are written after, and again when this is repeated.
@@ -202,27 +171,21 @@ func (p *Population) finish() error {
 	if err := p.save(true); err != nil {
 		return err
 	}
-	events := p.failures()
+	events := p.troubles()
 	for _, m := range p.members {
-		events = append(events, p.event(m, EventFinal, ""))
+		events = append(events, m.event(&p.opt, p.iteration, EventFinal, ""))
 	}
 	p.done = true
 	return p.record(events)
 }
 
-// failures are the events of members that failed in this interval.
-func (p *Population) failures() []Event {
+// troubles are the events of members that failed or diverged in this interval.
+func (p *Population) troubles() []Event {
 	var events []Event
 	for _, m := range p.members {
-		if m.failure != "" && m.failedIteration == p.iteration {
-			events = append(events, p.event(m, EventFailed, m.failure))
-		}
+		events = append(events, m.trouble(&p.opt, p.iteration)...)
 	}
 	return events
-}
-
-func (p *Population) event(m *member, kind EventKind, cause string) Event {
-	return Event{Kind: kind, Iteration: p.iteration, Member: m.id, Parent: -1, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause}
 }
 
 // record writes events to the journal and tells about them.

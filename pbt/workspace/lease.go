@@ -106,25 +106,34 @@ func (f *Folder) claim(policy int, w *watched) (l *lease, owner string, err erro
 				return nil, owner, nil
 			}
 		}
-		l, err := f.createLease(policy, folder, last+1)
-		if errors.Is(err, fs.ErrExist) {
-			continue // another process was faster
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
-		}
-		// Where the listing was out of date, a later lease has been there all the time.
-		highest, err := f.lastLease(folder)
-		if err == nil && highest == l.text.Number {
-			f.dropLeases(folder, highest)
+		l, err := f.take(policy, folder, last+1)
+		if err == nil {
 			return l, "", nil
 		}
-		l.file.Close()
-		if err := errors.Join(err, f.root.Remove(leaseFileName(folder, l.text.Number))); err != nil {
+		if !errors.Is(err, fs.ErrExist) { // there another process was faster
 			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
 		}
 	}
 	return nil, "somebody who comes and goes", nil
+}
+
+// take creates the lease of that number, or returns fs.ErrExist where it is another's or history.
+func (f *Folder) take(policy int, folder string, number int64) (*lease, error) {
+	l, err := f.createLease(policy, folder, number)
+	if err != nil {
+		return nil, err
+	}
+	// Where the listing was out of date, a later lease has been there all the time.
+	highest, err := f.lastLease(folder)
+	if err == nil && highest == number {
+		f.dropLeases(folder, number)
+		return l, nil
+	}
+	l.file.Close()
+	if err = errors.Join(err, f.root.Remove(leaseFileName(folder, number))); err == nil {
+		err = fs.ErrExist
+	}
+	return nil, err
 }
 
 // lastLease is the highest number of a lease in a folder, 0 where there is none.

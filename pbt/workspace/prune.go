@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -136,9 +137,22 @@ func stem(name string) string {
 	return name
 }
 
-// abandoned reports whether the temporary file of a process that wants to join is so old that it will not be finished.
+// abandoned reports whether nobody will finish the temporary file of a process that wanted to join.
 func (f *Folder) abandoned(name string) bool {
-	info, err := f.root.Lstat(name)
+	file, err := f.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxLease))
+	var l leaseFileText
+	if err == nil && unmarshalSealed(text, &l, leaseSchema) == nil && l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+		return true
+	}
 	now, ok := f.now()
-	return err == nil && ok && now.Sub(info.ModTime()) > max(f.opt.LeaseTTL, DefaultLeaseTTL)
+	return ok && now.Sub(info.ModTime()) > max(f.opt.LeaseTTL, DefaultLeaseTTL)
 }

@@ -1,0 +1,53 @@
+package pbt
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// decide asks the strategy about a generation, completes and checks what it says, and settles it.
+func (o *Options) decide(g Generation, rng *rand.Rand) ([]Decision, error) {
+	decisions := make([]Decision, len(g.Members))
+	for i := range decisions {
+		decisions[i] = Decision{Member: i, Action: Keep, Source: i}
+	}
+	var decided []Decision
+	if err := guarded(func() error {
+		decided = o.Strategy.Decide(g.clone(), rng)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("pbt: strategy %T: %w", o.Strategy, err)
+	}
+	seen := make(map[int]bool)
+	for _, d := range decided {
+		wrong := func(what string) error {
+			return fmt.Errorf("pbt: strategy %T decided %+v: %s", o.Strategy, d, what)
+		}
+		switch {
+		case d.Member < 0 || d.Member >= len(g.Members):
+			return nil, wrong("there is no such member")
+		case seen[d.Member]:
+			return nil, wrong("the member has a decision already")
+		case d.Action != Keep && d.Action != Replace && d.Action != SelfMutate:
+			return nil, wrong("there is no such action")
+		case d.Action == Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
+			return nil, wrong("the source must be another member")
+		case d.Action == Replace && !g.Members[d.Source].Healthy():
+			return nil, wrong("only healthy members can be copied")
+		}
+		seen[d.Member] = true
+		decisions[d.Member] = d
+	}
+	return settle(decisions, g, o), nil
+}
+
+// clone shares nothing with the generation.
+func (g Generation) clone() Generation {
+	g.Members = slices.Clone(g.Members)
+	for i := range g.Members {
+		g.Members[i].Hyperparameters = maps.Clone(g.Members[i].Hyperparameters)
+	}
+	return g
+}

@@ -1,0 +1,140 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// candidates are the names under which trainees may report an objective, the most telling first.
+func candidates(objective string) []string {
+	names := []string{objective, "episode." + objective}
+	if objective == "true_objective" {
+		names = append(names, "episode.return")
+	}
+	return names
+}
+
+// figureOf finds an objective among figures, and the name it goes by. Once it went by the name settled, names that tell
+// less are not looked at any more: another figure is not a later value of this one.
+func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
+	for _, name := range candidates(objective) {
+		if value, ok := figures[name]; ok {
+			return name, value, true
+		}
+		if name == settled {
+			break
+		}
+	}
+	return "", 0, false
+}
+
+// signed turns a figure into an objective, of which more is better, and back.
+func (m Measure) signed(x float64) float64 {
+	if m.Minimise {
+		return -x
+	}
+	return x
+}
+
+// read takes the objective from the trainee's latest figures. What is not there leaves it as it was.
+func (m *member) read(o *Options, iteration int64) {
+	name, value, ok := figureOf(m.metrics, o.Objective, m.figure)
+	if !ok {
+		return
+	}
+	m.figure = name
+	w := o.Measure
+	if w.EvaluationEpisodes > 0 {
+		return
+	}
+	if n := max(w.Window, w.MinSamples); n > 0 {
+		samples := m.measurements(name, value, n)
+		m.samples = len(samples)
+		if len(samples) < w.MinSamples {
+			return
+		}
+		if w.Window > 0 {
+			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
+		}
+	}
+	m.measured(o, iteration, value)
+}
+
+// measurements are up to n of the latest behind a figure: the trainee's own, or else the readings since the weights
+// were taken over.
+func (m *member) measurements(name string, value float64, n int) []float64 {
+	if s, ok := m.trainee.(Sampler); ok {
+		if samples := s.Samples(name, n); len(samples) > 0 {
+			return samples[max(0, len(samples)-n):]
+		}
+	}
+	m.readings = append(m.readings, value)
+	m.readings = slices.Delete(m.readings, 0, max(0, len(m.readings)-n))
+	return m.readings
+}
+
+// measured notes the figure as the objective of an interval.
+func (m *member) measured(o *Options, iteration int64, figure float64) {
+	m.objective, m.hasObjective, m.measuredAt = o.Measure.signed(figure), true, iteration
+	if finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
+		m.peak, m.hasPeak = m.objective, true
+	}
+}
+
+// conclude completes what is known of a member at an interval's end: by an evaluation where one is wanted, and whether
+// its weights are finite. A cancelled context leaves it incomplete; it is then done again.
+func (m *member) conclude(ctx context.Context, o *Options, iteration int64) {
+	if m.failure != "" {
+		return
+	}
+	if o.Measure.EvaluationEpisodes > 0 {
+		if err := guarded(func() error { return m.evaluate(ctx, o, iteration) }); err != nil {
+			if ctx.Err() == nil {
+				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
+			}
+			return
+		}
+	}
+	m.checkWeights()
+}
+
+func (m *member) evaluate(ctx context.Context, o *Options, iteration int64) error {
+	e, ok := m.trainee.(Evaluator)
+	if !ok {
+		return errNoEvaluator
+	}
+	figures, err := e.EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
+	if err != nil {
+		return err
+	}
+	m.evaluation = maps.Clone(figures)
+	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
+		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
+		m.measured(o, iteration, value)
+	}
+	return nil
+}
+
+var errNoEvaluator = errors.New("Measure.EvaluationEpisodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
+
+// checkWeights notes whether the member's weights are finite where its objective does not tell already. A member
+// whose state cannot be read is not judged by it.
+func (m *member) checkWeights() {
+	m.diverged = ""
+	if m.hasObjective && !finite(m.objective) {
+		return
+	}
+	snapshot, err := m.snapshotOf()
+	if err != nil {
+		return
+	}
+	if err := snapshot.CheckFinite(); err != nil {
+		m.diverged = fmt.Sprintf("weights: %v", err)
+	}
+}
+
+// nextInterval forgets what belongs to one interval only.
+func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }

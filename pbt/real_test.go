@@ -1,0 +1,183 @@
+package pbt
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// scripted is agenttest's world as an environment.
+type scripted struct {
+	sp      spaces.Set
+	seeds   []uint64
+	world   *agenttest.World
+	returns []float64
+	lengths []int
+}
+
+func newScripted(sp spaces.Set, n int, seed int64) *scripted {
+	return &scripted{sp: sp, seeds: agenttest.Seeds(uint64(seed), n)}
+}
+
+func (s *scripted) NumEnvs() int       { return len(s.seeds) }
+func (s *scripted) Spaces() spaces.Set { return s.sp }
+func (s *scripted) Close() error       { return nil }
+
+func (s *scripted) Reset(int64) (*envs.Step, error) {
+	s.world = agenttest.NewWorld(s.sp, s.seeds...)
+	s.returns, s.lengths = make([]float64, len(s.seeds)), make([]int, len(s.seeds))
+	return &envs.Step{Observations: s.world.Now().Observations}, nil
+}
+
+func (s *scripted) Step(actions []float32) (*envs.Step, error) {
+	t := s.world.Step(actions)
+	out := &envs.Step{Observations: t.NextObservations, Rewards: t.Rewards, Terminated: t.Terminated, Truncated: t.Truncated,
+		FinalObservations: t.FinalObservations, AMPObservations: t.AMPObservations}
+	for i := range s.seeds {
+		s.returns[i] += float64(t.Rewards[i])
+		s.lengths[i]++
+		if t.Terminated[i] || t.Truncated[i] {
+			out.Episodes = append(out.Episodes, envs.Episode{Env: i, Return: s.returns[i], Length: s.lengths[i]})
+			s.returns[i], s.lengths[i] = 0, 0
+		}
+	}
+	return out, nil
+}
+
+// learner is an agent whose learning rate can be read from its optimizer.
+type learner interface {
+	agents.Agent
+	LearningRate() float64
+}
+
+// realColony is a population of gorl's own agents.
+type realColony struct {
+	opt    Options
+	agents []learner
+	envs   []*scripted
+}
+
+func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m Member) learner) *realColony {
+	c := &realColony{}
+	c.opt = Options{
+		Members: members, Objective: "episode.return", IntervalSteps: 2 * 21, TotalSteps: 2 * 60, Seed: 3, Parallel: 1, // 2 environments, rollouts of 8
+		New: func(m Member) (Trainee, error) {
+			env, agent := newScripted(sp, 2, int64(100*m.ID)), make(m)
+			c.agents, c.envs = append(c.agents, agent), append(c.envs, env)
+			return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+		},
+	}
+	return c
+}
+
+// place is what an agent is.
+type place struct {
+	snapshot *checkpoint.Snapshot
+	rate     float64 // in its optimizer
+	base     float64 // as a hyperparameter
+}
+
+func (c *realColony) placesOf(t *testing.T) []place {
+	t.Helper()
+	var all []place
+	for _, a := range c.agents {
+		all = append(all, place{agenttest.Snapshot(t, a), a.LearningRate(), a.Hyperparameters()["learning_rate"]})
+	}
+	return all
+}
+
+// TestLearningRateAfterReplacement: what is in the optimizer after a copy is the mutated rate, not the one that came with
+// the weights; a schedule scales it as far as it is inherited.
+func TestLearningRateAfterReplacement(t *testing.T) {
+	ppoOf := func(settings map[string]any) func(t *testing.T) func(m Member) learner {
+		return func(t *testing.T) func(m Member) learner {
+			return func(m Member) learner { return smallPPO(t, boxed, uint64(m.Seed), settings) }
+		}
+	}
+	adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e-8, "min_lr": 1e-9}}
+	for name, test := range map[string]struct {
+		sp       spaces.Set
+		make     func(t *testing.T) func(m Member) learner
+		schedule Part
+	}{
+		"PPO":                                {boxed, ppoOf(nil), CopyPart},
+		"PPO, KLAdaptive copied":             {boxed, ppoOf(adaptive), CopyPart},
+		"PPO, KLAdaptive kept":               {boxed, ppoOf(adaptive), KeepPart},
+		"PPO, KLAdaptive from its beginning": {boxed, ppoOf(adaptive), ResetPart},
+		"AMP": {styled, func(t *testing.T) func(m Member) learner {
+			return func(m Member) learner { return smallAMP(t, uint64(m.Seed), nil) }
+		}, CopyPart},
+		"AMP, KLAdaptive copied": {styled, func(t *testing.T) func(m Member) learner {
+			return func(m Member) learner { return smallAMP(t, uint64(m.Seed), adaptive) }
+		}, CopyPart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			c := newRealColony(t, 3, test.sp, test.make(t))
+			c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}, {Member: 1, Action: SelfMutate}}
+			c.opt.Mutation = Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
+			c.opt.Inherit.Schedule = test.schedule
+			var before, after []place
+			checked := 0
+			c.opt.Progress = func(u Update) {
+				switch {
+				case u.Event == nil && u.Iteration == 1 && u.Status.Member == 2:
+					before = c.placesOf(t)
+				case u.Event != nil && u.Iteration == 1 && after == nil:
+					after = c.placesOf(t)
+				}
+				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == EventKeep {
+					return
+				}
+				checked++
+				id := u.Event.Member
+				scheduled := map[Action]place{Replace: before[0], SelfMutate: before[1]}[Action(u.Event.Kind)]
+				if test.schedule == KeepPart {
+					scheduled = before[id]
+				}
+				factor := scheduled.rate / scheduled.base
+				if test.schedule == ResetPart && id == 2 {
+					factor = 1
+				}
+				mutated := u.Event.After["learning_rate"]
+				if a := after[id]; a.base != mutated || math.Abs(a.rate/(mutated*factor)-1) > 1e-12 {
+					t.Errorf("member %d trains at %v with a learning rate of %v, want %v times %v", id, a.rate, a.base, mutated, factor)
+				}
+				old := before[id].base
+				if id == 2 {
+					old = before[0].base
+				}
+				if ratio := math.Abs(math.Log(mutated / old)); ratio < math.Log(1.5)-1e-9 || ratio > math.Log(1.7)+1e-9 {
+					t.Errorf("member %d went from %v to %v", id, old, mutated)
+				}
+			}
+			p, err := New(c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Train(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if checked != 2 {
+				t.Fatalf("%d members were looked at", checked)
+			}
+			if d := agenttest.Differences(before[0].snapshot, after[2].snapshot, "random", "hyperparameters", "scheduler_state"); len(d) > 0 {
+				t.Errorf("beside hyperparameters the copy differs in %q", d)
+			}
+			if name != "PPO" && name != "AMP" && before[0].rate == before[0].base {
+				t.Error("the schedule did nothing: this shows little")
+			}
+		})
+	}
+}

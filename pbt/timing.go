@@ -1,0 +1,69 @@
+package pbt
+
+import (
+	"fmt"
+	"slices"
+)
+
+// settle applies to a strategy's decisions what holds for every strategy: nothing becomes of a member before
+// Options.InitialDelay and Options.StartAfter unless it needs rescue, and nobody mutates a reference member's
+// hyperparameters. It is a pure function.
+func settle(decisions []Decision, g Generation, o *Options) []Decision {
+	status := make(map[int]Status, len(g.Members))
+	for _, m := range g.Members {
+		status[m.Member] = m
+	}
+	settled := slices.Clone(decisions)
+	for i, d := range settled {
+		if d.Action == Keep {
+			continue
+		}
+		m := status[d.Member]
+		reference := o.isReference(d.Member)
+		why := ""
+		switch {
+		case m.Diverged():
+		case m.Steps < o.InitialDelay:
+			why = fmt.Sprintf("nothing is decided before %d steps", o.InitialDelay)
+		case m.SinceCopy < o.StartAfter:
+			why = fmt.Sprintf("only %d of %d steps since it started or took over weights", m.SinceCopy, o.StartAfter)
+		}
+		switch {
+		case why != "":
+		case reference && d.Action == SelfMutate:
+			why = "reference members are not mutated"
+		case reference:
+			settled[i].Unmutated = true
+		}
+		if why != "" {
+			settled[i] = Decision{Member: d.Member, Action: Keep, Source: d.Member, Reason: fmt.Sprintf("%s (%s)", why, d.Reason)}
+		}
+	}
+	return settled
+}
+
+// isReference reports whether a member's hyperparameters are never mutated.
+func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
+
+// target is the number of own steps that ends an interval.
+func (o *Options) target(iteration int64) int64 {
+	if iteration >= o.lastIteration() {
+		return o.TotalSteps
+	}
+	return iteration * o.IntervalSteps
+}
+
+// lastIteration is the number of the interval that ends training.
+func (o *Options) lastIteration() int64 {
+	return (o.TotalSteps-1)/o.IntervalSteps + 1
+}
+
+// pause is the number of own steps at which a member of so many steps is next looked at.
+func (o *Options) pause(iteration, steps int64) int64 {
+	end := o.target(iteration)
+	if o.ProgressSteps > 0 {
+		start := o.target(iteration - 1)
+		end = min(end, start+((steps-start)/o.ProgressSteps+1)*o.ProgressSteps)
+	}
+	return end
+}

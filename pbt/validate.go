@@ -1,0 +1,151 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// validate checks everything that can be checked before members exist.
+func (o Options) validate() error {
+	switch {
+	case o.Members < 1 || o.Members > maxMembers:
+		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, maxMembers)
+	case o.Objective == "":
+		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
+	case o.IntervalSteps < 1:
+		return fmt.Errorf("pbt: IntervalSteps is %d; give at least 1", o.IntervalSteps)
+	case o.TotalSteps < 1:
+		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
+	case o.StartAfter < 0:
+		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
+	case o.InitialDelay < 0:
+		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
+	case o.Parallel < 1:
+		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
+	case o.ProgressSteps < 0:
+		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
+	case o.Asynchronous:
+		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; let each be a process of its own, which decides alone, or leave it false")
+	case o.Explore != nil && len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0:
+		return errors.New("pbt: both Explore and Mutation say how hyperparameters change; give one of the two")
+	case o.New == nil:
+		return errors.New("pbt: New is nil; give a function that builds a member")
+	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
+		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
+	}
+	if x, ok := o.Explore.(PB2); ok && x.Minimise != o.Measure.Minimise {
+		return fmt.Errorf("pbt: PB2.Minimise is %t and Measure.Minimise %t; give both alike", x.Minimise, o.Measure.Minimise)
+	}
+	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	for _, check := range []func() error{o.Measure.validate, o.Inherit.validate, o.validateReference} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	for i, values := range o.Initial {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if !finite(values[key]) {
+				return fmt.Errorf("pbt: Initial[%d][%q] is %v; give a finite number", i, key, values[key])
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
+		r := o.Sample[key]
+		if !finite(r.Low) || !finite(r.High) || r.Low > r.High {
+			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
+		}
+		if r.Log && r.Low <= 0 {
+			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
+		}
+	}
+	return nil
+}
+
+func (o Options) validateReference() error {
+	seen := make(map[int]bool)
+	for _, id := range o.Reference {
+		if id < 0 || id >= o.Members {
+			return fmt.Errorf("pbt: Reference names member %d; members are 0 to %d", id, o.Members-1)
+		}
+		if seen[id] {
+			return fmt.Errorf("pbt: Reference names member %d twice", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+func (m Measure) validate() error {
+	switch {
+	case m.Window < 0:
+		return fmt.Errorf("pbt: Measure.Window is %d; give a number of measurements, or 0 for the figure as reported", m.Window)
+	case m.MinSamples < 0:
+		return fmt.Errorf("pbt: Measure.MinSamples is %d; give 0 or more measurements", m.MinSamples)
+	case m.EvaluationEpisodes < 0:
+		return fmt.Errorf("pbt: Measure.EvaluationEpisodes is %d; give 0 or more episodes", m.EvaluationEpisodes)
+	case m.Reducer != "" && !slices.Contains(reducers, m.Reducer):
+		var names []string
+		for _, r := range reducers {
+			names = append(names, string(r))
+		}
+		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, unknown(string(m.Reducer), names))
+	case m.Reducer != "" && m.Window == 0:
+		return fmt.Errorf("pbt: Measure.Reducer is %q, but there is nothing to reduce; give a Window, the number of measurements", m.Reducer)
+	case m.EvaluationEpisodes > 0 && m.Window > 0:
+		return errors.New("pbt: Measure has EvaluationEpisodes and a Window; an evaluation is a measurement of its own, give one of the two")
+	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
+		return fmt.Errorf("pbt: Measure.MinSamples is %d, but an evaluation has %d episodes; make EvaluationEpisodes greater", m.MinSamples, m.EvaluationEpisodes)
+	}
+	return nil
+}
+
+// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with.
+func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error {
+	if err := o.checkTrainee(t); err != nil {
+		return wrapMember(id, err)
+	}
+	has := t.Hyperparameters()
+	keys := slices.Sorted(maps.Keys(has))
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
+		}
+	}
+	for _, key := range o.Rebuild {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, unknown(key, keys))
+		}
+	}
+	explorer := o.explorer()
+	if err := explorer.Validate(keys); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		value := has[key]
+		if v, ok := given[key]; ok {
+			value = v
+		}
+		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
+			whose := "Mutation.Bounds"
+			if o.Explore != nil {
+				whose = fmt.Sprintf("the bounds of %T,", o.Explore)
+			}
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside %s %v", id, key, value, whose, b)
+		}
+	}
+	return nil
+}
+
+// checkTrainee checks that a trainee can do what the options ask for.
+func (o *Options) checkTrainee(t Trainee) error {
+	if _, ok := t.(Evaluator); o.Measure.EvaluationEpisodes > 0 && !ok {
+		return errNoEvaluator
+	}
+	return nil
+}
