@@ -10,7 +10,7 @@ type Explorer interface {
 	Apply(values map[string]float64, u Uniform) map[string]float64
 	// Validate checks the explorer against the hyperparameters that members have.
 	Validate(hyperparameters []string) error
-	// Keys are the hyperparameters that it may change, sorted.
+	// Keys are the hyperparameters that it may change, sorted; some may be patterns as in [Mutation].
 	Keys() []string
 	// BoundsOf are the least and greatest value of a hyperparameter; ok is false where it has none.
 	BoundsOf(key string) (bounds [2]float64, ok bool)

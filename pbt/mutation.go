@@ -37,14 +37,12 @@ type Mutation struct {
 
 // parameter is what applies to a hyperparameter, with its rule and bounds from wherever they come.
 func (m Mutation) parameter(key string) Parameter {
-	p, _ := lookup(m.Parameters, key)
-	if p.Rule == "" {
-		p.Rule, _ = lookup(m.Rules, key)
+	p, own := lookup(m.Parameters, key)
+	if rule, closer := lookup(m.Rules, key); closer > 0 && (p.Rule == "" || closer > own) {
+		p.Rule = rule
 	}
-	if !p.bounded() {
-		if b, ok := lookup(m.Bounds, key); ok {
-			p.Min, p.Max = b[0], b[1]
-		}
+	if b, closer := lookup(m.Bounds, key); closer > 0 && (!p.bounded() || closer > own) {
+		p.Min, p.Max = b[0], b[1]
 	}
 	if p.ChangeRange == [2]float64{} {
 		p.ChangeRange = m.ChangeRange
@@ -150,21 +148,22 @@ func (m Mutation) clone() Mutation {
 	return m
 }
 
-// lookup finds the entry of a name, or the longest pattern's that it matches.
-func lookup[V any](entries map[string]V, name string) (V, bool) {
+// lookup finds the entry of a name, or the longest pattern's that it matches, and how closely that one speaks of the
+// name: 0 for not at all, more for longer patterns and the most for the name itself.
+func lookup[V any](entries map[string]V, name string) (v V, closeness int) {
 	if v, ok := entries[name]; ok {
-		return v, true
+		return v, len(name) + 2
 	}
 	for prefix := name; ; {
 		dot := strings.LastIndexByte(prefix, '.')
+		prefix = prefix[:dot+1] // with the dot, or empty
+		if v, ok := entries[prefix+"*"]; ok {
+			return v, len(prefix) + 1
+		}
 		if dot < 0 {
-			v, ok := entries["*"]
-			return v, ok
+			return v, 0
 		}
 		prefix = prefix[:dot]
-		if v, ok := entries[prefix+".*"]; ok {
-			return v, true
-		}
 	}
 }
 

@@ -42,6 +42,7 @@ func (s scale) reflect(v, low, high float64) float64 {
 	}
 	switch {
 	case a == b:
+		return low
 	case z < a && math.IsInf(b, 1):
 		z = 2*a - z
 	case z > b && math.IsInf(a, -1):

@@ -38,11 +38,15 @@ func newBandit(p PB2, d learned) *bandit {
 	if !ok {
 		return nil
 	}
-	all := slices.Clone(points)
-	for _, t := range d.pending {
-		all = append(all, b.point(t))
+	b.gains = newProcess(k, points, gains)
+	b.doubts = b.gains
+	if len(d.pending) > 0 {
+		all := slices.Clone(points)
+		for _, t := range d.pending {
+			all = append(all, b.point(t))
+		}
+		b.doubts = newProcess(k, all, nil)
 	}
-	b.gains, b.doubts = newProcess(k, points, gains), newProcess(k, all, nil)
 	if b.gains == nil || b.doubts == nil {
 		return nil
 	}
@@ -99,11 +103,11 @@ const (
 // Apply draws banditPlaces times one number for each key, in sorted order, and returns the values with the greatest
 // upper confidence bound that a search from there finds.
 func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 {
-	old, ok := b.vector(values)
+	keys := b.Keys()
+	old, ok := vector(keys, values)
 	if !ok {
 		return b.PB2.Apply(values, u)
 	}
-	keys := b.Keys()
 	at := b.point(trial{time: b.learned.now + 1, score: b.learned.scoreOf(old), values: old})
 	best := b.search(at, len(keys), u)
 	changed := maps.Clone(values)

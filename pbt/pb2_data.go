@@ -38,8 +38,13 @@ func (p PB2) learn(events []Event) learned {
 	// An event in mid-list may speak of a source whose own event comes later.
 	scores := make(map[place]float64)
 	for _, e := range events {
-		if e.Kind != EventFailed && e.HasObjective && finite(e.Objective) {
+		if e.HasObjective && finite(e.Objective) {
 			scores[place{e.Member, e.Steps}] = p.score(e)
+		}
+	}
+	for _, e := range events { // nor is anything known about weights that failed
+		if e.Kind == EventFailed || e.Kind == EventDiverged {
+			delete(scores, place{e.Member, e.Steps})
 		}
 	}
 	type state struct {
@@ -50,6 +55,7 @@ func (p PB2) learn(events []Event) learned {
 	}
 	members := make(map[int]*state)
 	var d learned
+	keys := p.Keys()
 	for _, e := range events {
 		if e.Member < 0 {
 			continue
@@ -61,12 +67,12 @@ func (p PB2) learn(events []Event) learned {
 			members[e.Member] = s
 		}
 		s.last = e
-		if e.Kind == EventStart || e.Kind == EventFailed {
+		if e.Kind == EventStart || e.Kind == EventFailed || e.Kind == EventDiverged {
 			s.known, s.steps = false, e.Steps
 			continue
 		}
 		score, known := scores[place{e.Member, e.Steps}]
-		values, complete := p.vector(e.Before)
+		values, complete := vector(keys, e.Before)
 		if s.known && known && complete && e.Steps > s.steps {
 			t := trial{time: float64(e.Iteration), score: s.score, values: values, gain: (score - s.score) / float64(e.Steps-s.steps)}
 			if finite(t.gain) {
@@ -81,11 +87,11 @@ func (p PB2) learn(events []Event) learned {
 	slices.SortStableFunc(d.trials, func(a, b trial) int { return cmp.Compare(a.time, b.time) })
 	for _, id := range slices.Sorted(maps.Keys(members)) {
 		s := members[id]
-		before, complete := p.vector(s.last.Before)
+		before, complete := vector(keys, s.last.Before)
 		if score, known := scores[place{id, s.last.Steps}]; known && complete {
 			d.before = append(d.before, standing{before, score})
 		}
-		if after, complete := p.vector(s.last.After); complete && s.known {
+		if after, complete := vector(keys, s.last.After); complete && s.known {
 			d.after = append(d.after, standing{after, s.score})
 			d.pending = append(d.pending, trial{time: float64(s.last.Iteration) + 1, score: s.score, values: after})
 		}
@@ -101,9 +107,8 @@ func (p PB2) score(e Event) float64 {
 	return e.Objective
 }
 
-// vector lists hyperparameters in order of Keys; false where one is missing or not finite.
-func (p PB2) vector(values map[string]float64) ([]float64, bool) {
-	keys := p.Keys()
+// vector lists the values of keys; false where one is missing or not finite.
+func vector(keys []string, values map[string]float64) ([]float64, bool) {
 	list := make([]float64, len(keys))
 	for i, key := range keys {
 		v, ok := values[key]

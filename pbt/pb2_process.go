@@ -3,7 +3,8 @@ package pbt
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -23,8 +24,11 @@ type kernel struct {
 
 // correlation of two points' improvements, without noise.
 func (k kernel) correlation(a, b point) float64 {
-	d := floats.Distance(a.x, b.x, 2)
-	return math.Exp(-d*d/(2*k.length*k.length)) * math.Pow(1-k.forget, math.Abs(a.time-b.time)/2)
+	square := 0.0
+	for i, x := range a.x {
+		square += (x - b.x[i]) * (x - b.x[i])
+	}
+	return math.Exp((math.Log1p(-k.forget)*math.Abs(a.time-b.time) - square/(k.length*k.length)) / 2)
 }
 
 // process is a Gaussian process with zero mean that has seen observations.
@@ -32,6 +36,7 @@ type process struct {
 	kernel   kernel
 	points   []point
 	cholesky mat.Cholesky  // of the correlations plus noise
+	lower    mat.TriDense  // its lower factor
 	weights  *mat.VecDense // their inverse times the observations
 }
 
@@ -50,6 +55,7 @@ func newProcess(k kernel, points []point, y []float64) *process {
 	if !p.cholesky.Factorize(r) {
 		return nil
 	}
+	p.cholesky.LTo(&p.lower)
 	if y == nil {
 		return p
 	}
@@ -73,12 +79,9 @@ func (p *process) mean(at point) float64 { return mat.Dot(p.correlations(at), p.
 
 // deviation is the standard deviation of the improvement at a point, without noise.
 func (p *process) deviation(at point) float64 {
-	c := p.correlations(at)
-	var s mat.VecDense
-	if err := p.cholesky.SolveVecTo(&s, c); err != nil {
-		return 0
-	}
-	return math.Sqrt(p.kernel.variance * max(1-mat.Dot(c, &s), 0))
+	c := p.correlations(at).RawVector()
+	blas64.Trsv(blas.NoTrans, p.lower.RawTriangular(), c)
+	return math.Sqrt(p.kernel.variance * max(1-blas64.Dot(c, c), 0))
 }
 
 // logLikelihood is that of the observations, with the variance set to its most likely value.

@@ -46,14 +46,14 @@ func (p Perturbation) BoundsOf(key string) ([2]float64, bool) {
 
 // parameter is what applies to a hyperparameter, with the bounds that hold for it.
 func (p Perturbation) parameter(key string) (Parameter, bool) {
-	q, ok := lookup(p.Parameters, key)
+	q, closeness := lookup(p.Parameters, key)
 	switch {
 	case p.Strict || len(q.Choices) > 0:
 		q.Min, q.Max = 0, 0
 	case !q.bounded():
 		q.Min, q.Max = q.Sample.Low, q.Sample.High
 	}
-	return q, ok
+	return q, closeness > 0
 }
 
 // Validate checks the perturbation against the hyperparameters there are.
