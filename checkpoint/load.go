@@ -144,6 +144,22 @@ func (s *Store) Load(path string) (*Saved, error) {
 	return load(s.opt.FS, path)
 }
 
+// ReadManifest reads the manifest of a snapshot by the path of either file, without looking at the data. A manifest that is not
+// there is fs.ErrNotExist; one that is not valid a *DamagedError.
+func ReadManifest(path string) (Manifest, error) {
+	if base, isData := strings.CutSuffix(path, dataSuffix); isData {
+		path = base + manifestSuffix
+	}
+	m, err := readManifest(OS(), path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, fmt.Errorf("checkpoint: %w", err)
+	}
+	if err != nil {
+		return m, asDamaged(path, err)
+	}
+	return m, nil
+}
+
 func load(fsys FS, path string) (*Saved, error) {
 	base, isManifest := strings.CutSuffix(path, manifestSuffix)
 	if !isManifest {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -117,6 +118,86 @@ func ExampleIsaacLab() {
 	// 0 replace underperformer: 1 < 1.45; copies leader 2
 	// 1 keep between 1.45 and 1.55
 	// 2 keep leader: 2 > 1.55
+}
+
+func ExampleNever() {
+	for _, rule := range []pbt.Strategy{pbt.DefaultIsaacLab(), pbt.Never{}} {
+		population, err := pbt.New(pbt.Options{
+			Members: 3, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Strategy: rule,
+			Initial: []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+			New:     func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer population.Close()
+		if _, err := population.Train(context.Background()); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%T:", rule)
+		for _, m := range population.Generation().Members {
+			fmt.Printf(" %.2f", m.Objective)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// pbt.IsaacLab: -1.15 -1.15 -1.15
+	// pbt.Never: -96.08 -66.76 -1.15
+}
+
+// distance is a descent that reports how far it still has to go, and can be evaluated.
+type distance struct{ *descent }
+
+func (d distance) Metrics() map[string]float64 { return map[string]float64{"distance": math.Abs(d.x)} }
+
+func (d distance) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
+	return map[string]float64{"distance": math.Abs(d.x)}, nil
+}
+
+func ExampleMeasure() {
+	for _, measure := range []pbt.Measure{
+		{Minimise: true}, // the figure as reported
+		{Minimise: true, Window: 3, Reducer: pbt.ReduceMax},            // the worst of the last three
+		{Minimise: true, EvaluationEpisodes: 10, EvaluationSeed: 1000}, // of an evaluation, on seeds of its own
+	} {
+		population, err := pbt.New(pbt.Options{
+			Members: 2, Objective: "distance", Measure: measure, IntervalSteps: 5, TotalSteps: 10, ProgressSteps: 1,
+			Initial: []map[string]float64{{"learning_rate": 0.1}, {"learning_rate": 0.2}},
+			New:     func(m pbt.Member) (pbt.Trainee, error) { return distance{&descent{x: 10}}, nil },
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer population.Close()
+		best, err := population.Train(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("member %d: %.4f\n", best.Member, best.Objective)
+	}
+	// Output:
+	// member 0: 0.0605
+	// member 0: 0.1680
+	// member 0: 0.0605
+}
+
+func ExampleInheritance() {
+	// Weights and scalers of the source; a fresh optimizer; the member's own environments and what is in its memories.
+	inherit := pbt.Inheritance{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
+	_, err := pbt.New(pbt.Options{
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	})
+	fmt.Println(err)
+	inherit.Normalizers = pbt.ResetPart
+	_, err = pbt.New(pbt.Options{
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// pbt: Inherit.Normalizers is "reset"; give one of ["copy" "keep"]
 }
 
 func ExampleMutation_Apply() {

@@ -21,7 +21,8 @@ type Status struct {
 	// Steps is the number of environment steps the member itself has trained for. Taking over another member's
 	// weights does not change it.
 	Steps int64
-	// Objective is the value to maximise; it means something only where HasObjective is true.
+	// Objective is the value to maximise (for Measure.Minimise the figure times -1); it means something only where
+	// HasObjective is true.
 	Objective float64
 	// HasObjective is false as long as nothing is known about the member's present weights.
 	HasObjective bool

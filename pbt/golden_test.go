@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -83,21 +82,61 @@ func parse(t *testing.T, text string) float64 {
 	return v
 }
 
-// scores reads objectives: a number, nan, inf, ? where none is known yet, x for a failed member.
+// scores reads objectives: a number, nan, inf, ? where none is known yet, x for a failed member, - for an absent one. A
+// peak follows after ^, as in 3^5.
 func scores(t *testing.T, text string) Generation {
 	g := Generation{Iteration: 1}
 	for i, word := range strings.Fields(text) {
 		s := Status{Member: i, Steps: 100}
+		word, peak, hasPeak := strings.Cut(word, "^")
+		if s.HasPeak = hasPeak; hasPeak {
+			s.Peak = parse(t, peak)
+		}
 		switch word {
 		case "?":
 		case "x":
 			s.Failed = true
+		case "-":
+			s.Absent = true
 		default:
 			s.Objective, s.HasObjective = parse(t, word), true
 		}
 		g.Members = append(g.Members, s)
 	}
 	return g
+}
+
+// verdicts writes what a strategy decides; the argument seed is the generator's (1 by default).
+func verdicts(t *testing.T, args map[string]string, s Strategy, g Generation) string {
+	if v, ok := s.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err.Error() + "\n"
+		}
+	}
+	var out strings.Builder
+	for _, d := range s.Decide(g, rand.New(rand.NewPCG(uint64(argument(t, args, "seed", 1)), 0))) {
+		fmt.Fprintf(&out, "%d %s", d.Member, d.Action)
+		if d.Action == Replace {
+			fmt.Fprintf(&out, " from %d", d.Source)
+		}
+		if d.OwnHyperparameters {
+			out.WriteString(" own hyperparameters")
+		}
+		if d.Unmutated {
+			out.WriteString(" unmutated")
+		}
+		fmt.Fprintf(&out, " (%s)\n", d.Reason)
+	}
+	return out.String()
+}
+
+// argument reads an argument.
+func argument(t *testing.T, args map[string]string, key string, usual float64) float64 {
+	t.Helper()
+	if v, ok := args[key]; ok {
+		return parse(t, v)
+	}
+	return usual
 }
 
 func TestGoldenIsaacLab(t *testing.T) {
@@ -109,19 +148,7 @@ func TestGoldenIsaacLab(t *testing.T) {
 		var out strings.Builder
 		fmt.Fprintf(&out, "mean %.6g std %.6g cuts %.6g %.6g\n", b.Mean, b.Std, b.Lower, b.Upper)
 		fmt.Fprintf(&out, "leaders %v underperformers %v diverged %v\n", b.Leaders, b.Underperformers, b.Diverged)
-		seed := uint64(1)
-		if v, ok := args["seed"]; ok {
-			seed = uint64(parse(t, v))
-		}
-		for _, d := range s.Decide(g, rand.New(rand.NewPCG(seed, 0))) {
-			switch d.Action {
-			case Replace:
-				fmt.Fprintf(&out, "%d %s from %d (%s)\n", d.Member, d.Action, d.Source, d.Reason)
-			default:
-				fmt.Fprintf(&out, "%d %s (%s)\n", d.Member, d.Action, d.Reason)
-			}
-		}
-		return out.String()
+		return out.String() + verdicts(t, args, s, g)
 	})
 }
 
@@ -138,54 +165,6 @@ func (d *draws) Float64() float64 {
 	}
 	d.used++
 	return d.list[d.used-1]
-}
-
-func TestGoldenMutation(t *testing.T) {
-	dialogue(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
-		m := Mutation{Rules: make(map[string]string), Bounds: make(map[string][2]float64)}
-		if v, ok := args["rate"]; ok {
-			m.Rate = parse(t, v)
-		}
-		pair := func(text string) [2]float64 {
-			low, high, _ := strings.Cut(text, "..")
-			return [2]float64{parse(t, low), parse(t, high)}
-		}
-		if v, ok := args["range"]; ok {
-			m.ChangeRange = pair(v)
-		}
-		values := make(map[string]float64)
-		u := &draws{t: t}
-		for _, text := range input {
-			words := strings.Fields(text)
-			if words[0] == "draws" {
-				for _, w := range words[1:] {
-					u.list = append(u.list, parse(t, w))
-				}
-				continue
-			}
-			values[words[0]] = parse(t, words[1])
-			if len(words) > 2 && words[2] != "-" {
-				m.Rules[words[0]] = words[2]
-			}
-			if len(words) > 3 {
-				m.Bounds[words[0]] = pair(words[3])
-			}
-		}
-		if err := m.Validate(slices.Collect(maps.Keys(values))); err != nil {
-			return err.Error() + "\n"
-		}
-		before := maps.Clone(values)
-		after := m.Apply(values, u)
-		if !maps.Equal(before, values) {
-			t.Error("Apply changed its argument")
-		}
-		var out strings.Builder
-		for _, key := range slices.Sorted(maps.Keys(after)) {
-			fmt.Fprintf(&out, "%s %.10g\n", key, after[key])
-		}
-		fmt.Fprintf(&out, "%d of %d draws\n", u.used, len(u.list))
-		return out.String()
-	})
 }
 
 func TestDrawsOfIsaacLabAreUniformOverLeaders(t *testing.T) {

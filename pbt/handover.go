@@ -24,38 +24,31 @@ func (m *member) bequeath() inheritance {
 	return inheritance{member: m.id, snapshot: snapshot, hyperparameters: maps.Clone(m.hyperparameters), steps: m.steps, weightSteps: m.weightSteps(), err: err}
 }
 
-// explorerAt is what changes hyperparameters at an interval's end, given the journal so far and the events of the
-// interval's decisions.
-func (o *Options) explorerAt(iteration int64, events []Event) Explorer {
+// explorerAt is what changes a member's hyperparameters at an interval's end. events is called where the explorer learns;
+// see Informed for what it returns.
+func (o *Options) explorerAt(iteration int64, id int, events func() []Event) Explorer {
 	if e, ok := o.explorer().(Informed); ok {
-		return e.Inform(events, stream(o.Seed, streamInform, iteration))
+		return e.Inform(events(), stream(o.Seed, streamInform, iteration, int64(id)))
 	}
 	return o.explorer()
 }
 
-// announce is the event of a decision before it is carried out. s is only looked at to replace.
-func (m *member) announce(o *Options, iteration int64, d Decision, s inheritance) Event {
+// carryOut does what was decided about the member, and returns the events of it. s is only looked at to replace, and known
+// called for an explorer that learns.
+func (m *member) carryOut(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) []Event {
 	e := m.event(o, iteration, EventKind(d.Action), d.Reason)
-	if d.Action == Replace {
-		e.Parent, e.ParentSteps = d.Source, s.steps
-	}
-	return e
-}
-
-// carryOut does what was decided about the member, and returns the events of it. s is only looked at to replace.
-func (m *member) carryOut(o *Options, iteration int64, d Decision, s inheritance, x Explorer) []Event {
-	e := m.announce(o, iteration, d, s)
 	trained := m.failure == ""
 	var err error
 	switch d.Action {
 	case Replace:
+		e.Parent, e.ParentSteps = d.Source, s.steps
 		if err = s.err; err != nil {
 			err = fmt.Errorf("source: %w", err)
 		} else {
-			e.Rebuilt, err = m.replace(o, iteration, d, s, x)
+			e.Rebuilt, err = m.replace(o, iteration, d, s, known)
 		}
 	case SelfMutate:
-		e.Rebuilt, err = m.selfMutate(o, iteration, x)
+		e.Rebuilt, err = m.selfMutate(o, iteration, known)
 	}
 	if err != nil {
 		e.Kind, e.Cause, e.Rebuilt = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: %v", d.Action, d.Reason, err), false
@@ -70,19 +63,19 @@ func (m *member) carryOut(o *Options, iteration int64, d Decision, s inheritance
 }
 
 // mutate returns a mutated copy of values for a member at an interval's end.
-func (o *Options) mutate(id int, iteration int64, values map[string]float64, x Explorer) map[string]float64 {
-	return x.Apply(maps.Clone(values), stream(o.Seed, streamMutate, iteration, int64(id)))
+func (o *Options) mutate(id int, iteration int64, values map[string]float64, known func() []Event) map[string]float64 {
+	return o.explorerAt(iteration, id, known).Apply(maps.Clone(values), stream(o.Seed, streamMutate, iteration, int64(id)))
 }
 
 // selfMutate changes a member's hyperparameters and nothing else.
-func (m *member) selfMutate(o *Options, iteration int64, x Explorer) (rebuilt bool, err error) {
+func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (rebuilt bool, err error) {
 	if m.failure != "" {
 		return false, errors.New("the member failed; only another's weights can rescue it")
 	}
 	old := maps.Clone(m.hyperparameters)
 	var values map[string]float64
 	err = guarded(func() error {
-		values = o.mutate(m.id, iteration, old, x)
+		values = o.mutate(m.id, iteration, old, known)
 		if o.needsRebuild(old, values) {
 			return ErrRebuild
 		}
@@ -106,13 +99,13 @@ func (m *member) selfMutate(o *Options, iteration int64, x Explorer) (rebuilt bo
 
 // replace gives the member the source's weights first and the mutated hyperparameters last, or, on error, leaves it
 // as it was.
-func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance, x Explorer) (rebuilt bool, err error) {
+func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) (rebuilt bool, err error) {
 	values := s.hyperparameters
 	if d.OwnHyperparameters {
 		values = m.hyperparameters
 	}
 	if !d.Unmutated {
-		if err := guarded(func() error { values = o.mutate(m.id, iteration, values, x); return nil }); err != nil {
+		if err := guarded(func() error { values = o.mutate(m.id, iteration, values, known); return nil }); err != nil {
 			return false, fmt.Errorf("mutation: %w", err)
 		}
 	}

@@ -289,15 +289,15 @@ func TestInheritanceOfOthers(t *testing.T) {
 func TestInheritanceIsChecked(t *testing.T) {
 	for want, h := range map[string]Inheritance{
 		`Inherit.Optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
-		`Inherit.Normalizers is "reset"`:                         {Normalizers: ResetPart},
-		`Inherit.Schedule is "decay"`:                            {Schedule: DecayPart},
-		`Inherit.Environment is "reset"`:                         {Environment: ResetPart},
-		`Inherit.Buffers is "decay"`:                             {Buffers: DecayPart},
-		`Inherit.MomentDecay is 0; give a factor`:                {Optimizer: DecayPart},
-		`Inherit.MomentDecay is 1.5`:                             {Optimizer: DecayPart, MomentDecay: 1.5},
-		`Inherit.MomentDecay is NaN`:                             {Optimizer: DecayPart, MomentDecay: nan},
-		`MomentDecay is 0.5, but Inherit.Optimizer is "reset"`:   {Optimizer: ResetPart, MomentDecay: 0.5},
-		`MomentDecay is 0.5, but Inherit.Optimizer is ""; make `: {MomentDecay: 0.5},
+		`Inherit.Normalizers is "reset"`:                                             {Normalizers: ResetPart},
+		`Inherit.Schedule is "decay"`:                                                {Schedule: DecayPart},
+		`Inherit.Environment is "reset"`:                                             {Environment: ResetPart},
+		`Inherit.Buffers is "decay"`:                                                 {Buffers: DecayPart},
+		`Inherit.MomentDecay is 0; give a factor`:                                    {Optimizer: DecayPart},
+		`Inherit.MomentDecay is 1.5`:                                                 {Optimizer: DecayPart, MomentDecay: 1.5},
+		`Inherit.MomentDecay is NaN`:                                                 {Optimizer: DecayPart, MomentDecay: nan},
+		`MomentDecay is 0.5, but Inherit.Optimizer is "reset"`:                       {Optimizer: ResetPart, MomentDecay: 0.5},
+		`MomentDecay is 0.5, but Inherit.Optimizer is ""; make `:                     {MomentDecay: 0.5},
 	} {
 		c := newColony(2)
 		c.opt.Inherit = h

@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -32,9 +31,6 @@ type IsaacLab struct {
 // DefaultIsaacLab has the thresholds of Isaac Lab's task configurations.
 func DefaultIsaacLab() IsaacLab { return IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025} }
 
-// uninitialized is the objective that Isaac Lab gives to members it knows nothing about.
-const uninitialized = -1e9
-
 // Bands is how IsaacLab divides a generation.
 type Bands struct {
 	// Mean and Std are over the members that are ranked; NaN when there are none.
@@ -47,13 +43,10 @@ type Bands struct {
 
 // Validate checks that both thresholds are finite and not negative.
 func (s IsaacLab) Validate() error {
-	if !(s.ThresholdStd >= 0) || math.IsInf(s.ThresholdStd, 0) {
-		return fmt.Errorf("pbt: IsaacLab.ThresholdStd is %v; give a finite number of 0 or more, e.g. 0.1", s.ThresholdStd)
+	if err := checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"); err != nil {
+		return err
 	}
-	if !(s.ThresholdAbs >= 0) || math.IsInf(s.ThresholdAbs, 0) {
-		return fmt.Errorf("pbt: IsaacLab.ThresholdAbs is %v; give a finite number of 0 or more, in units of the objective", s.ThresholdAbs)
-	}
-	return nil
+	return checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective")
 }
 
 // Bands divides a generation into leaders, underperformers and the rest.
@@ -64,15 +57,11 @@ func (s IsaacLab) Bands(g Generation) Bands {
 		switch {
 		case s.ranks(m):
 			ranked = append(ranked, m)
-		case !s.Strict && m.Diverged():
+		case !s.Strict && m.Diverged() && !m.Absent:
 			b.Diverged = append(b.Diverged, m.Member)
 		}
 	}
-	objectives := make([]float64, len(ranked)) // none leads to NaN cuts, which nobody is above or below
-	for i, m := range ranked {
-		objectives[i] = m.Objective
-	}
-	b.Mean, b.Std = stat.PopMeanStdDev(objectives, nil)
+	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil) // of none NaN: nobody is above or below the cuts
 	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
 	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
 	for _, m := range ranked {
@@ -88,9 +77,9 @@ func (s IsaacLab) Bands(g Generation) Bands {
 
 func (s IsaacLab) ranks(m Status) bool {
 	if s.Strict {
-		return !m.Failed && m.HasObjective && m.Objective > uninitialized // false for NaN
+		return m.known() && m.Objective > uninitialized // false for NaN
 	}
-	return m.Healthy()
+	return m.Healthy() && !m.Absent
 }
 
 // Decide implements Strategy. It draws one random number for every underperformer or diverged member, in order of
@@ -98,56 +87,27 @@ func (s IsaacLab) ranks(m Status) bool {
 func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 	b := s.Bands(g)
 	under, diverged := set(b.Underperformers), set(b.Diverged)
-	best, hasBest := g.best()
 	decisions := make([]Decision, 0, len(g.Members))
 	for _, m := range g.Members {
-		d := Decision{Member: m.Member, Action: Keep, Source: m.Member}
+		var d Decision
 		switch {
 		case diverged[m.Member]:
-			why := m.Trouble()
-			switch {
-			case len(b.Leaders) > 0:
-				d.Action, d.Source = Replace, b.Leaders[rng.IntN(len(b.Leaders))]
-				d.Reason = fmt.Sprintf("%s; rescued by leader %d", why, d.Source)
-			case hasBest:
-				d.Action, d.Source = Replace, best.Member
-				d.Reason = fmt.Sprintf("%s; no leader, rescued by the best, %d", why, d.Source)
-			default:
-				d.Reason = why + "; nobody healthy to copy"
-			}
+			d = rescue(g, m, "leader", b.Leaders, rng)
 		case under[m.Member] && len(b.Leaders) > 0:
-			d.Action, d.Source = Replace, b.Leaders[rng.IntN(len(b.Leaders))]
-			d.Reason = fmt.Sprintf("underperformer: %.6g < %.6g; copies leader %d", m.Objective, b.Lower, d.Source)
+			leader := b.Leaders[rng.IntN(len(b.Leaders))]
+			d = copying(m, leader, "underperformer: %.6g < %.6g; copies leader %d", m.Objective, b.Lower, leader)
 		case under[m.Member]:
-			d.Action = SelfMutate
-			d.Reason = fmt.Sprintf("underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
+			d = mutating(m, "underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
 		case !s.ranks(m):
-			d.Reason = "objective not known"
-			if m.Diverged() {
-				d.Reason = m.Trouble() + "; not ranked"
-			} else if m.HasObjective {
-				d.Reason = fmt.Sprintf("objective is %v; not ranked", m.Objective)
-			}
+			d = unranked(m)
 		case m.Objective > b.Upper:
-			d.Reason = fmt.Sprintf("leader: %.6g > %.6g", m.Objective, b.Upper)
+			d = keeping(m, "leader: %.6g > %.6g", m.Objective, b.Upper)
 		default:
-			d.Reason = fmt.Sprintf("between %.6g and %.6g", b.Lower, b.Upper)
+			d = keeping(m, "between %.6g and %.6g", b.Lower, b.Upper)
 		}
 		decisions = append(decisions, d)
 	}
 	return decisions
-}
-
-// best is the healthy member with the highest objective, of equals the first.
-func (g Generation) best() (Status, bool) {
-	var best Status
-	found := false
-	for _, m := range g.Members {
-		if m.Healthy() && (!found || m.Objective > best.Objective) {
-			best, found = m, true
-		}
-	}
-	return best, found
 }
 
 func set(members []int) map[int]bool {

@@ -17,9 +17,9 @@ func candidates(objective string) []string {
 	return names
 }
 
-// lookup finds an objective among figures, and the name it goes by. Once it went by the name settled, names that tell
+// figureOf finds an objective among figures, and the name it goes by. Once it went by the name settled, names that tell
 // less are not looked at any more: another figure is not a later value of this one.
-func lookup(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
+func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
 	for _, name := range candidates(objective) {
 		if value, ok := figures[name]; ok {
 			return name, value, true
@@ -41,7 +41,7 @@ func (m Measure) signed(x float64) float64 {
 
 // read takes the objective from the trainee's latest figures. What is not there leaves it as it was.
 func (m *member) read(o *Options, iteration int64) {
-	name, value, ok := lookup(m.metrics, o.Objective, m.figure)
+	name, value, ok := figureOf(m.metrics, o.Objective, m.figure)
 	if !ok {
 		return
 	}
@@ -111,7 +111,7 @@ func (m *member) evaluate(ctx context.Context, o *Options, iteration int64) erro
 		return err
 	}
 	m.evaluation = maps.Clone(figures)
-	if name, value, ok := lookup(figures, o.Objective, m.figure); ok {
+	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
 		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
 		m.measured(o, iteration, value)
 	}

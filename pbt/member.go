@@ -126,7 +126,7 @@ func (m *member) train(ctx context.Context, o *Options, iteration int64, tell fu
 	for target := o.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
 		m.snapshot = nil
 		end := o.pause(iteration, m.steps)
-		if err := guarded(func() error { return m.advance(ctx, o, iteration, end) }); err != nil {
+		if err := guarded(func() error { return m.advance(ctx, o, iteration, end, end) }); err != nil {
 			m.fail(iteration, err)
 			return
 		}
@@ -134,10 +134,10 @@ func (m *member) train(ctx context.Context, o *Options, iteration int64, tell fu
 	}
 }
 
-// advance trains to a number of own steps, and reads the objective there. It stops earlier only when the context is
-// cancelled meanwhile; what is known of the objective then stays, so that it does not depend on interruptions.
-func (m *member) advance(ctx context.Context, o *Options, iteration, end int64) error {
-	before, steps := m.trainee.Steps(), end-m.steps
+// advance trains to stop own steps, and reads the objective where that reaches end. It stops earlier only when the
+// context is cancelled meanwhile; what is known of the objective then stays, so that it does not depend on interruptions.
+func (m *member) advance(ctx context.Context, o *Options, iteration, stop, end int64) error {
+	before, steps := m.trainee.Steps(), stop-m.steps
 	err := m.trainee.Train(ctx, steps)
 	trained := m.trainee.Steps() - before
 	m.steps += max(trained, 0)

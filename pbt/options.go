@@ -14,7 +14,9 @@ const maxMembers = 1 << 16
 type Options struct {
 	// Members is the number of members, 1 to 65536.
 	Members int
-	// Objective names the figure in Trainee.Metrics to maximise, e.g. "episode.length".
+	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length" or
+	// "Reward / Total reward (mean)". A name that is not there is looked for with "episode." before it; then
+	// "true_objective" may also go by "episode.return".
 	Objective string
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
 	IntervalSteps int64
@@ -35,7 +37,7 @@ type Options struct {
 	// Diversify mutates all members' hyperparameters before training, as it would at a replacement. Default false.
 	Diversify bool
 	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then take over the
-	// source's hyperparameters as they are. Default: none.
+	// source's hyperparameters as they are; what would mutate them in place leaves them alone. Default: none.
 	Reference []int
 	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
 	// called with the new values and the weights are restored into what it returns. The same is done when
@@ -63,7 +65,8 @@ type Options struct {
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
 	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many
-	// steps of a member. Default 0: at interval ends only.
+	// steps of a member. The objective is read there, which matters to Status.Peak and Measure.Window. Default 0: at
+	// interval ends only.
 	ProgressSteps int64
 	// New builds a member. Members are built one after the other.
 	New func(m Member) (Trainee, error)
@@ -72,6 +75,9 @@ type Options struct {
 	Initial []map[string]float64
 	// Sample are ranges from which each member's first hyperparameters are drawn.
 	Sample map[string]Range
+
+	// elsewhere, when not nil, is called in place of building a member anew, with its new hyperparameters.
+	elsewhere func(values map[string]float64) error
 }
 
 // Range is an interval to draw from.
@@ -96,7 +102,8 @@ type Update struct {
 	Iteration int64
 	// TargetSteps is what the member's steps will be at the interval's end.
 	TargetSteps int64
-	// Status is where the member stands; its objective is the latest, not only the interval's last.
+	// Status is where the member stands; its objective is the latest, not only the interval's last, and more of it is
+	// better, as strategies see it.
 	Status Status
 	// Metrics are the trainee's latest; nil when Event is not.
 	Metrics map[string]float64
@@ -132,8 +139,7 @@ func (o Options) clone() Options {
 	}
 	o.Sample = maps.Clone(o.Sample)
 	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
-	o.Mutation.Rules = maps.Clone(o.Mutation.Rules)
-	o.Mutation.Bounds = maps.Clone(o.Mutation.Bounds)
+	o.Mutation = o.Mutation.clone()
 	return o
 }
 
@@ -153,8 +159,8 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// tuned are the hyperparameters that the options speak of, sorted.
-func (o Options) tuned() []string {
+// tuned are those of the hyperparameters there are that the options speak of, sorted.
+func (o Options) tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {
 		for key := range values {
@@ -164,7 +170,7 @@ func (o Options) tuned() []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for _, key := range o.explorer().Keys() {
+	for _, key := range expand(o.explorer().Keys(), hyperparameters) {
 		keys[key] = true
 	}
 	return slices.Sorted(maps.Keys(keys))

@@ -9,7 +9,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// logSpan is the ratio of greatest to least value from which a hyperparameter is drawn on a logarithmic axis.
+// logSpan is the ratio of greatest to least value from which a hyperparameter, or an objective of which less is better,
+// is drawn on a logarithmic axis.
 const logSpan = 5
 
 // Panels are the objective and each tuned hyperparameter over environment steps, one curve a member. Arrows lead from
@@ -32,24 +33,34 @@ func (h *History) Panels() []tracking.Panel {
 		objective.Series = append(objective.Series, s)
 	}
 	objective.Links = h.links()
+	if h.Run.Minimise { // as losses, which fall by orders of magnitude
+		objective.Title, objective.LogY = "objective (lower is better)", wide(objective.Series)
+	}
 	panels := []tracking.Panel{objective}
 	for _, key := range keys {
 		panel := tracking.Panel{Title: key, XLabel: "environment steps", YLabel: key, Links: h.links()}
-		least, greatest := math.Inf(1), math.Inf(-1)
 		for _, t := range h.Members {
 			s := curve(t.Member, t.Hyperparameters[key])
 			s.Steps = true
 			panel.Series = append(panel.Series, s)
-			for _, v := range s.Y {
-				if finite(v) {
-					least, greatest = min(least, v), max(greatest, v)
-				}
-			}
 		}
-		panel.LogY = least > 0 && greatest >= logSpan*least
+		panel.LogY = wide(panel.Series)
 		panels = append(panels, panel)
 	}
 	return panels
+}
+
+// wide reports whether the values are positive and span enough for a logarithmic axis.
+func wide(series []tracking.Series) bool {
+	least, greatest := math.Inf(1), math.Inf(-1)
+	for _, s := range series {
+		for _, v := range s.Y {
+			if finite(v) {
+				least, greatest = min(least, v), max(greatest, v)
+			}
+		}
+	}
+	return least > 0 && greatest >= logSpan*least
 }
 
 func curve(member int, points []Point) tracking.Series {

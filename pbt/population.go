@@ -68,7 +68,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
-	p := &Population{opt: opt, iteration: 1, tuned: opt.tuned()}
+	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -104,6 +104,7 @@ func (p *Population) open() error {
 		}
 		p.members = append(p.members, m)
 	}
+	p.tuned = p.opt.tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
 	var keep int64
 	finished := false
 	if saved != nil {

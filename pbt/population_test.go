@@ -131,7 +131,7 @@ func TestBeatsItsControl(t *testing.T) {
 		c := newColony(8)
 		c.opt.Seed, c.opt.IntervalSteps, c.opt.TotalSteps = seed, 50, 1500
 		with := objectives(c.opt)
-		c.opt.Strategy = everyone(Decision{Action: Keep})
+		c.opt.Strategy = Never{}
 		without := objectives(c.opt)
 		if with[7] <= without[7] || with[4] <= without[4] {
 			t.Errorf("seed %d: best %.4g and median %.4g with selection, %.4g and %.4g without", seed, with[7], with[4], without[7], without[4])

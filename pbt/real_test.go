@@ -77,18 +77,18 @@ func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m Member)
 	return c
 }
 
-// standing is what an agent is.
-type standing struct {
+// place is what an agent is.
+type place struct {
 	snapshot *checkpoint.Snapshot
 	rate     float64 // in its optimizer
 	base     float64 // as a hyperparameter
 }
 
-func (c *realColony) standings(t *testing.T) []standing {
+func (c *realColony) placesOf(t *testing.T) []place {
 	t.Helper()
-	var all []standing
+	var all []place
 	for _, a := range c.agents {
-		all = append(all, standing{agenttest.Snapshot(t, a), a.LearningRate(), a.Hyperparameters()["learning_rate"]})
+		all = append(all, place{agenttest.Snapshot(t, a), a.LearningRate(), a.Hyperparameters()["learning_rate"]})
 	}
 	return all
 }
@@ -125,21 +125,21 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 			c.opt.Mutation = Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
 			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
 			c.opt.Inherit.Schedule = test.schedule
-			var before, after []standing
+			var before, after []place
 			checked := 0
 			c.opt.Progress = func(u Update) {
 				switch {
 				case u.Event == nil && u.Iteration == 1 && u.Status.Member == 2:
-					before = c.standings(t)
+					before = c.placesOf(t)
 				case u.Event != nil && u.Iteration == 1 && after == nil:
-					after = c.standings(t)
+					after = c.placesOf(t)
 				}
 				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == EventKeep {
 					return
 				}
 				checked++
 				id := u.Event.Member
-				scheduled := map[Action]standing{Replace: before[0], SelfMutate: before[1]}[Action(u.Event.Kind)]
+				scheduled := map[Action]place{Replace: before[0], SelfMutate: before[1]}[Action(u.Event.Kind)]
 				if test.schedule == KeepPart {
 					scheduled = before[id]
 				}

@@ -54,6 +54,9 @@ func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]floa
 
 // rebuild replaces the member's trainee by one built anew, once fill has succeeded for that.
 func (m *member) rebuild(o *Options, seed int64, values map[string]float64, fill func(fresh *member) error) error {
+	if o.elsewhere != nil {
+		return o.elsewhere(values)
+	}
 	fresh := &member{id: m.id}
 	var err error
 	if fresh.trainee, err = o.construct(Member{ID: m.id, Seed: seed, Hyperparameters: maps.Clone(values)}); err != nil {
@@ -70,8 +73,10 @@ func (m *member) rebuild(o *Options, seed int64, values map[string]float64, fill
 	}
 	abandoned := m.trainee
 	m.trainee, m.hyperparameters = fresh.trainee, fresh.hyperparameters
-	// The abandoned trainee may be in an unknown state: that it may not close cleanly must not cost the new one.
-	_ = guarded(abandoned.Close)
+	if abandoned != nil {
+		// It may be in an unknown state: that it may not close cleanly must not cost the new one.
+		_ = guarded(abandoned.Close)
+	}
 	return nil
 }
 
@@ -81,7 +86,7 @@ func (m *member) diversify(o *Options) error {
 		return nil
 	}
 	original := maps.Clone(m.hyperparameters)
-	values := o.explorerAt(0, nil).Apply(maps.Clone(original), stream(o.Seed, streamDiversify, int64(m.id)))
+	values := o.explorerAt(0, m.id, func() []Event { return nil }).Apply(maps.Clone(original), stream(o.Seed, streamDiversify, int64(m.id)))
 	err := error(ErrRebuild)
 	if !o.needsRebuild(original, values) {
 		err = m.adopt(values)

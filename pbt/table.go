@@ -19,7 +19,7 @@ type Table struct {
 	Rows []Row
 }
 
-// Row is one member.
+// Row is one member. Its Objective and Peak are the figures themselves, also where less of them is better.
 type Row struct {
 	Status
 	// Parent is the member whose weights it took over last, -1 for none.
@@ -30,7 +30,9 @@ type Row struct {
 func (p *Population) Table() Table {
 	t := Table{Objective: p.opt.Objective, Keys: slices.Clone(p.tuned)}
 	for _, m := range p.members {
-		t.Rows = append(t.Rows, Row{Status: m.status(), Parent: m.parent})
+		s := m.status()
+		s.Objective, s.Peak = p.opt.Measure.signed(s.Objective), p.opt.Measure.signed(s.Peak)
+		t.Rows = append(t.Rows, Row{Status: s, Parent: m.parent})
 	}
 	if len(t.Keys) == 0 {
 		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))

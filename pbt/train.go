@@ -45,15 +45,20 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 
 // begin writes the journal's first lines.
 func (p *Population) begin() error {
+	return p.record(p.opt.begin(p.members))
+}
+
+// begin is what a journal of these members begins with.
+func (o *Options) begin(members []*member) []Event {
 	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{
-		Schema: journalSchema, Members: p.opt.Members, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
-		Strategy: fmt.Sprintf("%T%+v", p.opt.Strategy, p.opt.Strategy), Tuned: p.tuned,
+		Schema: journalSchema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
+		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
-	for _, m := range p.members {
+	for _, m := range members {
 		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters)})
 		m.original = nil
 	}
-	return p.record(events)
+	return events
 }
 
 // interval trains to the interval's end, decides, applies and saves.
@@ -83,8 +88,7 @@ func (p *Population) interval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	troubles := p.troubles()
-	if err := p.record(append(troubles, p.apply(decisions)...)); err != nil {
+	if err := p.record(p.apply(decisions)); err != nil {
 		return err
 	}
 	p.iteration++
@@ -123,15 +127,15 @@ func (p *Population) checkHealth(g Generation) error {
 		return errors.Join(err, p.record(events))
 	}
 	if !p.known && (p.opt.target(p.iteration) >= p.opt.InitialDelay || p.iteration >= p.opt.lastIteration()) {
-		return p.unknownObjective()
+		return p.opt.unknownObjective(p.members, p.iteration)
 	}
 	return nil
 }
 
 // unknownObjective says why nobody has an objective although it is time.
-func (p *Population) unknownObjective() error {
+func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	names, reported, most := make(map[string]bool), "", 0
-	for _, m := range p.members {
+	for _, m := range members {
 		for _, figures := range []map[string]float64{m.metrics, m.evaluation} {
 			for name := range figures {
 				names[name] = true
@@ -143,9 +147,9 @@ func (p *Population) unknownObjective() error {
 	}
 	later := "if it takes longer to appear, make IntervalSteps or InitialDelay greater"
 	if reported != "" {
-		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", p.opt.Measure.MinSamples, reported, p.iteration, most, later)
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", p.opt.Objective, p.iteration, unknown(p.opt.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, unknown(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // rememberBest keeps a snapshot of the best member there ever was.

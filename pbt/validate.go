@@ -28,12 +28,15 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
 	case o.Asynchronous:
 		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; let each be a process of its own, which decides alone, or leave it false")
-	case o.Explore != nil && (len(o.Mutation.Rules) > 0 || len(o.Mutation.Bounds) > 0):
+	case o.Explore != nil && len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0:
 		return errors.New("pbt: both Explore and Mutation say how hyperparameters change; give one of the two")
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
 		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
+	}
+	if x, ok := o.Explore.(PB2); ok && x.Minimise != o.Measure.Minimise {
+		return fmt.Errorf("pbt: PB2.Minimise is %t and Measure.Minimise %t; give both alike", x.Minimise, o.Measure.Minimise)
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
@@ -129,7 +132,11 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 			value = v
 		}
 		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside Mutation.Bounds %v", id, key, value, b)
+			whose := "Mutation.Bounds"
+			if o.Explore != nil {
+				whose = fmt.Sprintf("the bounds of %T,", o.Explore)
+			}
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside %s %v", id, key, value, whose, b)
 		}
 	}
 	return nil

@@ -30,9 +30,11 @@ type Board interface {
 	// wraps a *checkpoint.DamagedError; weights that have been pruned meanwhile one that wraps fs.ErrNotExist.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
 	// Best is the best record there ever was over all policies, compared by number: by its evaluation where it has one,
-	// else by its objective. ok is false where there is none.
+	// else by its objective; figures that are not finite never count. Of equals it is the one of the lowest iteration,
+	// then of the lowest policy. Damaged ones, which View lists, are passed over. ok is false where there is none.
 	Best(minimise bool) (best Record, ok bool, err error)
-	// FetchBest reads the weights of what Best returned.
+	// FetchBest reads the weights of what Best returned. Where the policy has replaced them meanwhile the error wraps
+	// fs.ErrNotExist: ask Best again.
 	FetchBest(r Record) (*checkpoint.Snapshot, error)
 }
 
@@ -41,17 +43,20 @@ type Board interface {
 type Seat interface {
 	// Policy is the seat's policy.
 	Policy() int
-	// Dir is the policy's own folder, for its state and journal; empty on a board in memory.
+	// Dir is the policy's own folder, for its state and journal; empty on a board in memory. In it the names that
+	// begin with six digits, "heartbeat.json" and "lease-..." are the board's, which also deletes them.
 	Dir() string
 	// Publish makes weights durable and visible to others first, then the record that refers to them; it returns the
 	// record with Weights set. A record of the same policy and iteration is replaced. A nil snapshot publishes a
 	// record without weights, for a policy that has diverged.
 	Publish(r Record, weights *checkpoint.Snapshot) (Record, error)
-	// PublishBest offers weights for the best of the population and keeps them where they beat this policy's best so far.
+	// PublishBest offers weights for the best of the population and keeps them where they beat this policy's best so
+	// far. A figure that is not finite beats nothing.
 	PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error
-	// Beat writes a heartbeat. It returns an error that wraps ErrLeaseLost once the seat is another's.
+	// Beat writes a heartbeat, with Policy and, where it is empty, Owner filled in. It returns an error that wraps
+	// ErrLeaseLost once the seat is another's. A seat that neither beats nor publishes for long may be taken over.
 	Beat(h Heartbeat) error
-	// Lost is closed when the seat has been found to be another's.
+	// Lost is closed when the seat has been found to be another's. From then on the seat writes nothing.
 	Lost() <-chan struct{}
 	// Prune deletes what nobody needs any more; see Keep.
 	Prune(k Keep) error
@@ -84,6 +89,9 @@ type PolicyView struct {
 	// Records are those of the present weights, newest first: records from before the policy took over other weights
 	// are stale and left out.
 	Records []Record
+	// Stale are the records from before, newest first, as far as they have not been pruned. They rank nobody; but who is
+	// late for a common interval finds here what those who were early and have gone on had published at its end.
+	Stale []Record
 	// Damaged says what could not be read.
 	Damaged []error
 }
@@ -119,6 +127,9 @@ type Record struct {
 	Experiment string
 	// Weights refer to the file; nil where there are none. Publish sets them.
 	Weights *Weights
+	// Foreign is set for the record of another program (Isaac Lab's plain seven keys). It can be compared with, but its
+	// weights have no checksum and Fetch refuses them. Publish ignores it.
+	Foreign bool
 }
 
 // Weights refer to a snapshot's file.

@@ -1,0 +1,428 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// doubling is a Mutation without chance.
+func doubling() Mutation {
+	return Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+}
+
+// TestWhoseHyperparameters covers what a decision to replace can say about hyperparameters.
+func TestWhoseHyperparameters(t *testing.T) {
+	for _, test := range []struct {
+		own, unmutated, reference bool
+		from                      float64 // what the rate comes from
+		mutated                   bool
+	}{
+		{false, false, false, 0.01, true},
+		{true, false, false, 0.04, true},
+		{false, true, false, 0.01, false},
+		{true, true, false, 0.04, false},
+		{false, false, true, 0.01, false},
+		{true, false, true, 0.04, false},
+	} {
+		c := newColony(2)
+		c.opt.TotalSteps, c.opt.Mutation = 100, doubling()
+		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.04}}
+		if test.reference {
+			c.opt.Reference = []int{1}
+		}
+		c.opt.Strategy = decided{{Member: 1, Action: Replace, Source: 0, OwnHyperparameters: test.own, Unmutated: test.unmutated}}
+		p := mustTrain(t, c.opt)
+		e := kinds(p.Journal(), EventReplace)[0]
+		rate := e.After["learning_rate"]
+		if changed := rate == test.from*2 || rate == test.from/2; changed != test.mutated || !test.mutated && rate != test.from {
+			t.Errorf("%+v: the rate became %v", test, rate)
+		}
+		if c.built[1].rate != rate || e.Parent != 0 || p.Table().Rows[1].Parent != 0 {
+			t.Errorf("%+v: the rate in effect is %v", test, c.built[1].rate)
+		}
+	}
+}
+
+func TestReferenceIsNeverMutated(t *testing.T) {
+	c := newColony(4)
+	c.opt.Reference = []int{0, 2}
+	c.opt.Mutation.Rate, c.opt.Diversify = 1, true
+	c.opt.Strategy = everyone(Decision{Action: SelfMutate, Reason: "test"})
+	p := mustTrain(t, c.opt)
+	for _, e := range p.Journal() {
+		if (e.Member == 0 || e.Member == 2) && (e.Kind == EventSelfMutate || e.Kind == EventStart && e.Before != nil) {
+			t.Errorf("mutated: %+v", e)
+		}
+	}
+	for _, id := range []int{0, 2} {
+		if got, want := p.Generation().Members[id].Hyperparameters["learning_rate"], c.opt.initial(id)["learning_rate"]; got != want {
+			t.Errorf("member %d went from %v to %v", id, want, got)
+		}
+	}
+	if n := len(kinds(p.Journal(), EventSelfMutate)); n != 2*9 {
+		t.Errorf("%d mutations of the others", n)
+	}
+	for want, ids := range map[string][]int{"Reference names member 4; members are 0 to 3": {4}, "Reference names member -1": {-1}, "Reference names member 1 twice": {1, 1}} {
+		c.opt.Reference = ids
+		if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+func TestDiversify(t *testing.T) {
+	build := func(dir string) *colony {
+		c := newColony(4)
+		c.opt.Diversify, c.opt.Directory = true, dir
+		c.opt.Sample = nil
+		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}}
+		c.opt.Mutation = doubling()
+		c.opt.Reference = []int{0}
+		return c
+	}
+	c := build(t.TempDir())
+	p := mustNew(t, c.opt)
+	rates := make(map[float64]int)
+	for id, m := range c.built {
+		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[id == 0]; !slices.Contains(want, m.rate) {
+			t.Errorf("member %d begins with %v", id, m.rate)
+		}
+		rates[m.rate]++
+	}
+	if len(rates) != 3 {
+		t.Errorf("the rates are %v: this shows little", rates)
+	}
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range kinds(p.Journal(), EventStart) {
+		if e.Member == 0 && e.Before != nil || e.Member != 0 && (e.Before["learning_rate"] != 0.01 || e.After["learning_rate"] == 0.01) {
+			t.Errorf("the journal says %+v", e)
+		}
+	}
+	// It continues with what it has, and is not diversified again; and it is the same every time.
+	want, journal := p.Generation(), string(read(t, c.opt.Directory, JournalFile))
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustNew(t, c.opt).Generation(); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+	again := build(t.TempDir())
+	mustTrain(t, again.opt)
+	if d := cmp.Diff(journal, string(read(t, again.opt.Directory, JournalFile))); d != "" {
+		t.Error(d)
+	}
+}
+
+// staged is a climber whose stage is fixed when it is built.
+type staged struct {
+	*climber
+	stage  *float64
+	strict bool // refuses by ErrRebuild instead of ignoring
+}
+
+func (s staged) Hyperparameters() map[string]float64 {
+	h := s.climber.Hyperparameters()
+	h["stage"] = *s.stage
+	return h
+}
+
+func (s staged) SetHyperparameters(values map[string]float64) error {
+	v, ok := values["stage"]
+	if ok && v != *s.stage && s.strict {
+		return fmt.Errorf("stage %v: %w", v, ErrRebuild)
+	}
+	rest := maps.Clone(values)
+	delete(rest, "stage")
+	return s.climber.SetHyperparameters(rest)
+}
+
+func newStaged(members int, strict bool) (c *colony, refuse *error) {
+	c, refuse = newColony(members), new(error)
+	c.opt.TotalSteps, c.opt.Directory, c.opt.Sample = 200, "", nil
+	c.opt.Mutation = Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"stage": "mutate_float", "learning_rate": "mutate_float"}}
+	c.opt.Initial = []map[string]float64{{"stage": 16, "learning_rate": 0.01}}
+	c.opt.New = func(m Member) (Trainee, error) {
+		if len(c.built) >= members && *refuse != nil {
+			return nil, *refuse
+		}
+		t, stage := newClimber(m, c.faults), m.Hyperparameters["stage"]
+		c.built = append(c.built, t)
+		return staged{t, &stage, strict}, nil
+	}
+	if !strict {
+		c.opt.Rebuild = []string{"stage"}
+	}
+	return c, refuse
+}
+
+// TestRebuild: a hyperparameter that needs another trainee gets one, with the same weights and all else as it was.
+func TestRebuild(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		for _, d := range []Decision{{Member: 1, Action: SelfMutate, Reason: "test"}, {Member: 1, Action: Replace, Source: 0, Reason: "test"}} {
+			t.Run(fmt.Sprint(strict, d.Action), func(t *testing.T) {
+				c, _ := newStaged(2, strict)
+				c.opt.Directory, c.opt.Strategy = t.TempDir(), decided{d}
+				var before, after climber
+				c.opt.Progress = func(u Update) {
+					if u.Event == nil && u.Iteration == 1 && u.Status.Member == map[Action]int{SelfMutate: 1, Replace: 0}[d.Action] {
+						before = *c.built[u.Status.Member]
+					}
+				}
+				c.faults.train = func(m *climber) error {
+					if len(c.built) == 3 && m == c.built[2] && m.steps == 50 {
+						after = *m
+					}
+					return nil
+				}
+				p := mustTrain(t, c.opt)
+				e := kinds(p.Journal(), EventKind(d.Action))[0]
+				if !e.Rebuilt || len(c.built) != 3 || c.built[1].closed != 1 || p.Trainee(1).(staged).climber != c.built[2] {
+					t.Fatalf("it was not built anew: %+v", e)
+				}
+				stage, rate := e.After["stage"], e.After["learning_rate"]
+				if stage != 8 && stage != 32 || rate != 0.005 && rate != 0.02 || p.Trainee(1).Hyperparameters()["stage"] != stage || after.rate != rate {
+					t.Errorf("the journal says %v, in effect is %v at %v", e.After, p.Trainee(1).Hyperparameters(), after.rate)
+				}
+				if before.x != after.x || before.x == [4]float64{} {
+					t.Errorf("the weights were %v and are %v", before.x, after.x)
+				}
+				s := p.Generation().Members[1]
+				if want := map[Action]int64{SelfMutate: 200, Replace: 150}[d.Action]; s.Steps != 200 || s.SinceCopy != want {
+					t.Errorf("it ended as %+v", s)
+				}
+				// A new process builds it with what it has now.
+				if err := p.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if got := mustNew(t, c.opt).Generation().Members[1]; !cmp.Equal(got, s) {
+					t.Error(cmp.Diff(s, got))
+				}
+			})
+		}
+	}
+}
+
+// TestRebuildThatFails leaves the old member at work.
+func TestRebuildThatFails(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		for _, d := range []Decision{{Member: 1, Action: SelfMutate, Reason: "test"}, {Member: 1, Action: Replace, Source: 0, Reason: "test"}} {
+			for _, where := range []string{"New", "Restore"} {
+				t.Run(fmt.Sprint(strict, d.Action, where), func(t *testing.T) {
+					c, refuse := newStaged(2, strict)
+					c.opt.Strategy = decided{d}
+					wrong := errors.New("no such stage")
+					if where == "New" {
+						*refuse = wrong
+					} else {
+						c.faults.restore = func(m *climber) error {
+							if len(c.built) == 3 && m == c.built[2] {
+								return wrong
+							}
+							return nil
+						}
+					}
+					var before, after climber
+					c.opt.Progress = func(u Update) {
+						if u.Event == nil && u.Iteration == 1 && u.Status.Member == 1 {
+							before = *c.built[1]
+						}
+					}
+					c.faults.train = func(m *climber) error {
+						if m == c.built[1] && m.steps == 50 {
+							after = *m
+						}
+						return nil
+					}
+					p := mustTrain(t, c.opt)
+					e := kinds(p.Journal(), EventApplyFailed)
+					if len(e) != 1 || e[0].Rebuilt || e[0].After != nil || !strings.Contains(e[0].Cause, "no such stage") || !strings.Contains(e[0].Cause, "anew") {
+						t.Errorf("the journal says %+v", e)
+					}
+					if before.x != after.x || before.rate != after.rate || before.steps != after.steps || after.steps != 50 {
+						t.Errorf("it was %v at %v and is %v at %v", before.x, before.rate, after.x, after.rate)
+					}
+					if p.Trainee(1).(staged).climber != c.built[1] || c.built[1].closed != 0 || p.Trainee(1).Hyperparameters()["stage"] != 16 || p.Table().Rows[1].Parent != -1 {
+						t.Errorf("the old member is not at work: %+v", p.Table().Rows[1])
+					}
+					for _, m := range c.built[2:] {
+						if m.closed != 1 {
+							t.Errorf("what was built anew was closed %d times", m.closed)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestRebuildAtTheBeginning(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		c, _ := newStaged(2, strict)
+		c.opt.Diversify, c.opt.Strategy = true, Never{}
+		p := mustTrain(t, c.opt)
+		for id := range 2 {
+			h := p.Trainee(id).Hyperparameters()
+			if e := kinds(p.Journal(), EventStart)[id]; h["stage"] != 8 && h["stage"] != 32 || !same(e.After, h) || e.Before["stage"] != 16 {
+				t.Errorf("member %d has %v, the journal says %+v", id, h, e)
+			}
+		}
+		if len(c.built) != 4 || c.built[0].closed != 1 || c.built[1].closed+c.built[2].closed != 1 {
+			t.Errorf("%d trainees were built", len(c.built))
+		}
+	}
+	c, _ := newStaged(2, false)
+	c.opt.Rebuild = []string{"stages"}
+	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), `Rebuild names hyperparameter "stages", which members do not have: the nearest is "stage"`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// student changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
+type student struct {
+	Mutation
+	lessons *[][]Event
+	factor  float64
+}
+
+func (s student) Inform(events []Event, rng *rand.Rand) Explorer {
+	*s.lessons = append(*s.lessons, slices.Clone(events))
+	s.factor = 1 + rng.Float64()
+	return s
+}
+
+func (s student) Apply(values map[string]float64, _ Uniform) map[string]float64 {
+	out := maps.Clone(values)
+	out["learning_rate"] *= s.factor
+	return out
+}
+
+// TestInformed: what an explorer is told of is the journal so far, what was decided before it in this interval, and where
+// the others stand.
+func TestInformed(t *testing.T) {
+	run := func() ([][]Event, []Event) {
+		c := newColony(4)
+		var lessons [][]Event
+		c.opt.Mutation, c.opt.Explore = Mutation{}, student{lessons: &lessons}
+		c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
+		c.opt.Strategy = replaceAlways{}
+		c.faults.train = func(m *climber) error {
+			if m == c.built[2] && m.steps == 70 {
+				return errors.New("gone")
+			}
+			return nil
+		}
+		p := mustTrain(t, c.opt)
+		return lessons, p.Journal()
+	}
+	lessons, journal := run()
+	if len(lessons) != 3+2+2 { // before training, and twice members 1 and 2
+		t.Fatalf("%d lessons", len(lessons))
+	}
+	for i := range 3 {
+		if len(lessons[i]) != 0 {
+			t.Errorf("before training it is told %+v", lessons[i])
+		}
+	}
+	start := 1 + 4
+	for i, lesson := range lessons[3:] {
+		interval, id := i/2, 1+i%2
+		known := start + interval*4 // of the journal
+		if interval == 1 {
+			known++ // the failure
+		}
+		decided := known + id
+		if d := cmp.Diff(journal[:decided], lesson[:decided]); d != "" {
+			t.Errorf("lesson %d begins otherwise than the journal: %s", i, d)
+		}
+		var standing []int
+		for _, e := range lesson[decided:] {
+			standing = append(standing, e.Member)
+			if e.Kind != EventKeep || e.Iteration != int64(interval+1) || e.After != nil || e.Before["learning_rate"] == 0 || e.Member != 2 && !e.HasObjective {
+				t.Errorf("lesson %d says %+v", i, e)
+			}
+		}
+		if want := []int{1, 2, 3}[id-1:]; !slices.Equal(standing, want) {
+			t.Errorf("lesson %d is about %v, want %v", i, standing, want)
+		}
+	}
+	if again, _ := run(); !cmp.Equal(again, lessons) {
+		t.Error("the lessons differ from run to run")
+	}
+}
+
+// TestPB2 runs the explorer that learns, twice, and again after an interruption.
+func TestPB2(t *testing.T) {
+	build := func(dir string) *colony {
+		c := newColony(4)
+		c.opt.Mutation, c.opt.Directory = Mutation{}, dir
+		c.opt.Explore = PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+		return c
+	}
+	a, b := build(t.TempDir()), build(t.TempDir())
+	mustTrain(t, a.opt)
+	b.opt.TotalSteps = 250
+	if err := mustTrain(t, b.opt).Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.opt.TotalSteps = 500
+	p := mustTrain(t, b.opt)
+	if d := cmp.Diff(string(read(t, a.opt.Directory, JournalFile)), string(read(t, b.opt.Directory, JournalFile))); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+	if n := len(kinds(p.Journal(), EventReplace)); n < 4 {
+		t.Errorf("only %d replacements: this shows little", n)
+	}
+	a.opt.Measure.Minimise, a.opt.Directory = true, filepath.Join(t.TempDir(), "other")
+	if _, err := New(a.opt); err == nil || !strings.Contains(err.Error(), "PB2.Minimise is false and Measure.Minimise true") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestPatternsAreExpanded(t *testing.T) {
+	c := newColony(2)
+	c.opt.Mutation = Mutation{Rules: map[string]string{"*": "mutate_float"}}
+	c.opt.Sample = nil
+	p := mustTrain(t, c.opt)
+	if want := []string{"discount_factor", "learning_rate"}; !slices.Equal(p.Table().Keys, want) || !slices.Equal(p.Journal()[0].Run.Tuned, want) {
+		t.Errorf("the columns are %v", p.Table().Keys)
+	}
+}
+
+func TestOptionsAreCopied(t *testing.T) {
+	c := newColony(3)
+	c.opt.Reference, c.opt.Rebuild = []int{1}, []string{"discount_factor"}
+	c.opt.Mutation.Parameters = map[string]Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	p := mustNew(t, c.opt)
+	c.opt.Reference[0], c.opt.Rebuild[0] = 2, "x"
+	c.opt.Mutation.Parameters["learning_rate"].Choices[0] = 7
+	delete(c.opt.Mutation.Rules, "learning_rate")
+	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || p.opt.Mutation.Parameters["learning_rate"].Choices[0] != 0.1 || p.opt.Mutation.Rules["learning_rate"] == "" {
+		t.Errorf("the options changed: %+v", p.opt)
+	}
+}
+
+func TestContradictions(t *testing.T) {
+	for want, change := range map[string]func(o *Options){
+		"Asynchronous is set":       func(o *Options) { o.Asynchronous = true },
+		"both Explore and Mutation": func(o *Options) { o.Explore = PB2{Bounds: map[string]Range{"learning_rate": {Low: 1, High: 2}}} },
+		"outside the bounds of pbt.PB2, [1 2]": func(o *Options) {
+			o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1, High: 2}}}
+		},
+	} {
+		c := newColony(2)
+		change(&c.opt)
+		if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}

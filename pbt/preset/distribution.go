@@ -1,0 +1,154 @@
+package preset
+
+import (
+	"hash/fnv"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// distributions are Ray Tune's that can be drawn from, by name; each takes its arguments or reports false.
+var distributions = map[string]func(a []float64) (pbt.Parameter, bool){
+	"uniform": func(a []float64) (pbt.Parameter, bool) {
+		return pbt.Parameter{Sample: spanOf(a, false)}, len(a) == 2 && a[0] < a[1]
+	},
+	"loguniform": func(a []float64) (pbt.Parameter, bool) {
+		return pbt.Parameter{Sample: spanOf(a, true)}, len(a) == 2 && 0 < a[0] && a[0] < a[1]
+	},
+	"randint": func(a []float64) (pbt.Parameter, bool) { return integers(a, 1, false) }, // without its upper end, as there
+	"lograndint": func(a []float64) (pbt.Parameter, bool) {
+		return integers(a, 1, true)
+	},
+	"qrandint": func(a []float64) (pbt.Parameter, bool) { // with its upper end, as there
+		if len(a) != 3 || !(a[2] >= 1) || math.Mod(a[0], a[2]) != 0 || math.Mod(a[1], a[2]) != 0 {
+			return pbt.Parameter{}, false
+		}
+		return integers([]float64{a[0], a[1] + 1}, a[2], false)
+	},
+	"choice": func(a []float64) (pbt.Parameter, bool) {
+		return pbt.Parameter{Choices: a}, len(a) > 0 && len(slices.Compact(slices.Sorted(slices.Values(a)))) == len(a)
+	},
+}
+
+func spanOf(a []float64, log bool) pbt.Range {
+	if len(a) != 2 {
+		return pbt.Range{}
+	}
+	return pbt.Range{Low: a[0], High: a[1], Log: log}
+}
+
+// integers are the whole numbers from the first argument up to but without the second.
+func integers(a []float64, step float64, log bool) (pbt.Parameter, bool) {
+	if len(a) != 2 || a[0] != math.Trunc(a[0]) || a[1] != math.Trunc(a[1]) || a[0] >= a[1] || log && a[0] <= 0 {
+		return pbt.Parameter{}, false
+	}
+	q := pbt.Parameter{Rule: "integer", Sample: pbt.Range{Low: a[0], High: a[1] - 1, Log: log}}
+	if step != 1 {
+		q.Step = step
+	}
+	return q, true
+}
+
+// isDistribution reports whether a mapping is {<distribution>: arguments}.
+func isDistribution(m map[string]any) bool {
+	for name := range m {
+		_, ok := distributions[name]
+		return ok && len(m) == 1
+	}
+	return false
+}
+
+// distribution reads what a key of hyperparam_mutations is drawn from: a list, {name: arguments}, or "name(arguments)",
+// with or without "tune." before the name.
+func distribution(spec any) (pbt.Parameter, error) {
+	name, arguments := "choice", spec
+	switch v := spec.(type) {
+	case map[string]any:
+		if !isDistribution(v) {
+			return pbt.Parameter{}, distributionError()
+		}
+		for name, arguments = range v {
+		}
+	case string:
+		var list string
+		var ok bool
+		name, list, ok = strings.Cut(strings.TrimPrefix(strings.TrimSpace(v), "tune."), "(")
+		list, closed := strings.CutSuffix(list, ")")
+		if !ok || !closed {
+			return pbt.Parameter{}, distributionError()
+		}
+		list = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(list), "["), "]")
+		var words []any
+		for word := range strings.SplitSeq(list, ",") {
+			words = append(words, strings.TrimSpace(word))
+		}
+		arguments = words
+	}
+	read, ok := distributions[name]
+	if !ok {
+		return pbt.Parameter{}, distributionError()
+	}
+	numbers, ok := floats(arguments)
+	if !ok {
+		return pbt.Parameter{}, distributionError()
+	}
+	q, ok := read(numbers)
+	if !ok {
+		return pbt.Parameter{}, distributionError()
+	}
+	return q, nil
+}
+
+// floats reads a list of finite numbers.
+func floats(v any) ([]float64, bool) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	numbers := make([]float64, len(list))
+	for i, e := range list {
+		switch x := e.(type) {
+		case int:
+			numbers[i] = float64(x)
+		case float64:
+			numbers[i] = x
+		case bool:
+			if x {
+				numbers[i] = 1
+			}
+		case string:
+			f, err := strconv.ParseFloat(x, 64)
+			if err != nil {
+				return nil, false
+			}
+			numbers[i] = f
+		default:
+			return nil, false
+		}
+		if math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
+			return nil, false
+		}
+	}
+	return numbers, true
+}
+
+// wholeIn is the multiple of the step at a fraction of the way through a range.
+func wholeIn(q pbt.Parameter, x float64) float64 {
+	step, r := max(q.Step, 1), q.Sample
+	low, high := math.Ceil(r.Low/step), math.Floor(r.High/step)
+	if r.Log {
+		v := math.Exp(math.Log(r.Low) + x*(math.Log(r.High)-math.Log(r.Low)))
+		return step * min(max(math.Round(v/step), low), high)
+	}
+	return step * min(low+math.Floor(x*(high-low+1)), high)
+}
+
+// keyed makes a number of a key and a member.
+func keyed(key string, member int) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return h.Sum64() + uint64(member)
+}

@@ -1,0 +1,38 @@
+// Package preset reads a population's settings from YAML in the words of four well-known systems, and writes the files
+// that they leave behind.
+//
+// A file names its preset and holds that system's own keys, with its own defaults, under pbt:
+//
+//	preset: isaaclab      # isaaclab (default), isaacgymenvs, samplefactory or raytune
+//	strict: false         # true reproduces the original's decisions, flaws included
+//	pbt:
+//	  enabled: true
+//	  num_policies: 8
+//	  objective: episode.return
+//	  interval_steps: 50000000
+//	  mutation:
+//	    agent.params.config.learning_rate: mutate_float
+//	  total_steps: 1000000000   # gorl's own keys stand beside the preset's
+//
+// The section launcher: belongs to package launch, and agent:, environment:, models:, trainer:, memory:, seed: and member: to
+// the program that trains; of these, numbers of agent: are looked at where a preset needs a hyperparameter's default,
+// and seed: where pbt.seed is missing. Any other key is an error that names it and the nearest known one.
+//
+// # gorl's own keys
+//
+// In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
+// synchronous (members that are processes wait for each other; see [Settings]);
+// start_after; measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit:
+// {optimizer, moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low,
+// high] or {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
+// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps. They
+// mean what the fields of [pbt.Options], [pbt.Parameter] and [pbt.Limited] with these names mean. isaaclab has initial_delay and
+// diversify beside them, and both Isaac presets resample_probability and reset_probability; isaacgymenvs has an
+// objective.
+//
+// # Hyperparameters
+//
+// Hyperparameters may be given by the preset's names or by gorl's: agent.params.config.grad_norm, or just grad_norm_clip.
+// Those of the environment are env.<name>, or task.env.<name>. Settings of the originals that cannot change while gorl's
+// agents train, such as bounds_loss_coef, are accepted and do nothing; [Settings.Notes] says so.
+package preset

@@ -1,0 +1,154 @@
+package preset
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
+
+// dialogue runs every case of the files in testdata/<dir>. A case is a line with its name and arguments, a YAML document,
+// "----", and the expected answer up to an empty line; lines that begin with # between cases are comments.
+func dialogue(t *testing.T, dir string) {
+	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files in testdata/%s (%v)", dir, err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			for i, block := range strings.Split(strings.TrimRight(string(data), "\n"), "\n\n") {
+				if i > 0 {
+					out.WriteString("\n")
+				}
+				lines := strings.Split(block, "\n")
+				for strings.HasPrefix(lines[0], "#") {
+					fmt.Fprintln(&out, lines[0])
+					lines = lines[1:]
+				}
+				words := strings.Fields(lines[0])
+				rule := slices.Index(lines, "----")
+				if rule < 0 {
+					t.Fatalf("%s: the case %q has no ----", path, lines[0])
+				}
+				want := strings.Join(lines[rule+1:], "\n") + "\n"
+				t.Run(words[0], func(t *testing.T) {
+					got := answer(t, words[1:], strings.Join(lines[1:rule], "\n"))
+					fmt.Fprintf(&out, "%s\n", strings.Join(lines[:rule+1], "\n"))
+					out.WriteString(got)
+					if !*rewrite && got != want {
+						t.Errorf("%s\n%s", strings.Join(lines[:rule], "\n"), cmp.Diff(want, got))
+					}
+				})
+			}
+			if *rewrite {
+				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// answer describes the settings of a document: all of them, or, where the words are objectives, what is decided.
+func answer(t *testing.T, words []string, document string) string {
+	s, err := FromYAML([]byte(document))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	if len(words) == 0 {
+		return describe(s)
+	}
+	g := pbt.Generation{Iteration: 1}
+	for i, w := range words {
+		o, err := strconv.ParseFloat(w, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Members = append(g.Members, pbt.Status{Member: i, Objective: o, HasObjective: true})
+	}
+	var out strings.Builder
+	for _, d := range s.Options.Strategy.Decide(g, rand.New(rand.NewPCG(1, 0))) {
+		fmt.Fprintf(&out, "%d %s (%s)\n", d.Member, d.Action, d.Reason)
+	}
+	return out.String()
+}
+
+func describe(s *Settings) string {
+	var out strings.Builder
+	o := s.Options
+	fmt.Fprintf(&out, "%s strict=%v enabled=%v policy %d of %d in %q synchronous=%v log_config=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous, s.LogConfig)
+	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.Diversify, o.Reference, o.Seed)
+	fmt.Fprintf(&out, "%T%+v\n", o.Strategy, o.Strategy)
+	if o.Measure != (pbt.Measure{}) {
+		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
+	}
+	if o.Inherit != (pbt.Inheritance{}) {
+		fmt.Fprintf(&out, "inherit %+v\n", o.Inherit)
+	}
+	parameters := map[string]pbt.Parameter{}
+	m, isMutation := o.Mutation, true
+	switch e := o.Explore.(type) {
+	case someOf:
+		m = e.Mutation
+		fmt.Fprintf(&out, "optional %v\n", e.optional)
+	case pbt.Perturbation:
+		isMutation, parameters = false, e.Parameters
+		fmt.Fprintf(&out, "perturbation resample=%v factors=%v strict=%v\n", e.ResampleProbability, e.Factors, e.Strict)
+	case pbt.PB2:
+		isMutation = false
+		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, e.Minimise)
+	}
+	if isMutation {
+		fmt.Fprintf(&out, "mutation rate=%v range=%v resample=%v reset=%v\n", m.Rate, m.ChangeRange, m.Resample, m.Reset)
+		for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
+			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key])
+		}
+		if len(m.Bounds) > 0 {
+			fmt.Fprintf(&out, "bounds %v\n", m.Bounds)
+		}
+		parameters = m.Parameters
+	}
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		p := parameters[key]
+		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, p.Rule, p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
+		if p.Default != nil {
+			fmt.Fprintf(&out, " default=%v", *p.Default)
+		}
+		fmt.Fprintln(&out)
+	}
+	if len(o.Initial) > 0 {
+		fmt.Fprintf(&out, "initial %v\n", o.Initial)
+	}
+	if len(o.Sample) > 0 {
+		fmt.Fprintf(&out, "sample %v\n", o.Sample)
+	}
+	if len(o.Rebuild) > 0 || o.Parallel > 0 || o.ProgressSteps > 0 {
+		fmt.Fprintf(&out, "rebuild %v parallel %d progress %d\n", o.Rebuild, o.Parallel, o.ProgressSteps)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(&out, "note: %s\n", n)
+	}
+	return out.String()
+}
+
+func TestGoldenIsaacLab(t *testing.T)      { dialogue(t, IsaacLab) }
+func TestGoldenIsaacGymEnvs(t *testing.T)  { dialogue(t, IsaacGymEnvs) }
+func TestGoldenSampleFactory(t *testing.T) { dialogue(t, SampleFactory) }
+func TestGoldenRayTune(t *testing.T)       { dialogue(t, RayTune) }

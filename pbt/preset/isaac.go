@@ -1,0 +1,149 @@
+package preset
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// isaacLab are the keys of Isaac Lab's block pbt, with gorl's.
+type isaacLab struct {
+	shared  `yaml:",inline"`
+	chances `yaml:",inline"`
+
+	Enabled       bool              `yaml:"enabled"`
+	Objective     string            `yaml:"objective"`
+	IntervalSteps int64             `yaml:"interval_steps" config:"min=1"`
+	ThresholdStd  float64           `yaml:"threshold_std" config:"min=0"`
+	ThresholdAbs  float64           `yaml:"threshold_abs" config:"min=0"`
+	MutationRate  float64           `yaml:"mutation_rate" config:"min=0,max=1"`
+	ChangeRange   []float64         `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
+	Mutation      map[string]string `yaml:"mutation"`
+	Launcher      string            `yaml:"launcher"`
+	InitialDelay  int64             `yaml:"initial_delay" config:"min=0"`
+	Diversify     bool              `yaml:"diversify"`
+}
+
+// chances are gorl's additions to the mutations of the Isaac systems.
+type chances struct {
+	Resample float64 `yaml:"resample_probability" config:"min=0,max=1"`
+	Reset    float64 `yaml:"reset_probability" config:"min=0,max=1"`
+}
+
+func readIsaacLab(f *file) (*Settings, error) {
+	c := isaacLab{
+		shared:  shared{NumPolicies: 8, Workspace: "pbt_workspace"},
+		chances: chances{}, Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
+		MutationRate: 0.25, ChangeRange: []float64{1.1, 2},
+	}
+	if err := readSection(f, &c); err != nil {
+		return nil, err
+	}
+	var p problems
+	s := c.shared.settings(f, rlGames, &p)
+	s.Enabled = c.Enabled
+	if c.Launcher != "" {
+		s.Notes = append(s.Notes, "pbt.launcher does nothing: members are started again by gorl's launcher")
+	}
+	o := &s.Options
+	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
+	o.Strategy = c.limited(pbt.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})
+	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, c.ChangeRange, c.Mutation, &p)
+	if c.Objective == "" {
+		p.wrong("objective", c.Objective, "want the name of a figure, e.g. episode.return")
+	}
+	return s, p.err()
+}
+
+// mutation makes the mutation of both Isaac systems.
+func (c chances) mutation(add *shared, f *file, s *Settings, rate float64, change []float64, rules map[string]string, p *problems) pbt.Mutation {
+	for _, key := range sorted(rules) {
+		checkRule("mutation."+key, rules[key], p)
+	}
+	if change[0] > change[1] {
+		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
+	}
+	renamed, _ := rename(f, rlGames, "mutation", rules, p, &s.Notes)
+	m := pbt.Mutation{Rate: rate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed, Resample: c.Resample, Reset: c.Reset}
+	m = add.mutation(f, rlGames, s, m, p)
+	switch {
+	case rate == 0:
+		s.Notes = append(s.Notes, "pbt.mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
+		m = pbt.Mutation{}
+	case len(m.Keys()) == 0:
+		s.Notes = append(s.Notes, "pbt.mutation names nothing that can change: hyperparameters are handed on as they are")
+	}
+	return m
+}
+
+// isaacGymEnvs are the keys of IsaacGymEnvs' group pbt, with gorl's.
+type isaacGymEnvs struct {
+	shared  `yaml:",inline"`
+	chances `yaml:",inline"`
+
+	Enabled                 bool              `yaml:"enabled"`
+	DebugMode               bool              `yaml:"dbg_mode"`
+	IntervalSteps           int64             `yaml:"interval_steps" config:"min=1"`
+	InitialDelay            int64             `yaml:"initial_delay" config:"min=0"`
+	ReplaceFractionWorst    float64           `yaml:"replace_fraction_worst" config:"min=0,max=1"`
+	ReplaceFractionBest     float64           `yaml:"replace_fraction_best" config:"min=0,max=1"`
+	ReplaceThresholdFracStd float64           `yaml:"replace_threshold_frac_std" config:"min=0"`
+	ReplaceThresholdFracAbs float64           `yaml:"replace_threshold_frac_absolute" config:"min=0"`
+	MutationRate            float64           `yaml:"mutation_rate" config:"min=0,max=1"`
+	ChangeMin               float64           `yaml:"change_min" config:"min=1"`
+	ChangeMax               float64           `yaml:"change_max" config:"min=1"`
+	Mutation                map[string]string `yaml:"mutation"`
+	Objective               string            `yaml:"objective"`
+	Diversify               bool              `yaml:"diversify"`
+}
+
+// defaultMutation is IsaacGymEnvs' group of that name.
+func defaultMutation() map[string]string {
+	group := make(map[string]string)
+	for name, rule := range map[string]string{
+		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float", "entropy_coef": "mutate_float",
+		"critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float", "e_clip": "mutate_eps_clip", "mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
+	} {
+		group["train.params.config."+name] = rule
+	}
+	return group
+}
+
+func readIsaacGymEnvs(f *file) (*Settings, error) {
+	c := isaacGymEnvs{
+		shared:  shared{NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace", StartAfter: 10_000_000},
+		Enabled: true, IntervalSteps: 10_000_000, InitialDelay: 20_000_000, ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3,
+		ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05, MutationRate: 0.15, ChangeMin: 1.1, ChangeMax: 1.5,
+		Mutation: defaultMutation(), Objective: "true_objective", Diversify: true,
+	}
+	if err := readSection(f, &c); err != nil {
+		return nil, err
+	}
+	var p problems
+	s := c.shared.settings(f, rlGames, &p)
+	s.Enabled = c.Enabled
+	o := &s.Options
+	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
+	o.Strategy = c.limited(pbt.IsaacGymEnvs{
+		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest, ThresholdFracStd: c.ReplaceThresholdFracStd,
+		ThresholdFracAbsolute: c.ReplaceThresholdFracAbs, Debug: c.DebugMode, Strict: f.Strict,
+	})
+	if c.ChangeMin > c.ChangeMax {
+		p.wrong("change_min", c.ChangeMin, "want at most change_max, which is %v", c.ChangeMax)
+		c.ChangeMax = c.ChangeMin
+	}
+	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, []float64{c.ChangeMin, c.ChangeMax}, c.Mutation, &p)
+	if c.Objective == "" {
+		p.wrong("objective", c.Objective, "want the name of a figure, e.g. true_objective")
+	}
+	return s, p.err()
+}
+
+func quoted(names []string) string {
+	words := make([]string, len(names))
+	for i, n := range names {
+		words[i] = strconv.Quote(n)
+	}
+	return strings.Join(words, ", ")
+}

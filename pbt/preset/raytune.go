@@ -1,0 +1,209 @@
+package preset
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// rayTune are the arguments of Ray Tune's schedulers PopulationBasedTraining and PB2, with gorl's keys.
+type rayTune struct {
+	shared `yaml:",inline"`
+
+	Enabled              bool            `yaml:"enabled"`
+	TimeAttr             string          `yaml:"time_attr"`
+	Metric               string          `yaml:"metric"`
+	Mode                 string          `yaml:"mode" config:"oneof=|min|max"`
+	PerturbationInterval float64         `yaml:"perturbation_interval" config:"gt=0"`
+	BurnInPeriod         float64         `yaml:"burn_in_period" config:"min=0"`
+	HyperparamMutations  map[string]any  `yaml:"hyperparam_mutations"`
+	HyperparamBounds     map[string]span `yaml:"hyperparam_bounds"`
+	QuantileFraction     float64         `yaml:"quantile_fraction" config:"min=0,max=0.5"`
+	ResampleProbability  float64         `yaml:"resample_probability" config:"min=0,max=1"`
+	PerturbationFactors  []float64       `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
+	CustomExploreFn      any             `yaml:"custom_explore_fn"`
+	Synch                bool            `yaml:"synch"`
+	LogConfig            bool            `yaml:"log_config"`
+	RequireAttrs         bool            `yaml:"require_attrs"`
+}
+
+// stepAttrs are the names under which Ray's results count environment steps.
+var stepAttrs = []string{"timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained", "env_steps"}
+
+func readRayTune(f *file) (*Settings, error) {
+	c := rayTune{
+		shared:  shared{NumPolicies: 4, Directory: ".", Workspace: "pbt_workspace"},
+		Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25, ResampleProbability: 0.25,
+		PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true, RequireAttrs: true,
+	}
+	if err := readSection(f, &c); err != nil {
+		return nil, err
+	}
+	var p problems
+	s := c.shared.settings(f, rllib, &p)
+	s.Enabled, s.LogConfig = c.Enabled, c.LogConfig
+	s.Synchronous = c.Synch || c.Synchronous
+	o := &s.Options
+	if !slices.Contains(stepAttrs, c.TimeAttr) {
+		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),
+			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in steps"})
+	}
+	if c.PerturbationInterval != float64(int64(c.PerturbationInterval)) || c.BurnInPeriod != float64(int64(c.BurnInPeriod)) {
+		p.wrong("perturbation_interval", c.PerturbationInterval, "want whole numbers of environment steps, for burn_in_period too")
+	}
+	if c.Metric == "" {
+		p.wrong("metric", nil, "want the name of a figure, e.g. episode.return")
+	}
+	switch c.Mode {
+	case "":
+		p.wrong("mode", nil, "want \"max\" or \"min\"")
+	case "min":
+		o.Measure.Minimise = true
+	}
+	if c.CustomExploreFn != nil {
+		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore in the program instead")
+	}
+	if _, given := f.PBT["require_attrs"]; given {
+		s.Notes = append(s.Notes, "pbt.require_attrs does nothing: a metric that no member reports is always an error")
+	}
+	o.Objective, o.IntervalSteps, o.InitialDelay = c.Metric, int64(c.PerturbationInterval), int64(c.BurnInPeriod)
+	o.Strategy = c.limited(pbt.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
+	c.explore(f, s, &p)
+	return s, p.err()
+}
+
+// explore makes the explorer and draws what members begin with.
+func (c *rayTune) explore(f *file, s *Settings, p *problems) {
+	o := &s.Options
+	switch {
+	case len(c.HyperparamBounds) > 0 && len(c.HyperparamMutations) > 0:
+		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 explores within bounds; give hyperparam_bounds or hyperparam_mutations")
+		return
+	case len(c.HyperparamBounds) > 0:
+		c.bandit(f, s, p)
+		return
+	}
+	given := make(map[string]any)
+	flattenMutations("", c.HyperparamMutations, given)
+	parameters := make(map[string]pbt.Parameter)
+	specs, called := rename(f, rllib, "hyperparam_mutations", given, p, &s.Notes)
+	for _, key := range sorted(specs) {
+		q, err := distribution(specs[key])
+		if err != nil {
+			p.wrong("hyperparam_mutations."+called[key], specs[key], "%v", err)
+			continue
+		}
+		parameters[key] = q
+	}
+	limits, called := rename(f, rllib, "bounds", c.Bounds, p, &s.Notes)
+	for _, key := range sorted(limits) {
+		b := limits[key]
+		q, ok := parameters[key]
+		if !ok || len(b) != 2 || !(b[0] <= b[1]) || len(q.Choices) > 0 {
+			p.wrong("bounds."+called[key], b, "want the least value, then the greatest, of a distribution in hyperparam_mutations")
+			continue
+		}
+		q.Min, q.Max = b[0], b[1]
+		parameters[key] = q
+	}
+	maps.Copy(parameters, c.shared.parameters(f, rllib, s, p))
+	if len(parameters) == 0 {
+		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on as they are")
+		return
+	}
+	o.Explore = pbt.Perturbation{ResampleProbability: c.ResampleProbability, Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
+	c.begin(f, s, parameters)
+}
+
+// bandit makes PB2's explorer.
+func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
+	if len(c.Bounds) > 0 || len(c.Parameters) > 0 {
+		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 takes neither bounds nor parameters beside it")
+	}
+	for _, key := range []string{"resample_probability", "perturbation_factors"} {
+		if _, given := f.PBT[key]; given {
+			s.Notes = append(s.Notes, "pbt."+key+" does nothing: PB2 explores with a model")
+		}
+	}
+	o := &s.Options
+	bounds := make(map[string]pbt.Range)
+	parameters := make(map[string]pbt.Parameter)
+	spans, called := rename(f, rllib, "hyperparam_bounds", c.HyperparamBounds, p, &s.Notes)
+	for _, key := range sorted(spans) {
+		b := spans[key]
+		if b.Low == b.High {
+			p.wrong("hyperparam_bounds."+called[key], []float64{b.Low, b.High}, "want the least value, then a greater one")
+			continue
+		}
+		bounds[key] = b.Range
+		parameters[key] = pbt.Parameter{Sample: b.Range}
+	}
+	if len(bounds) > 0 {
+		o.Explore = pbt.PB2{Bounds: bounds, Minimise: o.Measure.Minimise}
+		c.begin(f, s, parameters)
+	}
+}
+
+// begin draws what members begin with where the file does not say it, as Ray does for keys that a trial's configuration
+// lacks.
+func (c *rayTune) begin(f *file, s *Settings, parameters map[string]pbt.Parameter) {
+	o := &s.Options
+	common := map[string]float64{}
+	if len(o.Initial) == 1 {
+		common = o.Initial[0]
+	}
+	drawn := false
+	members := make([]map[string]float64, o.Members)
+	for i := range members {
+		members[i] = maps.Clone(common)
+	}
+	for _, key := range sorted(parameters) {
+		q := parameters[key]
+		_, sampled := o.Sample[key]
+		if f.initial(s, key) != nil || sampled || strings.HasSuffix(key, "*") {
+			continue
+		}
+		whole := q.Rule == "integer"
+		switch {
+		case len(q.Choices) == 0 && !whole:
+			o.Sample[key] = q.Sample
+		default: // a Range cannot draw these
+			drawn = true
+			for i := range members {
+				members[i][key] = draw(q, rand.New(rand.NewPCG(uint64(o.Seed), keyed(key, i))))
+			}
+		}
+	}
+	if drawn {
+		o.Initial = members
+	}
+}
+
+// draw takes a choice, or a multiple of a whole step.
+func draw(q pbt.Parameter, rng *rand.Rand) float64 {
+	if len(q.Choices) > 0 {
+		return q.Choices[rng.IntN(len(q.Choices))]
+	}
+	return wholeIn(q, rng.Float64())
+}
+
+// flattenMutations joins the keys of nested mappings by dots; a mapping whose only key is a distribution is not nested.
+func flattenMutations(prefix string, tree map[string]any, flat map[string]any) {
+	for key, v := range tree {
+		if sub, ok := v.(map[string]any); ok && !isDistribution(sub) {
+			flattenMutations(prefix+key+".", sub, flat)
+			continue
+		}
+		flat[prefix+key] = v
+	}
+}
+
+// distributionError says what a distribution may be.
+func distributionError() error {
+	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, 1e-3)\": one of %s", quoted(sorted(distributions)))
+}

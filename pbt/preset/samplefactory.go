@@ -1,0 +1,187 @@
+package preset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// sampleFactory are Sample Factory's flags without their dashes, with gorl's keys.
+type sampleFactory struct {
+	shared `yaml:",inline"`
+
+	WithPBT                  bool    `yaml:"with_pbt"`
+	MixPoliciesInOneEnv      bool    `yaml:"pbt_mix_policies_in_one_env"`
+	PeriodEnvSteps           int64   `yaml:"pbt_period_env_steps" config:"min=1"`
+	StartMutation            int64   `yaml:"pbt_start_mutation" config:"min=0"`
+	ReplaceFraction          float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
+	MutationRate             float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
+	ReplaceRewardGap         float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
+	ReplaceRewardGapAbsolute float64 `yaml:"pbt_replace_reward_gap_absolute" config:"min=0"`
+	OptimizeGamma            bool    `yaml:"pbt_optimize_gamma"`
+	TargetObjective          string  `yaml:"pbt_target_objective"`
+	PerturbMin               float64 `yaml:"pbt_perturb_min" config:"min=1"`
+	PerturbMax               float64 `yaml:"pbt_perturb_max" config:"min=1"`
+	StatsAvg                 int     `yaml:"stats_avg" config:"min=1"`
+
+	// What every member begins with, and goes back to with a probability of 1 %.
+	LearningRate         *float64 `yaml:"learning_rate" config:"gt=0"`
+	ExplorationLossCoeff *float64 `yaml:"exploration_loss_coeff"`
+	ValueLossCoeff       *float64 `yaml:"value_loss_coeff"`
+	MaxGradNorm          *float64 `yaml:"max_grad_norm" config:"min=0"`
+	PPOClipRatio         *float64 `yaml:"ppo_clip_ratio" config:"gt=0"`
+	PPOClipValue         *float64 `yaml:"ppo_clip_value" config:"min=0"`
+	Gamma                *float64 `yaml:"gamma" config:"min=0,max=1"`
+
+	// Flags that stand beside them and do nothing here.
+	KeepCheckpoints            any `yaml:"keep_checkpoints"`
+	SaveEverySec               any `yaml:"save_every_sec"`
+	LoadCheckpointKind         any `yaml:"load_checkpoint_kind"`
+	MaxPolicyLag               any `yaml:"max_policy_lag"`
+	RestartBehavior            any `yaml:"restart_behavior"`
+	HeartbeatInterval          any `yaml:"heartbeat_interval"`
+	HeartbeatReportingInterval any `yaml:"heartbeat_reporting_interval"`
+	LRSchedule                 any `yaml:"lr_schedule"`
+}
+
+// resetProbability is that with which Sample Factory puts a perturbed setting back to its default.
+const resetProbability = 0.01
+
+func readSampleFactory(f *file) (*Settings, error) {
+	c := sampleFactory{
+		shared:              shared{NumPolicies: 1, Directory: ".", Workspace: "pbt_workspace"},
+		MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3, MutationRate: 0.15,
+		ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1, PerturbMax: 1.5, StatsAvg: 100,
+	}
+	if err := readSection(f, &c); err != nil {
+		return nil, err
+	}
+	var p problems
+	s := c.shared.settings(f, sampleFactoryNames, &p)
+	s.Enabled = c.WithPBT
+	c.note(f, s)
+	o := &s.Options
+	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation, true
+	if o.Measure.Window == 0 {
+		o.Measure.Window = c.StatsAvg
+	}
+	if c.Reference == nil {
+		o.Reference = []int{0}
+	}
+	o.Strategy = c.limited(pbt.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap, RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
+	if c.PerturbMin > c.PerturbMax {
+		p.wrong("pbt_perturb_min", c.PerturbMin, "want at most pbt_perturb_max, which is %v", c.PerturbMax)
+	}
+	if c.TargetObjective == "" {
+		p.wrong("pbt_target_objective", c.TargetObjective, "want the name of a figure, e.g. true_objective")
+	}
+	c.explore(f, s, &p)
+	return s, p.err()
+}
+
+// explore makes the mutation of the tunables.
+func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
+	o := &s.Options
+	m := pbt.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: map[string]string{"env.*": "perturb_float"}, Parameters: make(map[string]pbt.Parameter)}
+	flags := map[string]*float64{
+		"learning_rate": c.LearningRate, "exploration_loss_coeff": c.ExplorationLossCoeff, "value_loss_coeff": c.ValueLossCoeff, "max_grad_norm": c.MaxGradNorm,
+		"ppo_clip_ratio": c.PPOClipRatio, "ppo_clip_value": c.PPOClipValue, "gamma": c.Gamma,
+	}
+	for _, key := range sorted(flags) {
+		given, name := flags[key], sampleFactoryNames.gorl[key]
+		if given != nil {
+			if len(o.Initial) == 0 {
+				o.Initial = []map[string]float64{{}}
+			}
+			if old, ok := o.Initial[0][name]; ok && old != *given {
+				p.wrong(key, *given, "initial.%s is %v; give one of the two", name, old)
+			}
+			o.Initial[0][name] = *given
+		}
+		rule := "perturb_float"
+		if key == "gamma" {
+			if !c.OptimizeGamma {
+				continue
+			}
+			rule = "perturb_exponential_decay"
+		}
+		m.Parameters[name] = pbt.Parameter{Rule: rule, Default: f.initial(s, name)}
+	}
+	optional := append(slices.Collect(maps.Keys(m.Parameters)), "env.*")
+	m = c.shared.mutation(f, sampleFactoryNames, s, m, p)
+	if c.MutationRate == 0 {
+		s.Notes = append(s.Notes, "pbt.pbt_mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
+		return
+	}
+	var lacking []string
+	for _, key := range sorted(m.Parameters) {
+		if m.Parameters[key].Default == nil {
+			lacking = append(lacking, key)
+		}
+	}
+	if len(lacking) > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them here or under agent:", strings.Join(lacking, ", ")))
+	}
+	for key := range c.Parameters { // what the file names, members must have
+		name, _, _ := sampleFactoryNames.find(f, key)
+		optional = slices.DeleteFunc(optional, func(key string) bool { return key == name })
+	}
+	slices.Sort(optional)
+	o.Explore = someOf{Mutation: m, optional: optional}
+}
+
+// initial is the value that all members begin with, nil where it is not known.
+func (f *file) initial(s *Settings, name string) *float64 {
+	if len(s.Options.Initial) == 1 {
+		if v, ok := s.Options.Initial[0][name]; ok {
+			return &v
+		}
+	}
+	agent, _ := f.Agent.(map[string]any)
+	value := agent[name]
+	if list, ok := value.([]any); ok && len(list) > 0 { // of several rates and clips the first stands for all
+		value = list[0]
+	}
+	switch v := value.(type) {
+	case float64:
+		return &v
+	case int:
+		return new(float64(v))
+	}
+	return nil
+}
+
+// note tells of flags that do nothing.
+func (c *sampleFactory) note(f *file, s *Settings) {
+	if _, given := f.PBT["pbt_mix_policies_in_one_env"]; given {
+		s.Notes = append(s.Notes, "pbt.pbt_mix_policies_in_one_env does nothing: every member trains in environments of its own")
+	}
+	for _, key := range []string{"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior", "heartbeat_interval", "heartbeat_reporting_interval", "lr_schedule"} {
+		if _, given := f.PBT[key]; given {
+			s.Notes = append(s.Notes, fmt.Sprintf("pbt.%s does nothing: the population keeps and continues its state by itself, and schedules belong to agent:", key))
+		}
+	}
+}
+
+// someOf is a mutation some of whose keys members need not have.
+type someOf struct {
+	pbt.Mutation
+	optional []string
+}
+
+// Validate implements pbt.Explorer.
+func (o someOf) Validate(hyperparameters []string) error {
+	m := o.Mutation
+	m.Rules, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Parameters)
+	for _, key := range o.optional {
+		prefix, pattern := strings.CutSuffix(key, "*")
+		if !slices.ContainsFunc(hyperparameters, func(name string) bool { return name == key || pattern && strings.HasPrefix(name, prefix) }) {
+			delete(m.Rules, key)
+			delete(m.Parameters, key)
+		}
+	}
+	return m.Validate(hyperparameters)
+}

@@ -1,0 +1,228 @@
+package preset
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+func TestTunableAreTheAgents(t *testing.T) {
+	cfg := amp.DefaultConfig()
+	want := slices.Sorted(maps.Keys(cfg.Tunable()))
+	if diff := cmp.Diff(want, tunable); diff != "" {
+		t.Errorf("-agents +preset:\n%s", diff)
+	}
+	for _, n := range []names{rlGames, sampleFactoryNames, rllib} {
+		for theirs, ours := range n.gorl {
+			if !slices.Contains(tunable, ours) {
+				t.Errorf("%s stands for %s, which does not exist", theirs, ours)
+			}
+		}
+		for theirs := range n.inert {
+			if _, ok := n.gorl[theirs]; ok {
+				t.Errorf("%s does something and nothing", theirs)
+			}
+		}
+	}
+}
+
+// plain is a trainee with the hyperparameters of gorl's agents.
+type plain struct {
+	talent float64
+	values map[string]float64
+	steps  int64
+}
+
+func newPlain(talent int, extra ...string) *plain {
+	p := &plain{talent: float64(talent), values: make(map[string]float64)}
+	for i, key := range append(slices.Clone(tunable), extra...) {
+		p.values[key] = 0.5 + float64(i)/100
+	}
+	return p
+}
+
+func (p *plain) Train(_ context.Context, steps int64) error { p.steps += steps; return nil }
+func (p *plain) Steps() int64                               { return p.steps }
+func (p *plain) Close() error                               { return nil }
+func (p *plain) Hyperparameters() map[string]float64        { return maps.Clone(p.values) }
+
+func (p *plain) Metrics() map[string]float64 {
+	return map[string]float64{"episode.return": p.talent * float64(p.steps)}
+}
+
+func (p *plain) SetHyperparameters(values map[string]float64) error {
+	maps.Copy(p.values, values)
+	return nil
+}
+
+func (p *plain) Snapshot() (*checkpoint.Snapshot, error) {
+	return &checkpoint.Snapshot{Values: map[string]any{"steps": p.steps}}, nil
+}
+
+func (p *plain) Restore(s *checkpoint.Snapshot) (err error) {
+	p.steps, err = s.Int("steps")
+	return err
+}
+
+// TestPresetsTrain lets a population of every preset train: its options must be complete and fit gorl's agents.
+func TestPresetsTrain(t *testing.T) {
+	for name, document := range map[string]string{
+		IsaacLab:      `{pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 100, mutation_rate: 1, mutation: {agent.params.config.learning_rate: mutate_float}, initial: {learning_rate: 0.1}, diversify: true}}`,
+		IsaacGymEnvs:  `{preset: isaacgymenvs, pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, initial_delay: 10, start_after: 10, total_steps: 100, mutation_rate: 1}}`,
+		SampleFactory: `{preset: samplefactory, pbt: {num_policies: 4, pbt_target_objective: episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 10, total_steps: 100, pbt_mutation_rate: 1}}`,
+		RayTune:       `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return, mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_mutations: {lr: {uniform: [0.1, 1]}, clip_param: [0.1, 0.2]}}}`,
+		"pb2":         `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return, mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_bounds: {lr: [0.1, 1]}}}`,
+	} {
+		for _, strict := range []string{"true", "false"} {
+			t.Run(name+" strict="+strict, func(t *testing.T) {
+				s, err := FromYAML([]byte(strings.Replace(document, "{", "{strict: "+strict+", ", 1)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Options.New = func(m pbt.Member) (pbt.Trainee, error) {
+					return newPlain(m.ID, "env.bonus"), nil
+				}
+				population, err := pbt.New(s.Options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer population.Close()
+				if _, err := population.Train(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				replaced, changed := 0, 0
+				for _, e := range population.Journal() {
+					if e.Kind == pbt.EventReplace {
+						replaced++
+					}
+					if e.After != nil && e.Kind != pbt.EventStart && !maps.Equal(e.Before, e.After) {
+						changed++
+					}
+				}
+				if replaced == 0 || changed == 0 {
+					t.Errorf("%d members were replaced and %d changed", replaced, changed)
+				}
+				for file, data := range s.Files(population.Journal()) {
+					if len(data) == 0 {
+						t.Errorf("%s is empty", file)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestOptionalHyperparameters(t *testing.T) {
+	s, err := FromYAML([]byte("{preset: samplefactory, pbt: {parameters: {env.bonus: {rule: perturb_bool}}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Options.Explore.Validate([]string{"env.bonus"}); err != nil {
+		t.Errorf("a member without the usual hyperparameters is refused: %v", err)
+	}
+	if err := s.Options.Explore.Validate([]string{"learning_rate"}); err == nil {
+		t.Error("a member without a hyperparameter that the file names is not refused")
+	}
+}
+
+func TestKnownHyperparameters(t *testing.T) {
+	document := []byte("{pbt: {mutation: {rate: mutate_float}}}")
+	if _, err := FromYAML(document); err == nil {
+		t.Error("no error about an unknown hyperparameter")
+	}
+	s, err := FromYAML(document, "rate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Options.Mutation.Rules["rate"] != "mutate_float" {
+		t.Errorf("rules are %v", s.Options.Mutation.Rules)
+	}
+}
+
+func TestFromFileNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "population.yaml")
+	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("the error of a missing file is %v", err)
+	}
+	if err := os.WriteFile(path, []byte("pbt: {policy_idx: 9}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "policy_idx") {
+		t.Errorf("the error of a bad file is %v", err)
+	}
+	if err := os.WriteFile(path, []byte("pbt: {policy_idx: 3}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := FromFile(path); err != nil || s.PolicyIdx != 3 || s.Folder() != "pbt_workspace" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestFromDictKeepsTheDictionary(t *testing.T) {
+	dict, err := config.FromYAML([]byte("{preset: samplefactory, agent: {learning_rate: [1]}, pbt: {num_policies: 3, initial: {gamma: 0.9}, learning_rate: 0.1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := config.FromYAML([]byte("{preset: samplefactory, agent: {learning_rate: [1]}, pbt: {num_policies: 3, initial: {gamma: 0.9}, learning_rate: 0.1}}"))
+	if _, err := FromDict(dict); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(before, dict) {
+		t.Errorf("the dictionary is %v, was %v", dict, before)
+	}
+}
+
+func FuzzFromYAML(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, block := range strings.Split(string(data), "\n\n") {
+			if _, document, ok := strings.Cut(block, "\n"); ok {
+				document, _, _ = strings.Cut(document, "----")
+				f.Add([]byte(document))
+			}
+		}
+	}
+	ignore := cmpopts.IgnoreUnexported(pbt.Options{}, someOf{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := FromYAML(data)
+		if err != nil {
+			if s != nil {
+				t.Error("settings beside an error")
+			}
+			return
+		}
+		again, err := FromYAML(data)
+		if err != nil {
+			t.Fatalf("the second time: %v", err)
+		}
+		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("two readings differ:\n%s", diff)
+		}
+		o := s.Options
+		if o.Members < 1 || o.IntervalSteps < 1 || o.Objective == "" || o.Strategy == nil || s.PolicyIdx >= s.NumPolicies {
+			t.Errorf("incomplete: %+v", s)
+		}
+		if v, ok := o.Strategy.(interface{ Validate() error }); ok && v.Validate() != nil {
+			t.Errorf("the strategy is refused: %v", v.Validate())
+		}
+	})
+}

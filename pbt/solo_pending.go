@@ -1,0 +1,100 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// elsewhereError is returned in place of building a member anew in this process.
+type elsewhereError struct{ values map[string]float64 }
+
+func (e *elsewhereError) Error() string { return "it takes a new process" }
+
+// pending is a decision that a new process is to carry out: the member is built from the new hyperparameters then.
+type pending struct {
+	events []Event // what came before the decision
+	event  Event   // the decision itself, as announced
+	values map[string]float64
+	source inheritance // for Replace
+}
+
+type savedPending struct {
+	Events []Event `json:"events,omitempty"`
+	Event  Event   `json:"event"`
+	Values numbers `json:"values"`
+	// Source is the policy whose weights are taken over, SourceSteps its own steps then, SourceWeightSteps those behind
+	// its weights, Snapshot the name of these in the private folder.
+	Source            int    `json:"source,omitempty"`
+	SourceSteps       int64  `json:"source_steps,omitempty"`
+	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
+	Snapshot          string `json:"snapshot,omitempty"`
+}
+
+func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, error) {
+	saved := &savedPending{Events: p.events, Event: p.event, Values: toNumbers(p.values)}
+	if p.event.Kind == EventReplace {
+		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
+		var err error
+		if saved.Snapshot, err = put(store, sequence, p.source.weightSteps, p.source.snapshot); err != nil {
+			return nil, err
+		}
+	}
+	return saved, nil
+}
+
+func (p *savedPending) check(s soloState) error {
+	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members || min(p.SourceSteps, p.SourceWeightSteps) < 0 {
+		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d steps", p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
+	}
+	switch p.Event.Kind {
+	case EventReplace:
+		if p.Snapshot == "" || p.Source == s.Policy {
+			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
+		}
+	case EventSelfMutate:
+	default:
+		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
+	}
+	return nil
+}
+
+// resume carries out what the last process had decided, by building the member from the new hyperparameters; where that
+// fails it is built as it was before.
+func (s *Solo) resume(saved *soloRestored) error {
+	p, state := saved.state.Pending, saved.state
+	m := &member{id: s.place.Policy, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.place.Policy))}
+	m.load(&s.opt, state.Member)
+	m.hyperparameters = state.Member.Hyperparameters.floats()
+	own := saved.snapshot
+	if m.status().Diverged() {
+		own = nil
+	}
+	values := p.Values.floats()
+	var err error
+	switch e := &p.Event; e.Kind {
+	case EventReplace:
+		source := inheritance{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+		err = m.rebuildFrom(&s.opt, s.iteration, source, own, values)
+	case EventSelfMutate:
+		m.snapshot = own
+		err = m.rebuildAsIs(&s.opt, s.iteration, values)
+	}
+	if s.m = m; err == nil {
+		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
+		if p.Event.Kind == EventReplace {
+			s.copies++
+		}
+	} else {
+		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
+		p.Event.Kind = EventApplyFailed
+		var broken error
+		if s.m, broken = newMember(&s.opt, s.place.Policy, &state.Member, saved.snapshot); broken != nil {
+			return errors.Join(broken, err)
+		}
+	}
+	s.cause = p.Event.Cause
+	return s.proceed(append(p.Events, p.Event))
+}

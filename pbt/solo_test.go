@@ -1,0 +1,190 @@
+package pbt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// quick is a clock on which nobody waits for long.
+type quick struct{}
+
+func (quick) After(d time.Duration) <-chan time.Time { return time.After(min(d, time.Millisecond)) }
+
+// tribe are the policies of one board, each in a goroutine.
+type tribe struct {
+	*colony
+	board  workspace.Board
+	place  Place // what all have in common
+	adjust func(id int, place *Place, opt *Options)
+
+	mu      sync.Mutex
+	solos   []*Solo
+	errs    []error
+	results []*Result
+}
+
+func newTribe(members int, board workspace.Board) *tribe {
+	t := &tribe{colony: newColony(members), board: board}
+	t.place = Place{Board: board, Clock: quick{}, Silence: time.Minute}
+	build := t.opt.New
+	t.opt.New = func(m Member) (Trainee, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return build(m)
+	}
+	return t
+}
+
+// join joins one policy.
+func (r *tribe) join(t *testing.T, id int) *Solo {
+	t.Helper()
+	place, opt := r.place, r.opt
+	place.Policy = id
+	if r.adjust != nil {
+		r.adjust(id, &place, &opt)
+	}
+	s, err := Join(t.Context(), opt, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// train joins all policies and trains them to the end of each.
+func (r *tribe) train(t *testing.T) {
+	t.Helper()
+	r.solos, r.errs, r.results = nil, nil, nil
+	for id := range r.opt.Members {
+		r.solos = append(r.solos, r.join(t, id))
+	}
+	r.errs, r.results = make([]error, r.opt.Members), make([]*Result, r.opt.Members)
+	var wg sync.WaitGroup
+	for id, s := range r.solos {
+		wg.Go(func() { r.results[id], r.errs[id] = s.Train(t.Context()) })
+	}
+	wg.Wait()
+	for _, s := range r.solos {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (r *tribe) mustTrain(t *testing.T) {
+	t.Helper()
+	r.train(t)
+	if err := errors.Join(r.errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journal is that of all.
+func (r *tribe) journal(t *testing.T) []Event {
+	t.Helper()
+	var journals [][]Event
+	for _, s := range r.solos {
+		journals = append(journals, s.Journal())
+	}
+	merged, err := MergeJournals(journals...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+func lines(t *testing.T, events []Event) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String()
+}
+
+// TestSoloDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
+func TestSoloDecidesAsPopulation(t *testing.T) {
+	for name, adjust := range map[string]func(o *Options){
+		"usual":      func(*Options) {},
+		"delayed":    func(o *Options) { o.InitialDelay, o.StartAfter = 120, 100 },
+		"minimise":   func(o *Options) { o.Objective, o.Measure.Minimise = "loss", true },
+		"windowed":   func(o *Options) { o.ProgressSteps, o.Measure = 10, Measure{Window: 4, Reducer: ReduceMedian} },
+		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
+		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
+		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
+		"short end":  func(o *Options) { o.TotalSteps = 420 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newColony(6)
+			adjust(&c.opt)
+			p := mustTrain(t, c.opt)
+			want := lines(t, p.Journal())
+			if n := len(kinds(p.Journal(), EventReplace)); n < 5 {
+				t.Errorf("only %d replacements: this test shows little", n)
+			}
+			for range 2 {
+				r := newTribe(6, workspace.NewMemory(6))
+				adjust(&r.opt)
+				r.place.Synchronous = true
+				r.mustTrain(t)
+				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
+					t.Fatalf("the journals differ: %s", d)
+				}
+				best, got := p.Best(), r.results[0]
+				for _, b := range r.results { // who is done early has not seen all
+					if b.Measure(c.opt.Measure) > got.Measure(c.opt.Measure) {
+						got = b
+					}
+				}
+				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
+					t.Errorf("the best is %+v, want %+v", got, best)
+				}
+				standings, err := Replay(r.journal(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for id, s := range r.solos {
+					status, st := s.Status(), standings[id]
+					if st.Steps != status.Steps || st.Copies != s.copies || st.Parent != s.m.parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
+						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies", st, status, s.copies)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Measure is the result's objective, of which more is better.
+func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
+
+// ownValues lets replaced members mutate their own hyperparameters.
+type ownValues struct{ Strategy }
+
+func (s ownValues) Decide(g Generation, rng *rand.Rand) []Decision {
+	decisions := s.Strategy.Decide(g, rng)
+	for i := range decisions {
+		decisions[i].OwnHyperparameters = true
+	}
+	return decisions
+}
+
+func folder(t *testing.T, dir string, policies int) *workspace.Folder {
+	t.Helper()
+	board, err := workspace.OpenFolder(dir, policies, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return board
+}

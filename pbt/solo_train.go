@@ -1,0 +1,291 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// Train trains the policy to Options.TotalSteps, deciding about it at the end of every interval, and returns the best
+// that any policy has been so far.
+//
+// When the context is cancelled the policy stops, its private state is saved, and the error is the context's cause;
+// calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
+// saving; [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this policy has
+// diverged and so have all others that might have rescued it: its last good state stays as it was.
+//
+// A policy whose training fails or panics, or whose weights or objective are not finite, publishes that, and is rescued
+// at the interval's end by another, so far as the strategy does that; it waits for one as long as others may get well.
+func (s *Solo) Train(ctx context.Context) (*Result, error) {
+	switch {
+	case s.closed:
+		return nil, errors.New("pbt: the policy is closed; join again")
+	case s.fatal != nil:
+		return nil, s.fatal
+	case s.done:
+		return s.result()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-s.seat.Lost():
+			cancel(fmt.Errorf("pbt: policy %d: %w", s.place.Policy, workspace.ErrLeaseLost))
+		case <-ended:
+		}
+	}()
+	err := s.run(ctx)
+	switch {
+	case err == nil:
+		return s.result()
+	case s.isLost(err):
+		if !errors.Is(err, workspace.ErrLeaseLost) {
+			err = errors.Join(s.lost(), err)
+		}
+	case errors.Is(err, ErrYield):
+		return nil, errors.Join(err, s.beat(workspace.Yielded))
+	case errors.Is(err, ErrRestart):
+		err = errors.Join(err, s.beat(workspace.Stopped))
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		err = fmt.Errorf("pbt: policy %d stopped in interval %d of %d: %w", s.place.Policy, s.iteration, s.opt.lastIteration(), err)
+		if s.phase == phaseTraining {
+			err = errors.Join(err, s.checkpoint())
+		}
+		return nil, errors.Join(err, s.beat(workspace.Stopped))
+	default:
+		s.cause = err.Error()
+		err = errors.Join(err, s.beat(workspace.Failed))
+	}
+	s.fatal = err
+	return nil, err
+}
+
+// run goes through the intervals.
+func (s *Solo) run(ctx context.Context) error {
+	if len(s.journal.events) == 0 {
+		if err := s.record(s.opt.begin([]*member{s.m})); err != nil {
+			return err
+		}
+	}
+	for n := int64(1); ; n++ {
+		if err := s.interval(ctx); err != nil || s.done {
+			return err
+		}
+		if s.place.Slice > 0 && n >= s.place.Slice {
+			return s.yield()
+		}
+	}
+}
+
+func (s *Solo) yield() error {
+	return fmt.Errorf("pbt: policy %d, interval %d: %w", s.place.Policy, s.iteration, ErrYield)
+}
+
+// interval trains to the interval's end, publishes, decides, applies and saves.
+func (s *Solo) interval(ctx context.Context) error {
+	if s.phase == phaseTraining {
+		if err := s.beat(workspace.Training); err != nil {
+			return err
+		}
+		if err := s.inSlot(ctx, s.train); err != nil {
+			return err
+		}
+		s.phase = phaseTrained
+		// What failed or diverged is not saved: a process that ends here trains again from the last good state.
+		if s.good() != nil {
+			if err := s.persist(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.publish(); err != nil {
+		return err
+	}
+	return s.conclude(ctx)
+}
+
+// inSlot runs f when the processes's other policies leave room for it.
+func (s *Solo) inSlot(ctx context.Context, f func(context.Context) error) error {
+	if s.place.slots != nil {
+		select {
+		case s.place.slots <- struct{}{}:
+			defer func() { <-s.place.slots }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return f(ctx)
+}
+
+// train advances the member to the interval's end, and completes what is known of it there. What goes wrong with the
+// trainee is its failure, not an error.
+func (s *Solo) train(ctx context.Context) error {
+	m, target := s.m, s.opt.target(s.iteration)
+	for m.failure == "" && m.steps < target && ctx.Err() == nil {
+		end := s.opt.pause(s.iteration, m.steps)
+		stop := end
+		if n := s.place.SaveSteps; n > 0 {
+			stop = min(stop, max(s.savedAt+n, m.steps+1))
+		}
+		m.snapshot = nil
+		err := s.interruptibly(ctx, func(ctx context.Context) error { return m.advance(ctx, &s.opt, s.iteration, stop, end) })
+		if err != nil {
+			m.fail(s.iteration, err)
+			break
+		}
+		s.describe()
+		if m.steps >= end {
+			s.tell(nil)
+		}
+		requested := s.saving.taken()
+		due := s.place.SaveSteps > 0 && m.steps >= s.savedAt+s.place.SaveSteps && m.steps < target
+		if requested || due {
+			if err := s.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		m.conclude(ctx, &s.opt, s.iteration)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (s *Solo) interruptibly(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := s.saving.interruptible(ctx)
+	defer cancel(nil)
+	return guarded(func() error { return f(ctx) })
+}
+
+// checkpoint saves in mid-interval, where there is something good to save.
+func (s *Solo) checkpoint() error {
+	if err := s.lost(); err != nil {
+		return err
+	}
+	if s.good() == nil {
+		s.savedAt = s.m.steps
+		return nil
+	}
+	return s.persist()
+}
+
+// tell calls Options.Progress.
+func (s *Solo) tell(e *Event) {
+	if s.opt.Progress == nil {
+		return
+	}
+	u := Update{Iteration: s.iteration, TargetSteps: s.opt.target(s.iteration), Status: s.m.status(), Event: e}
+	if e == nil {
+		u.Metrics = maps.Clone(s.m.metrics)
+	} else {
+		u.Iteration = e.Iteration
+		if e.Kind == EventFailed {
+			u.Err = s.m.cause
+		}
+	}
+	s.opt.Progress(u)
+}
+
+// record writes events to the journal and tells about them.
+func (s *Solo) record(events []Event) error {
+	if err := s.lost(); err != nil {
+		return err
+	}
+	if err := s.journal.append(events...); err != nil {
+		return err
+	}
+	for i := range events {
+		if events[i].Member >= 0 {
+			s.tell(&events[i])
+		}
+	}
+	return nil
+}
+
+// publish puts the member's weights and how good they are on the board, unless they stand there already, and offers
+// them for the best.
+func (s *Solo) publish() error {
+	m := s.m
+	snapshot := s.good()
+	r := workspace.Record{
+		Policy: m.id, Iteration: s.iteration, Copies: s.copies, Frame: m.steps, WeightFrame: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
+		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Params: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
+	}
+	if snapshot == nil {
+		status := m.status()
+		switch {
+		case status.Failed:
+			r.Failure, r.HasObjective = m.failure, false
+		case m.diverged != "":
+			r.Failure = m.diverged
+		default:
+			r.Failure = status.Trouble()
+		}
+		if !status.Failed {
+			r.Objective, r.HasObjective = nan, true
+		}
+	} else if s.opt.Measure.EvaluationEpisodes > 0 {
+		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
+	}
+	view, err := s.place.Board.View()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	if err := s.lost(); err != nil {
+		return err
+	}
+	if !published(view, r) {
+		if _, err := s.seat.Publish(r, snapshot); err != nil {
+			return fmt.Errorf("pbt: policy %d: %w", m.id, err)
+		}
+	}
+	if m.status().Healthy() && (!s.hasBest || m.objective > s.best) {
+		if err := s.seat.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
+			return fmt.Errorf("pbt: policy %d: best: %w", m.id, err)
+		}
+		s.best, s.hasBest = m.objective, true
+	}
+	return s.beat(workspace.Training)
+}
+
+// published reports whether a record like r stands on the board.
+func published(v workspace.View, r workspace.Record) bool {
+	for _, old := range v.Policies[r.Policy].Records {
+		if old.Iteration == r.Iteration {
+			return old.Copies == r.Copies && old.Frame == r.Frame && old.Weights != nil && r.Failure == ""
+		}
+	}
+	return false
+}
+
+// result is the best on the board. Its snapshot is nil where it cannot be read.
+func (s *Solo) result() (*Result, error) {
+	best, ok, err := s.place.Board.Best(s.opt.Measure.Minimise)
+	for range 3 { // its policy may be replacing it by a better one
+		if err != nil || !ok {
+			break
+		}
+		snapshot, fault := s.place.Board.FetchBest(best)
+		if fault == nil {
+			return newResult(best, snapshot), nil
+		}
+		s.recovered = errors.Join(s.recovered, fmt.Errorf("pbt: best: %w", fault))
+		best, ok, err = s.place.Board.Best(s.opt.Measure.Minimise)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pbt: best: %w", err)
+	case !ok:
+		return nil, nil
+	}
+	return newResult(best, nil), nil
+}

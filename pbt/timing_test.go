@@ -1,0 +1,169 @@
+package pbt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSettle(t *testing.T) {
+	o := &Options{InitialDelay: 100, StartAfter: 50, Reference: []int{3, 4}}
+	healthy := func(id int, steps, since int64) Status {
+		return Status{Member: id, Steps: steps, SinceCopy: since, Objective: 1, HasObjective: true}
+	}
+	g := Generation{Members: []Status{
+		healthy(0, 99, 99),   // younger than InitialDelay
+		healthy(1, 200, 49),  // took over weights lately
+		healthy(2, 100, 50),  // old enough
+		healthy(3, 200, 200), // reference
+		{Member: 4, Steps: 200, SinceCopy: 1, Failed: true},
+		{Member: 5, Steps: 1, Objective: nan, HasObjective: true},
+		{Member: 6, Steps: 1, SinceCopy: 1, Objective: nan, HasObjective: true, NotFinite: true},
+		{Member: 7, Steps: 1, SinceCopy: 1}, // nothing is known of it, so it is not in need of rescue
+	}}
+	decide := func(d Decision) []Decision {
+		var all []Decision
+		for _, m := range g.Members {
+			one := d
+			one.Member = m.Member
+			all = append(all, one)
+		}
+		return all
+	}
+	kept := func(id int, why string) Decision { return Decision{Member: id, Action: Keep, Source: id, Reason: why} }
+	young, copied := "nothing is decided before 100 steps (why)", "only 49 of 50 steps since it started or took over weights (why)"
+
+	replace := Decision{Action: Replace, Source: 2, Reason: "why", OwnHyperparameters: true}
+	given := decide(replace)
+	before := slices.Clone(given)
+	want := decide(replace)
+	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
+	want[3].Unmutated, want[4].Unmutated = true, true
+	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
+		t.Error(d)
+	}
+	if !cmp.Equal(before, given) {
+		t.Error("settle changed what it was given")
+	}
+
+	want = decide(Decision{Action: SelfMutate, Reason: "why"})
+	given = slices.Clone(want)
+	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
+	want[3], want[4] = kept(3, "reference members are not mutated (why)"), kept(4, "reference members are not mutated (why)")
+	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
+		t.Error(d)
+	}
+
+	keep := decide(Decision{Action: Keep, Reason: "why"})
+	if d := cmp.Diff(keep, settle(keep, g, o)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(before, settle(before, g, &Options{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestPause(t *testing.T) {
+	o := &Options{IntervalSteps: 50, TotalSteps: 120, ProgressSteps: 20}
+	for _, test := range []struct{ iteration, steps, want int64 }{
+		{1, 0, 20}, {1, 19, 20}, {1, 20, 40}, {1, 41, 50}, {2, 50, 70}, {2, 64, 70}, {2, 89, 90}, {2, 90, 100}, {3, 100, 120},
+		{2, 45, 70}, {2, 10, 30}, // rescued, and behind the others
+	} {
+		if got := o.pause(test.iteration, test.steps); got != test.want {
+			t.Errorf("in interval %d after %d steps the pause is at %d, want %d", test.iteration, test.steps, got, test.want)
+		}
+	}
+	o.ProgressSteps = 0
+	if got := o.pause(2, 60); got != 100 {
+		t.Errorf("without ProgressSteps the pause is at %d", got)
+	}
+}
+
+// replaceAlways gives everyone but member 0 the weights of that at every interval's end.
+type replaceAlways struct{}
+
+func (replaceAlways) Decide(g Generation, _ *rand.Rand) []Decision {
+	var decisions []Decision
+	for _, m := range g.Members[1:] {
+		decisions = append(decisions, Decision{Member: m.Member, Action: Replace, Source: 0, Reason: "always"})
+	}
+	return decisions
+}
+
+// TestStartAfter counts from the start and from every taking over of weights, and leaves rescues alone.
+func TestStartAfter(t *testing.T) {
+	c := newColony(3)
+	c.opt.Strategy, c.opt.StartAfter = replaceAlways{}, 120
+	c.poison(310, 2)
+	p := mustTrain(t, c.opt)
+	at := make(map[int][]int64)
+	for _, e := range kinds(p.Journal(), EventReplace) {
+		at[e.Member] = append(at[e.Member], e.Steps)
+	}
+	if want := map[int][]int64{1: {150, 300, 450}, 2: {150, 300, 350}}; !cmp.Equal(at, want) {
+		t.Errorf("replaced at %v, want %v", at, want)
+	}
+	for _, e := range kinds(p.Journal(), EventKeep) {
+		if e.Member == 1 && e.Steps == 200 && e.Cause != "only 50 of 120 steps since it started or took over weights (always)" {
+			t.Errorf("kept for %q", e.Cause)
+		}
+	}
+}
+
+// TestStepsBehindWeights lets a member that failed, and so has trained less, take over weights.
+func TestStepsBehindWeights(t *testing.T) {
+	c := newColony(3)
+	c.opt.TotalSteps, c.opt.Directory = 150, t.TempDir()
+	c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}}
+	c.faults.train = func(m *climber) error {
+		if m == c.built[2] && m.steps == 30 {
+			return fmt.Errorf("gone")
+		}
+		return nil
+	}
+	var seen []Status
+	c.opt.Progress = func(u Update) {
+		if u.Status.Member == 2 && (u.Event == nil || u.Event.Kind == EventReplace) {
+			seen = append(seen, u.Status)
+		}
+	}
+	p := mustTrain(t, c.opt)
+	var got [][3]int64
+	for _, s := range seen {
+		got = append(got, [3]int64{s.Steps, s.WeightSteps, s.SinceCopy})
+	}
+	if want := [][3]int64{{30, 50, 0}, {100, 120, 70}, {150, 170, 120}}; !cmp.Equal(got, want) {
+		t.Errorf("steps, those behind the weights and those since the copy are %v, want %v", got, want)
+	}
+	want := p.Generation()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, mustNew(t, c.opt).Generation()); d != "" {
+		t.Errorf("restored: %s", d)
+	}
+}
+
+// TestOldStates reads a state from before these numbers were kept.
+func TestOldStates(t *testing.T) {
+	s, err := decodeState([]byte(`{"schema":1,"members":[{"steps":50,"objective":-1.5,"hyperparameters":{"a":1},"snapshot":"000001_50"},{"steps":50,"parent":0,"hyperparameters":{},"snapshot":"x"}],
+		"objective":"loss","interval_steps":50,"seed":1,"iteration":2,"sequence":1,"objective_known":true,"finished":false,"journal_length":10}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{}
+	m.load(&Options{}, s.Members[0])
+	if got := m.status(); got.WeightSteps != 50 || got.SinceCopy != 50 || got.Objective != -1.5 || got.HasPeak || got.NotFinite {
+		t.Errorf("the status is %+v", got)
+	}
+	for _, wrong := range []string{`"copied_at":51`, `"copied_at":-1`, `"inherited":-1`} {
+		_, err := decodeState([]byte(`{"schema":1,"members":[{"steps":50,"hyperparameters":{},"snapshot":"x",` + wrong + `}],"iteration":2,"sequence":1}`))
+		if err == nil || !strings.Contains(err.Error(), "member 0") {
+			t.Errorf("%s: the error is %v", wrong, err)
+		}
+	}
+}

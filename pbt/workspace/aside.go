@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path"
+	"runtime"
+	"syscall"
+)
+
+// writeAside makes name hold the text: it writes a temporary file in the same folder, asks permitted, renames, and where
+// durable is set syncs both the file and the folder.
+func (f *Folder) writeAside(name, temporary string, text []byte, durable bool, permitted func() error) error {
+	temp := path.Dir(name) + "/" + temporary
+	file, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil && durable {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = permitted()
+	}
+	if err == nil {
+		err = f.root.Rename(temp, name)
+	}
+	if err != nil {
+		f.root.Remove(temp)
+		return err
+	}
+	if durable {
+		return f.syncDir(path.Dir(name))
+	}
+	return nil
+}
+
+// syncDir makes the names in a folder durable, where folders can be synced.
+func (f *Folder) syncDir(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := f.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || unsupported(err) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// unsupported reports whether a file system does not know an operation.
+func unsupported(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EMLINK)
+}

@@ -1,0 +1,559 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// boards are the implementations; every test of the contract runs on each.
+var boards = map[string]func(t *testing.T, policies int) Board{
+	"memory": func(t *testing.T, policies int) Board { return NewMemory(policies) },
+	"folder": func(t *testing.T, policies int) Board { return openFolder(t, t.TempDir(), policies, FolderOptions{}) },
+}
+
+func onEach(t *testing.T, policies int, test func(t *testing.T, b Board)) {
+	for _, name := range slices.Sorted(maps.Keys(boards)) {
+		t.Run(name, func(t *testing.T) { test(t, boards[name](t, policies)) })
+	}
+}
+
+// weights are a snapshot that says whose it is.
+func weights(policy int, iteration int64) *checkpoint.Snapshot {
+	s := checkpoint.NewSnapshot()
+	data := make([]float32, 64)
+	for i := range data {
+		data[i] = float32(iteration)
+	}
+	s.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{64}, data)
+	s.Values["policy"], s.Values["iteration"] = policy, iteration
+	return s
+}
+
+// checkWeights reports weights that are not those of the policy and iteration.
+func checkWeights(s *checkpoint.Snapshot, policy int, iteration int64) error {
+	p, err := s.Int("policy")
+	i, err2 := s.Int("iteration")
+	data, err3 := s.Float32s("parameters", 64)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	if p != int64(policy) || i != iteration || slices.ContainsFunc(data, func(x float32) bool { return x != float32(iteration) }) {
+		return fmt.Errorf("the weights of policy %d, iteration %d (%v), want %d, %d", p, i, data[:3], policy, iteration)
+	}
+	return nil
+}
+
+func record(policy int, iteration int64, objective float64) Record {
+	return Record{
+		Policy: policy, Iteration: iteration, Frame: 100 * iteration, WeightFrame: 100 * iteration, SinceCopy: 100 * iteration,
+		Objective: objective, HasObjective: true, Parent: -1, Samples: 3, Experiment: "walker",
+		Params: map[string]float64{"agent.learning_rate": 3e-4, "agent.discount_factor": 0.99},
+	}
+}
+
+func mustJoin(t *testing.T, b Board, policy int) Seat {
+	t.Helper()
+	s, err := b.Join(t.Context(), policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Release() })
+	return s
+}
+
+func mustPublish(t *testing.T, s Seat, r Record) Record {
+	t.Helper()
+	got, err := s.Publish(r, weights(r.Policy, r.Iteration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func mustView(t *testing.T, b Board) View {
+	t.Helper()
+	v, err := b.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v.Policies {
+		for _, d := range p.Damaged {
+			t.Errorf("policy %d: %v", p.Policy, d)
+		}
+	}
+	return v
+}
+
+func iterations(records []Record) []int64 {
+	list := []int64{}
+	for _, r := range records {
+		list = append(list, r.Iteration)
+	}
+	return list
+}
+
+var sameNaN = cmpopts.EquateNaNs()
+
+func TestPublishedIsRead(t *testing.T) {
+	onEach(t, 3, func(t *testing.T, b Board) {
+		s := mustJoin(t, b, 1)
+		if b.Policies() != 3 || s.Policy() != 1 {
+			t.Errorf("%d policies, seat %d", b.Policies(), s.Policy())
+		}
+		full := Record{
+			Policy: 1, Iteration: 2, Copies: 0, Frame: 7, WeightFrame: 1 << 60, SinceCopy: 5,
+			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300, HasEvaluation: true,
+			Samples: 12, Parent: 2, Failure: "", Experiment: "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
+			Params: map[string]float64{"plain": 1, "with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "minus zero": math.Copysign(0, -1), "true": 1e6},
+		}
+		published := mustPublish(t, s, full)
+		failed, err := s.Publish(Record{Policy: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := published.Weights; w == nil || w.Size == 0 || len(w.SHA256) != 64 || !strings.HasPrefix(w.Path, "001/000002") {
+			t.Fatalf("published weights %+v", w)
+		}
+		want := full
+		want.Weights = published.Weights
+		v := mustView(t, b)
+		if diff := cmp.Diff([]Record{failed, want}, v.Policies[1].Records, sameNaN); diff != "" {
+			t.Error(diff)
+		}
+		if math.Signbit(v.Policies[1].Records[1].Params["minus zero"]) != true {
+			t.Error("minus zero lost its sign")
+		}
+		for _, p := range []int{0, 2} {
+			if pv := v.Policies[p]; pv.Policy != p || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
+				t.Errorf("policy %d, which never started: %+v", p, pv)
+			}
+		}
+		snap, err := b.Fetch(published)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkWeights(snap, 1, 2); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.Fetch(failed); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
+			t.Errorf("the weights of a failure: %v", err)
+		}
+		// What was read is the reader's.
+		snap.Arrays["parameters"].Data[0]++
+		v.Policies[1].Records[1].Params["plain"] = 99
+		v.Policies[1].Records[1].Weights.Path = "nowhere"
+		if again, err := b.Fetch(published); err != nil || checkWeights(again, 1, 2) != nil {
+			t.Errorf("a reader changed the board's weights: %v", err)
+		}
+		if diff := cmp.Diff([]Record{failed, want}, mustView(t, b).Policies[1].Records, sameNaN); diff != "" {
+			t.Errorf("a reader changed the board's records: %s", diff)
+		}
+	})
+}
+
+func TestHeartbeatIsRead(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, b Board) {
+		s := mustJoin(t, b, 0)
+		h := Heartbeat{
+			Policy: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Frame: 300, Total: 1000, Objective: math.Inf(-1), HasObjective: true,
+			Params: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
+		}
+		if err := s.Beat(h); err != nil {
+			t.Fatal(err)
+		}
+		v := mustView(t, b)
+		if diff := cmp.Diff(&h, v.Policies[0].Heartbeat); diff != "" {
+			t.Error(diff)
+		}
+		if silent := v.Now.Sub(v.Policies[0].Seen); silent < 0 || silent > 1e11 {
+			t.Errorf("a heartbeat of now was %v ago", silent)
+		}
+		h.Owner, h.Policy, h.Phase, h.HasObjective, h.Objective = "", 1, Finished, false, math.NaN()
+		if err := s.Beat(h); err != nil {
+			t.Fatal(err)
+		}
+		got := mustView(t, b).Policies[0].Heartbeat
+		if got.Owner == "" || got.Policy != 0 || got.Phase != Finished || got.HasObjective {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, b Board) {
+		s := mustJoin(t, b, 0)
+		for i := int64(1); i <= 3; i++ {
+			mustPublish(t, s, record(0, i, float64(i)))
+		}
+		check := func(records, stale []int64) {
+			t.Helper()
+			p := mustView(t, b).Policies[0]
+			if diff := cmp.Diff(records, iterations(p.Records)); diff != "" {
+				t.Errorf("records: %s", diff)
+			}
+			if diff := cmp.Diff(stale, iterations(p.Stale)); diff != "" {
+				t.Errorf("stale: %s", diff)
+			}
+		}
+		check([]int64{3, 2, 1}, []int64{})
+		if err := s.Beat(Heartbeat{Phase: Training, Copies: 1, Parent: 1, Iteration: 4}); err != nil {
+			t.Fatal(err)
+		}
+		check([]int64{}, []int64{3, 2, 1})
+		r := record(0, 4, 4)
+		r.Copies = 2
+		mustPublish(t, s, r)
+		check([]int64{4}, []int64{3, 2, 1})
+	})
+}
+
+func TestARecordIsReplaced(t *testing.T) {
+	onEach(t, 1, func(t *testing.T, b Board) {
+		s := mustJoin(t, b, 0)
+		old := mustPublish(t, s, record(0, 5, 1))
+		r := record(0, 5, 2)
+		next, err := s.Publish(r, weights(0, 55))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Weights.Path == old.Weights.Path {
+			t.Error("weights were written over")
+		}
+		records := mustView(t, b).Policies[0].Records
+		if len(records) != 1 || records[0].Objective != 2 {
+			t.Fatalf("%+v", records)
+		}
+		if snap, err := b.Fetch(old); err != nil || checkWeights(snap, 0, 5) != nil {
+			t.Errorf("a reader that holds the old record: %v", err)
+		}
+		if err := s.Prune(Keep{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Fetch(old); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the old weights after Prune: %v", err)
+		}
+		if snap, err := b.Fetch(records[0]); err != nil || checkWeights(snap, 0, 55) != nil {
+			t.Errorf("the new weights after Prune: %v", err)
+		}
+	})
+}
+
+func TestPrune(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, b Board) {
+		s, other := mustJoin(t, b, 0), mustJoin(t, b, 1)
+		kept := mustPublish(t, other, record(1, 1, 1))
+		var published []Record
+		for i := int64(1); i <= 40; i++ {
+			published = append(published, mustPublish(t, s, record(0, i, float64(i))))
+		}
+		if err := s.Prune(Keep{Oldest: 25}); err != nil {
+			t.Fatal(err)
+		}
+		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6}
+		if diff := cmp.Diff(want, iterations(mustView(t, b).Policies[0].Records)); diff != "" {
+			t.Error(diff)
+		}
+		for _, r := range published {
+			switch _, err := b.Fetch(r); {
+			case slices.Contains(want, r.Iteration):
+				if err != nil {
+					t.Error(err)
+				}
+			case !errors.Is(err, fs.ErrNotExist):
+				t.Errorf("iteration %d was pruned: %v", r.Iteration, err)
+			}
+		}
+		if _, err := b.Fetch(kept); err != nil {
+			t.Errorf("another policy's weights: %v", err)
+		}
+		if err := s.Prune(Keep{Oldest: -1}); err == nil {
+			t.Error("a negative iteration was accepted")
+		}
+		// A policy that has diverged keeps the weights that it can go back to.
+		for i := int64(100); i < 130; i++ {
+			if _, err := s.Publish(Record{Policy: 0, Iteration: i, Parent: -1, Failure: "diverged"}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Prune(Keep{Oldest: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		records := mustView(t, b).Policies[0].Records
+		if diff := cmp.Diff([]int64{129, 40}, iterations(records)); diff != "" {
+			t.Fatal(diff)
+		}
+		if _, err := b.Fetch(records[1]); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBest(t *testing.T) {
+	for _, minimise := range []bool{false, true} {
+		sign := 1.0
+		if minimise {
+			sign = -1
+		}
+		t.Run(fmt.Sprintf("minimise=%t", minimise), func(t *testing.T) {
+			onEach(t, 3, func(t *testing.T, b Board) {
+				seats := []Seat{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
+				if _, ok, err := b.Best(minimise); ok || err != nil {
+					t.Fatalf("an empty board has a best: %v", err)
+				}
+				offer := func(r Record) {
+					t.Helper()
+					if err := seats[r.Policy].PublishBest(r, weights(r.Policy, r.Iteration), minimise); err != nil {
+						t.Fatal(err)
+					}
+				}
+				check := func(policy int, iteration int64) {
+					t.Helper()
+					best, ok, err := b.Best(minimise)
+					if err != nil || !ok || best.Policy != policy || best.Iteration != iteration {
+						t.Fatalf("the best is %d of %d (%t, %v), want %d of %d", best.Iteration, best.Policy, ok, err, iteration, policy)
+					}
+					snap, err := b.FetchBest(best)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := checkWeights(snap, policy, iteration); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+					offer(record(0, 1, v))
+				}
+				nothing := record(0, 1, 0)
+				nothing.HasObjective = false
+				offer(nothing)
+				if best, ok, _ := b.Best(minimise); ok {
+					t.Fatalf("%v is the best", best.Objective)
+				}
+				offer(record(0, 2, -13.2*sign))
+				check(0, 2)
+				offer(record(0, 3, -100*sign)) // worse
+				check(0, 2)
+				offer(record(1, 4, -3.2*sign)) // better, although its text sorts lower
+				check(1, 4)
+				offer(record(2, 3, -3.2*sign)) // equal and earlier
+				check(2, 3)
+				offer(record(2, 5, -3.2*sign)) // equal, and its own is not beaten
+				check(2, 3)
+				offer(record(0, 6, 1e-9*sign))
+				check(0, 6)
+				evaluated := record(1, 7, 1000*sign) // a lucky objective, and what it is worth
+				evaluated.Evaluation, evaluated.HasEvaluation = -1*sign, true
+				offer(evaluated)
+				check(0, 6)
+				evaluated.Iteration, evaluated.Objective, evaluated.Evaluation = 8, -1000*sign, 5*sign
+				offer(evaluated)
+				check(1, 8)
+				evaluated.Iteration, evaluated.Objective, evaluated.Evaluation = 9, 1000*sign, math.NaN()
+				offer(evaluated)
+				check(1, 8)
+				if err := seats[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
+					t.Error("a best without weights was accepted")
+				}
+			})
+		})
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(r *Record){
+		"another policy":    func(r *Record) { r.Policy = 1 },
+		"iteration 0":       func(r *Record) { r.Iteration = 0 },
+		"copies":            func(r *Record) { r.Copies = -1 },
+		"frame":             func(r *Record) { r.Frame = -1 },
+		"weight frame":      func(r *Record) { r.WeightFrame = -1 },
+		"since copy":        func(r *Record) { r.SinceCopy = -1 },
+		"samples":           func(r *Record) { r.Samples = -1 },
+		"parent":            func(r *Record) { r.Parent = 2 },
+		"parent below none": func(r *Record) { r.Parent = -2 },
+		"NaN parameter":     func(r *Record) { r.Params = map[string]float64{"x": math.NaN()} },
+		"nameless":          func(r *Record) { r.Params = map[string]float64{"": 1} },
+		"long name":         func(r *Record) { r.Params = map[string]float64{strings.Repeat("x", 2000): 1} },
+		"no UTF-8":          func(r *Record) { r.Params = map[string]float64{"\xff": 1} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, 2, func(t *testing.T, b Board) {
+				s := mustJoin(t, b, 0)
+				r := record(0, 1, 1)
+				spoil(&r)
+				if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
+					t.Errorf("published: %v", err)
+				}
+				if err := s.PublishBest(r, weights(0, 1), false); err == nil {
+					t.Error("published as best")
+				}
+				if v := mustView(t, b); len(v.Policies[0].Records) > 0 {
+					t.Error("something was published")
+				}
+			})
+		})
+	}
+}
+
+func TestBeatRefuses(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, b Board) {
+		s := mustJoin(t, b, 0)
+		for _, h := range []Heartbeat{
+			{}, {Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2}, {Phase: Training, Parent: -2},
+			{Phase: Training, Params: map[string]float64{"x": math.Inf(1)}},
+		} {
+			if err := s.Beat(h); err == nil {
+				t.Errorf("%+v was accepted", h)
+			}
+		}
+	})
+}
+
+func TestJoinWaits(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, b Board) {
+		first := mustJoin(t, b, 0)
+		mustJoin(t, b, 1) // another policy's seat is free
+		stop := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(stop)
+		if _, err := b.Join(ctx, 0); !errors.Is(err, ErrTaken) || !errors.Is(err, stop) {
+			t.Errorf("a seat that is taken: %v", err)
+		}
+		joined := make(chan error)
+		go func() {
+			s, err := b.Join(t.Context(), 0)
+			if err == nil {
+				err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
+			}
+			joined <- err
+		}()
+		if err := first.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-joined; err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Release(); err != nil {
+			t.Errorf("released twice: %v", err)
+		}
+		if _, err := first.Publish(record(0, 1, 1), weights(0, 1)); err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "released") {
+			t.Errorf("published after release: %v", err)
+		}
+		select {
+		case <-first.Lost():
+			t.Error("a released seat counts as lost")
+		default:
+		}
+		for _, policy := range []int{-1, 2} {
+			if _, err := b.Join(t.Context(), policy); err == nil {
+				t.Errorf("joined as policy %d of 2", policy)
+			}
+		}
+	})
+}
+
+// Goroutines for policies publish, prune, beat and offer while others read: whatever is listed can be fetched, unless it
+// has been pruned, and is what it says it is.
+func TestConcurrentUse(t *testing.T) {
+	onEach(t, 3, func(t *testing.T, b Board) {
+		const rounds = 15
+		var writers, readers sync.WaitGroup
+		done := make(chan struct{})
+		for p := range b.Policies() {
+			s := mustJoin(t, b, p)
+			writers.Go(func() {
+				for i := int64(1); i <= rounds; i++ {
+					_, err := s.Publish(record(p, i, float64(i)), weights(p, i))
+					err = errors.Join(err, s.PublishBest(record(p, i, float64(i)), weights(p, i), false), s.Prune(Keep{Oldest: i, Back: 3, Most: 6, Newest: 2}))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+			readers.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range 2 {
+			readers.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					if err := readAll(b); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		writers.Wait()
+		close(done)
+		readers.Wait()
+		if best, ok, err := b.Best(false); err != nil || !ok || best.Iteration != rounds || best.Policy != 0 {
+			t.Errorf("the best is %+v, %t, %v", best, ok, err)
+		}
+	})
+}
+
+// readAll fetches everything that a board lists and reports what is not as it should be.
+func readAll(b Board) error {
+	v, err := b.View()
+	if err != nil {
+		return err
+	}
+	for _, p := range v.Policies {
+		if len(p.Damaged) > 0 {
+			return p.Damaged[0]
+		}
+		for _, r := range append(p.Records, p.Stale...) {
+			snap, err := b.Fetch(r)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err == nil {
+				err = checkWeights(snap, r.Policy, r.Iteration)
+			}
+			if err != nil {
+				return fmt.Errorf("policy %d, iteration %d: %w", r.Policy, r.Iteration, err)
+			}
+		}
+	}
+	best, ok, err := b.Best(false)
+	if err != nil || !ok {
+		return err
+	}
+	snap, err := b.FetchBest(best)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return checkWeights(snap, best.Policy, best.Iteration)
+}

@@ -1,0 +1,173 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeForever goes on from the newest record, and publishes, offers for the best, beats and prunes as fast as it can. It prints
+// each iteration once it is published, and returns only where something is wrong.
+func writeForever(f *Folder) error {
+	s, err := f.Join(context.Background(), 0)
+	if err != nil {
+		return err
+	}
+	v, err := f.View()
+	if err != nil {
+		return err
+	}
+	next := int64(1)
+	if p := v.Policies[0]; len(p.Damaged) > 0 {
+		return p.Damaged[0]
+	} else if len(p.Records) > 0 {
+		// The last interval is published once more, as after a restart from the state before.
+		next = p.Records[0].Iteration
+	}
+	fmt.Println("ready")
+	for i := next; ; i++ {
+		r := record(0, i, float64(i))
+		if _, err := s.Publish(r, weights(0, i)); err != nil {
+			return err
+		}
+		fmt.Println(i)
+		if i%2 == 0 {
+			if err := s.PublishBest(r, weights(0, i), false); err != nil {
+				return err
+			}
+			fmt.Println("best", i)
+		}
+		if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: i + 1}), s.Prune(Keep{Oldest: i, Back: 4, Most: 6, Newest: 2})); err != nil {
+			return err
+		}
+	}
+}
+
+// readForever looks at everything until its input ends, and prints how often it did.
+func readForever(f *Folder) error {
+	end := make(chan struct{})
+	go func() {
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		close(end)
+	}()
+	fmt.Println("ready")
+	for n, last := 0, int64(0); ; n++ {
+		select {
+		case <-end:
+			fmt.Println(n)
+			return nil
+		default:
+		}
+		if err := readAll(f); err != nil {
+			return err
+		}
+		v, err := f.View()
+		if err != nil {
+			return err
+		}
+		if records := v.Policies[0].Records; len(records) > 0 {
+			if records[0].Iteration < last {
+				return fmt.Errorf("the newest record was %d, now it is %d", last, records[0].Iteration)
+			}
+			last = records[0].Iteration
+		}
+	}
+}
+
+// A process is killed at a random moment of a loop of publishing, forty times, while another reads all that is on the board. What
+// was published stays; nothing half-written is ever seen; each restart goes on in the sequence.
+func TestKillNine(t *testing.T) {
+	dir := t.TempDir()
+	reader := start(t, "read", dir, time.Hour)
+	if got := reader.line(t); got != "ready" {
+		t.Fatal(got)
+	}
+	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 2 * time.Second})
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	last, best, interrupted := int64(0), int64(0), 0
+	for range 40 {
+		p := start(t, "write", dir, 2*time.Second)
+		lines := bufio.NewScanner(p.out)
+		first := true
+		for lines.Scan() {
+			text := lines.Text()
+			if text == "ready" {
+				time.AfterFunc(time.Duration(1+r.IntN(120))*time.Millisecond, func() { p.Process.Kill() })
+				continue
+			}
+			if b, isBest := strings.CutPrefix(text, "best "); isBest {
+				best = max(best, parseIteration(t, b))
+				continue
+			}
+			n := parseIteration(t, text)
+			// A kill between the rename and the line leaves one more than was printed.
+			if first && (n < last || n > last+1) {
+				t.Fatalf("a restart began with iteration %d after %d", n, last)
+			}
+			first, last = false, n
+		}
+		if err := p.Wait(); err == nil || p.ProcessState.ExitCode() != -1 {
+			t.Fatalf("the writer ended by itself: %v\n%s", err, p.words.String())
+		}
+		v := mustView(t, f)
+		records := v.Policies[0].Records
+		if last > 0 && (len(records) == 0 || records[0].Iteration < last) {
+			t.Fatalf("iteration %d was published, there are %v", last, iterations(records))
+		}
+		if len(records) > 0 {
+			last = max(last, records[0].Iteration)
+		}
+		if err := readAll(f); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok, err := f.Best(false); err != nil || best > 0 && !ok || b.Iteration < best {
+			t.Fatalf("the best of iteration %d was published, there is %+v, %t, %v", best, b, ok, err)
+		}
+		if strings.Contains(strings.Join(files(t, dir), " "), "tmp") {
+			interrupted++
+		}
+	}
+	reader.in.Close()
+	views := reader.line(t)
+	if err := reader.Wait(); err != nil {
+		t.Fatalf("the reader: %v\n%s", err, reader.words.String())
+	}
+	t.Logf("%d iterations; %d of 40 kills came in the middle of writing weights; the reader looked %s times", last, interrupted, views)
+	if last == 0 || parseIteration(t, views) == 0 {
+		t.Fatal("nothing was written or nothing was read")
+	}
+	// The next owner clears away what the killed have left.
+	s := join(t, f, 0)
+	mustPublish(t, s, record(0, last+1, 1e9))
+	if err := errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false), s.Prune(Keep{Oldest: last + 1000})); err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("%06d", last+1)
+	var left []string
+	for _, file := range files(t, dir) {
+		base := filepath.Base(file)
+		if !strings.HasPrefix(base, name) && !strings.HasPrefix(strings.TrimPrefix(base, "."), "lease-") && base != clockName && base != heartbeatName {
+			left = append(left, file)
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func parseIteration(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

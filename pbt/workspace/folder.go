@@ -1,0 +1,242 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// FolderOptions configure a Folder. The zero value is usable.
+type FolderOptions struct {
+	// LeaseTTL is how long the process that holds a policy may be silent, neither beating nor publishing, before
+	// another may take the policy over. The default (0) is a minute; processes should beat at least three times as
+	// often. A process that has died is replaced at once by one on the same machine.
+	LeaseTTL time.Duration
+	// Owner names this process to people. Default "<host>:<process number>".
+	Owner string
+	// ReadOnly opens a folder that must exist, to look at it: nothing is written, and Join is refused. View then tells
+	// the time by this machine's clock.
+	ReadOnly bool
+}
+
+// DefaultLeaseTTL is used where FolderOptions.LeaseTTL is 0.
+const DefaultLeaseTTL = time.Minute
+
+// Folder is a board in a folder that several processes share, on one machine or, over a network file system, on many.
+// Its layout is Isaac Lab's:
+//
+//	000/000001.yaml          what policy 0 published at the end of interval 1 (see Record)
+//	000/000001.safetensors   its weights, with their manifest 000001.json
+//	000/heartbeat.json       its last sign of life
+//	000/lease-000002.json    who holds the policy: the lease of the highest number counts
+//	best/000/                the best that policy 0 ever offered
+//
+// Every file is written aside and renamed, a record only after its weights are durable, so no reader sees half of one,
+// whenever a writer dies. Records, heartbeats and leases carry checksums, and records the size and SHA-256 of their weights.
+// Links, and paths that lead out of the policy's folder, are refused.
+//
+// A process that has been taken over finds out by its next Beat or Publish, which look at the lease immediately before the
+// rename. No file system can rule out that a process is paused between that look and the rename and writes one
+// last, complete file when it wakes up; the new owner's next one replaces it.
+//
+// All times are those of the file server, taken from the files' own; the clocks of the machines need not agree.
+type Folder struct {
+	dir      string
+	policies int
+	opt      FolderOptions
+	root     *os.Root
+	// domain names the machine within which advisory locks can be relied on; empty where they cannot.
+	domain string
+
+	mu    sync.Mutex
+	cache map[string]*folderCache // by a policy's folder
+}
+
+var _ Board = (*Folder)(nil)
+
+// OpenFolder opens the board in dir for the policies 0 to policies-1, and creates the folder where it does not exist.
+func OpenFolder(dir string, policies int, opt FolderOptions) (*Folder, error) {
+	if err := checkPolicies(policies); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return nil, errors.New("workspace: the folder's name is empty; name one that all processes share")
+	}
+	if opt.LeaseTTL < 0 {
+		return nil, fmt.Errorf("workspace: LeaseTTL is %v; want the longest silence of a living process, or 0 for %v", opt.LeaseTTL, DefaultLeaseTTL)
+	}
+	if opt.LeaseTTL == 0 {
+		opt.LeaseTTL = DefaultLeaseTTL
+	}
+	if opt.Owner == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		opt.Owner = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	opt.Owner = cut(opt.Owner)
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	if !opt.ReadOnly {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("workspace: %w", err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	return &Folder{dir: dir, policies: policies, opt: opt, root: root, domain: lockDomain(), cache: make(map[string]*folderCache)}, nil
+}
+
+// Policies is the number of policies.
+func (f *Folder) Policies() int { return f.policies }
+
+// Dir is the board's folder, as an absolute path.
+func (f *Folder) Dir() string { return f.dir }
+
+const clockName = "clock"
+
+// now is the time of the file server: that of a file written now. Where none can be written it is this machine's, and ok is
+// false.
+func (f *Folder) now() (now time.Time, ok bool) {
+	if f.opt.ReadOnly {
+		return time.Now(), false
+	}
+	file, err := f.root.OpenFile(clockName, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err == nil {
+		_, err = file.WriteAt([]byte{'\n'}, 0)
+		err = errors.Join(err, file.Close()) // a network file system writes when it closes
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.root.Stat(clockName)
+	}
+	if err != nil {
+		return time.Now(), false
+	}
+	return info.ModTime(), true
+}
+
+// errIrregular says that a name stands for something that is not a plain file.
+var errIrregular = errors.New("it is a link, a folder or a device; only plain files are read: remove it")
+
+// readFile reads a file of the board of at most limit bytes, by its name with forward slashes.
+func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {
+	for range 3 {
+		text, info, err = f.readOnce(name, limit)
+		if !errors.Is(err, syscall.ESTALE) { // replaced while it was read, on another machine
+			break
+		}
+	}
+	return text, info, err
+}
+
+func (f *Folder) readOnce(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	info, err := f.root.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, info, errIrregular
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return nil, info, err
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return nil, info, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return text, info, err
+}
+
+// path is a board's name on the file system, for messages and for the checkpoint package.
+func (f *Folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+// Fetch reads the weights of a record, see Board.
+func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, false) }
+
+// FetchBest reads the weights of what Best returned, see Board.
+func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
+
+func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
+	if err := noWeights(r); err != nil {
+		return nil, err
+	}
+	if err := r.check(f.policies); err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	folder := folderOf(r.Policy, best)
+	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
+		return nil, fmt.Errorf("workspace: %.200q is not a file of policy %d, iteration %d; fetch what View or Best returned", r.Weights.Path, r.Policy, r.Iteration)
+	}
+	path := f.path(r.Weights.Path)
+	data, err := f.readWeights(r.Weights.Path, r.Weights.Size)
+	if err == nil {
+		var snap *checkpoint.Snapshot
+		if snap, err = decodeWeights(path, data, *r.Weights); err == nil {
+			return snap, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || f.replaced(r, folder) {
+		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the board again", path, fs.ErrNotExist)
+	}
+	var d *checkpoint.DamagedError
+	if !errors.As(err, &d) {
+		err = fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
+	}
+	return nil, err
+}
+
+// readWeights reads a file that must have size bytes, which it is asked for before memory is.
+func (f *Folder) readWeights(name string, size int64) ([]byte, error) {
+	info, err := f.root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errIrregular
+	case info.Size() != size:
+		return nil, fmt.Errorf("%d bytes, where the record says %d", info.Size(), size)
+	}
+	for range 3 {
+		var file *os.File
+		if file, err = f.root.Open(name); err != nil {
+			return nil, err
+		}
+		data := make([]byte, size)
+		_, err = io.ReadFull(file, data)
+		file.Close()
+		if !errors.Is(err, syscall.ESTALE) {
+			return data, err
+		}
+	}
+	return nil, err
+}
+
+// replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name may
+// be another's.
+func (f *Folder) replaced(r Record, folder string) bool {
+	text, _, err := f.readFile(folder+"/"+recordName(r.Iteration), maxRecord)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	now, err := decodeRecord(text, r.Policy, f.policies, folder, r.Iteration)
+	return err == nil && (now.Weights == nil || *now.Weights != *r.Weights)
+}

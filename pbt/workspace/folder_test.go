@@ -1,0 +1,366 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+func openFolder(t *testing.T, dir string, policies int, opt FolderOptions) *Folder {
+	t.Helper()
+	f, err := OpenFolder(dir, policies, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path), os.WriteFile(path, data, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files lists the plain files under a folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	list := []string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			path, err = filepath.Rel(dir, path)
+			list = append(list, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestLayout(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{})
+	s := mustJoin(t, f, 1)
+	r := record(1, 12, 1e-5)
+	r.Failure, r.Evaluation, r.HasEvaluation = "none: really", 3, true
+	r = mustPublish(t, s, r)
+	if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12), false)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.View(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"001/000012.json", "001/000012.safetensors", "001/000012.yaml", "001/heartbeat.json", "001/lease-000001.json",
+		"best/001/000012.json", "best/001/000012.safetensors", "best/001/000012.yaml", "clock",
+	}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	text := string(read(t, filepath.Join(dir, "001", "000012.yaml")))
+	body, _, _ := strings.Cut(text, checkKey)
+	wantText := fmt.Sprintf(`schema: 1
+checkpoint: "001/000012.safetensors"
+experiment_name: "walker"
+frame: 1200
+iteration: 12
+params:
+  "agent.discount_factor": 0.99
+  "agent.learning_rate": 0.0003
+pbt_checkpoint: "001/000012.yaml"
+true_objective: 1.0e-05
+policy: 1
+copies: 0
+weight_frame: 1200
+since_copy: 1200
+peak: null
+evaluation: 3.0
+samples: 3
+parent: -1
+failure: "none: really"
+size: %d
+sha256: "%s"
+`, r.Weights.Size, r.Weights.SHA256)
+	if diff := cmp.Diff(wantText, body); diff != "" {
+		t.Error(diff)
+	}
+	if s.Dir() != filepath.Join(dir, "001") || f.Dir() != dir {
+		t.Errorf("folders %s, %s", s.Dir(), f.Dir())
+	}
+	// The weights are a snapshot that the checkpoint package reads as any other.
+	if saved, err := checkpoint.Load(filepath.Join(dir, r.Weights.Path)); err != nil || saved.Manifest.Step != r.Frame {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOpenFolderRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), nil)
+	for name, open := range map[string]func() (*Folder, error){
+		"no policies":       func() (*Folder, error) { return OpenFolder(dir, 0, FolderOptions{}) },
+		"no name":           func() (*Folder, error) { return OpenFolder("", 1, FolderOptions{}) },
+		"negative TTL":      func() (*Folder, error) { return OpenFolder(dir, 1, FolderOptions{LeaseTTL: -1}) },
+		"a file":            func() (*Folder, error) { return OpenFolder(filepath.Join(dir, "file"), 1, FolderOptions{}) },
+		"read only missing": func() (*Folder, error) { return OpenFolder(filepath.Join(dir, "no"), 1, FolderOptions{ReadOnly: true}) },
+	} {
+		if _, err := open(); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "no")); err == nil {
+		t.Error("a folder to be read was created")
+	}
+}
+
+func TestReadOnlyWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	mustPublish(t, mustJoin(t, openFolder(t, dir, 1, FolderOptions{}), 0), record(0, 1, 1))
+	before := files(t, dir)
+	f := openFolder(t, dir, 1, FolderOptions{ReadOnly: true})
+	v := mustView(t, f)
+	if _, err := f.Fetch(v.Policies[0].Records[0]); err != nil || v.Now.IsZero() {
+		t.Errorf("%v, now %v", err, v.Now)
+	}
+	if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "ReadOnly") {
+		t.Errorf("joined: %v", err)
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Records that have not changed are not read again, and weights never are.
+func TestViewReadsWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 1, FolderOptions{})
+	s := mustJoin(t, f, 0)
+	r := mustPublish(t, s, record(0, 1, 1))
+	first := mustView(t, f)
+	for _, name := range []string{"000001.yaml", "000001.safetensors"} { // other contents, of the same size and time
+		path := filepath.Join(dir, "000", name)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := read(t, path)
+		for i := range data {
+			data[i] ^= 1
+		}
+		if err := errors.Join(os.WriteFile(path, data, 0o644), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(first.Policies, mustView(t, f).Policies); diff != "" {
+		t.Error(diff)
+	}
+	var d *checkpoint.DamagedError
+	if _, err := f.Fetch(r); !errors.As(err, &d) {
+		t.Errorf("altered weights: %v", err)
+	}
+	if v, err := openFolder(t, dir, 1, FolderOptions{}).View(); err != nil || len(v.Policies[0].Damaged) != 1 {
+		t.Errorf("another reader sees %+v, %v", v, err)
+	}
+}
+
+func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{})
+	s := mustJoin(t, f, 0)
+	for i := int64(1); i <= 3; i++ {
+		mustPublish(t, s, record(0, i, 1))
+	}
+	mustPublish(t, mustJoin(t, f, 1), record(1, 1, 1))
+	if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
+		t.Fatal(err)
+	}
+	mustView(t, f)
+	// A damaged record keeps its weights: it may be repaired.
+	yaml := filepath.Join(dir, "000", "000002.yaml")
+	write(t, yaml, read(t, yaml)[:100])
+	before := files(t, dir)
+	others := []string{
+		"000/state.json", "000/journal.jsonl", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors", "000/000abc.yaml", "000/0000007.yaml.bak",
+		"000/events.safetensors", "000/000003-2.pth", "001/000009.safetensors", "001/.heartbeat.json-0a-1", "001/000009.json.tmp-1-2-3-4", "best/001/000001.json", "notes.txt", "clock",
+	}
+	leftovers := []string{
+		"000/000007.safetensors", "000/000007.json", "000/000003-2.safetensors", "000/000003-2.json", "000/000008.pth",
+		"000/000004.safetensors.tmp-aaaa-1-bbbb-1", "000/000004-2.json.tmp-aaaa-1-bbbb-1", "000/.heartbeat.json-0a1b-7", "000/.000004.yaml-0a1b-8",
+	}
+	for _, name := range append(others, leftovers...) {
+		write(t, filepath.Join(dir, name), []byte("x"))
+	}
+	old := filepath.Join(dir, "000", ".lease-0a0b")
+	write(t, old, nil)
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	dead := leaseFileText{Schema: leaseSchema, Number: 9, Token: "0e", Domain: f.domain} // killed while it joined
+	text, err := marshalSealed(&dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.domain != "" {
+		write(t, filepath.Join(dir, "000", ".lease-0e"), text)
+	}
+	fresh := "000/.lease-0c0d" // another process's, about to join
+	write(t, filepath.Join(dir, fresh), nil)
+	if err := s.Prune(Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	want := append(append(before, others...), fresh)
+	slices.Sort(want)
+	got := files(t, dir)
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Isaac Lab's folder, as PyYAML writes it.
+const isaacRecord = `checkpoint: /mnt/share/logs/rl_games/walker/pbt_workspace/001/000003.pth
+experiment_name: 2025-01-01_00-00-00
+frame: 150000000
+iteration: 3
+params:
+  agent.params.config.gamma: 0.99
+  agent.params.config.learning_rate: '1e-4'
+  agent.params.config.e_clip: 2.0e-01
+  agent.params.config.mini_epochs: 5
+  agent.params.config.schedule: adaptive
+pbt_checkpoint: /mnt/share/logs/rl_games/walker/pbt_workspace/001/000003.yaml
+true_objective: 12.5
+`
+
+func TestForeignRecords(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "001", "000003.yaml"), []byte(isaacRecord))
+	write(t, filepath.Join(dir, "001", "000003.pth"), []byte("a pickle"))
+	unknown := strings.NewReplacer("000003", "000002", "iteration: 3", "iteration: 2", "12.5", "-1000000000.0").Replace(isaacRecord)
+	write(t, filepath.Join(dir, "001", "000002.yaml"), []byte(unknown))
+	nan := strings.NewReplacer("000003", "000001", "iteration: 3", "iteration: 1", "12.5", ".nan").Replace(isaacRecord)
+	write(t, filepath.Join(dir, "001", "000001.yaml"), []byte(nan))
+	f := openFolder(t, dir, 2, FolderOptions{})
+	p := mustView(t, f).Policies[1]
+	want := Record{
+		Policy: 1, Iteration: 3, Frame: 150000000, WeightFrame: 150000000, SinceCopy: 150000000, Objective: 12.5, HasObjective: true, Parent: -1,
+		Experiment: "2025-01-01_00-00-00", Foreign: true, Weights: &Weights{Path: "001/000003.pth"},
+		Params: map[string]float64{
+			"agent.params.config.gamma": 0.99, "agent.params.config.learning_rate": 1e-4, "agent.params.config.e_clip": 0.2, "agent.params.config.mini_epochs": 5,
+		},
+	}
+	if len(p.Records) != 3 {
+		t.Fatalf("%+v", p)
+	}
+	if diff := cmp.Diff(want, p.Records[0]); diff != "" {
+		t.Error(diff)
+	}
+	if p.Records[1].HasObjective {
+		t.Error("Isaac Lab's -1e9 means that nothing is known")
+	}
+	if r := p.Records[2]; !r.HasObjective || r.Objective == r.Objective {
+		t.Errorf("a diverged policy's objective: %v", r.Objective)
+	}
+	if _, err := f.Fetch(p.Records[0]); err == nil || !strings.Contains(err.Error(), "no checksum") || !strings.Contains(err.Error(), "001/000003.pth") {
+		t.Errorf("foreign weights: %v", err)
+	}
+	for name, text := range map[string]string{
+		"half written":   isaacRecord[:strings.Index(isaacRecord, "true_objective")],
+		"another key":    isaacRecord + "extra: 1\n",
+		"twice":          isaacRecord + "frame: 1\n",
+		"python object":  strings.Replace(isaacRecord, "12.5", "!!python/object/apply:torch._utils._rebuild_tensor_v2\n- 1\n", 1),
+		"a list":         "- 1\n- 2\n",
+		"negative frame": strings.Replace(isaacRecord, "150000000", "-1", 1),
+		"text objective": strings.Replace(isaacRecord, "12.5", "good", 1),
+		"other name":     strings.Replace(isaacRecord, "iteration: 3", "iteration: 4", 1),
+	} {
+		write(t, filepath.Join(dir, "001", "000003.yaml"), []byte(text))
+		v, err := openFolder(t, dir, 2, FolderOptions{}).View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := v.Policies[1]; len(p.Records) != 2 || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), filepath.Join(dir, "001", "000003.yaml")) {
+			t.Errorf("%s: %d records, %v", name, len(p.Records), p.Damaged)
+		}
+	}
+}
+
+// A reader that holds a record whose weights' name has meanwhile gone to other weights is told to look again, not that the
+// disk is failing.
+func TestFetchOfAReplacedRecord(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 1, FolderOptions{})
+	s := mustJoin(t, f, 0)
+	old := mustPublish(t, s, record(0, 1, 1))
+	for range 2 { // to 000001-2 and, once that is free, back to 000001
+		if _, err := s.Publish(record(0, 1, 2), weights(0, 7)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Prune(Keep{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := mustView(t, f).Policies[0].Records[0]
+	if now.Weights.Path != old.Weights.Path {
+		t.Fatalf("%s is used again, not %s", now.Weights.Path, old.Weights.Path)
+	}
+	if _, err := f.Fetch(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old record's weights: %v", err)
+	}
+}
+
+func BenchmarkView(b *testing.B) {
+	const policies = 64
+	dir := b.TempDir()
+	for p := range policies {
+		data, reference, err := encode(weights(p, 1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := int64(1); i <= 25; i++ {
+			r := record(p, i, 1)
+			w := *reference
+			w.Path = fmt.Sprintf("%03d/%06d.safetensors", p, i)
+			r.Weights = &w
+			text, err := encodeRecord(r, folderName(p))
+			if err != nil {
+				b.Fatal(err)
+			}
+			folder := filepath.Join(dir, folderName(p))
+			if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(dir, w.Path), data, 0o644),
+				os.WriteFile(filepath.Join(folder, recordName(i)), text, 0o644)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	f, err := OpenFolder(dir, policies, FolderOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		v, err := f.View()
+		if err != nil || len(v.Policies[63].Records) != 25 {
+			b.Fatalf("%v, %v", v.Policies[63], err)
+		}
+	}
+}

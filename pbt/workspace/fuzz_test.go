@@ -1,0 +1,156 @@
+package workspace
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Whatever stands in a record's file, reading it ends with an error or with a record that is written and read again as it is.
+func FuzzDecodeRecord(f *testing.F) {
+	r := record(1, 3, math.NaN())
+	r.Weights = &Weights{Path: "001/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}
+	own, err := encodeRecord(r, "001")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(own, true)
+	f.Add(own, false)
+	f.Add(own[:200], true)
+	f.Add([]byte(isaacRecord), false)
+	f.Add([]byte("a: &a [*a]"), false)
+	f.Add([]byte("{}"), true)
+	f.Fuzz(func(t *testing.T, text []byte, sealed bool) {
+		if sealed {
+			text = seal(string(text))
+		}
+		r, err := decodeRecord(text, 1, 2, "001", 3)
+		if err != nil {
+			return
+		}
+		if r.Policy != 1 || r.Iteration != 3 || r.Frame < 0 || r.Parent < -1 || r.Parent > 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r.Foreign {
+			if r.Weights != nil && (r.Weights.SHA256 != "" || strings.Count(r.Weights.Path, "/") > 1) {
+				t.Fatalf("%+v", r.Weights)
+			}
+			return
+		}
+		if r.Weights != nil && !ownWeights(r.Weights.Path, "001", 3) {
+			t.Fatalf("%+v", r.Weights)
+		}
+		again, err := encodeRecord(r, "001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeRecord(again, 1, 2, "001", 3)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		if diff := cmp.Diff(r, back, sameNaN); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// Whatever a program publishes is read back as it is.
+func FuzzRecordRoundTrip(f *testing.F) {
+	f.Add("walker", "loss is NaN", "agent.learning_rate", 3e-4, 1.5, int64(7), true)
+	f.Add("\x00\u2028\ufeff'\"", "- a: [", "? : #", math.Inf(-1), 5e-324, int64(0), false)
+	f.Fuzz(func(t *testing.T, experiment, failure, name string, objective, value float64, frame int64, has bool) {
+		r := Record{
+			Policy: 1, Iteration: 3, Frame: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has, Parent: 0,
+			Experiment: experiment, Failure: failure, Params: map[string]float64{name: value, "b": 1},
+		}
+		r, err := prepare(r, 1, 2)
+		if err != nil {
+			return
+		}
+		text, err := encodeRecord(r, "001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeRecord(text, 1, 2, "001", 3)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if diff := cmp.Diff(r, back, sameNaN); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzDecodeHeartbeat(f *testing.F) {
+	text, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1), HasObjective: true, Params: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(text[:50])
+	f.Add([]byte(`{"schema": 1, "objective": "NaN"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		// The check is mended, so that the rest is reached.
+		var file heartbeatFile
+		if err := unmarshalSealed(text, &file, heartbeatSchema); err != nil {
+			if mended, err := marshalSealed(&file); err == nil {
+				text = mended
+			}
+		}
+		h, err := decodeHeartbeat(text, 0, 2)
+		if err != nil {
+			return
+		}
+		again, err := encodeHeartbeat(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeHeartbeat(again, 0, 2)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		if diff := cmp.Diff(h, back, sameNaN); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzDecodeLease(f *testing.F) {
+	l := leaseFileText{Schema: leaseSchema, Number: 3, Token: "0a", Owner: "a:1", Domain: "b"}
+	text, err := marshalSealed(&l)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(bytes.Repeat([]byte("["), 100))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var mended leaseFileText
+		if err := unmarshalSealed(text, &mended, leaseSchema); err != nil {
+			if again, err := marshalSealed(&mended); err == nil {
+				text = again
+			}
+		}
+		l, err := decodeLease(text, 0, 3)
+		if err == nil && (l.Number != 3 || l.Policy != 0 || l.Token == "") {
+			t.Fatalf("%+v", l)
+		}
+	})
+}
+
+func FuzzParseName(f *testing.F) {
+	for _, name := range []string{"000012.yaml", "000012-2.safetensors", "lease-000003.json", "1234567.json", "0000012.yaml"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		n, kind := parseName(name)
+		if (kind == otherFile) != (n == 0) || n < 0 {
+			t.Fatalf("%q: %d, %d", name, n, kind)
+		}
+		if kind == recordFile && recordName(n) != name || kind == leaseFile && leaseFileName("x", n) != "x/"+name {
+			t.Fatalf("%q is not the name of number %d", name, n)
+		}
+	})
+}

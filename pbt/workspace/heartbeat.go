@@ -1,0 +1,63 @@
+package workspace
+
+import "fmt"
+
+const (
+	heartbeatName   = "heartbeat.json"
+	heartbeatSchema = 1
+	maxHeartbeat    = 1 << 20
+)
+
+// heartbeatFile is a heartbeat as it stands in its file.
+type heartbeatFile struct {
+	Schema    int                `json:"schema"`
+	Policy    int                `json:"policy"`
+	Owner     string             `json:"owner"`
+	Phase     Phase              `json:"phase"`
+	Iteration int64              `json:"iteration"`
+	Copies    int64              `json:"copies"`
+	Frame     int64              `json:"frame"`
+	Total     int64              `json:"total"`
+	Objective *jsonFloat         `json:"objective,omitempty"`
+	Params    map[string]float64 `json:"params,omitempty"`
+	Parent    int                `json:"parent"`
+	Note      string             `json:"note,omitempty"`
+	Check     string             `json:"check"`
+}
+
+func (h *heartbeatFile) seal() *string { return &h.Check }
+
+func encodeHeartbeat(h Heartbeat) ([]byte, error) {
+	f := heartbeatFile{
+		Schema: heartbeatSchema, Policy: h.Policy, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration, Copies: h.Copies,
+		Frame: h.Frame, Total: h.Total, Params: h.Params, Parent: h.Parent, Note: h.Note,
+	}
+	if h.HasObjective {
+		o := jsonFloat(h.Objective)
+		f.Objective = &o
+	}
+	text, err := marshalSealed(&f)
+	if err == nil && len(text) > maxHeartbeat {
+		err = fmt.Errorf("workspace: a heartbeat of %d bytes; %d are allowed: list fewer hyperparameters", len(text), maxHeartbeat)
+	}
+	return text, err
+}
+
+// decodeHeartbeat reads the heartbeat of a policy.
+func decodeHeartbeat(text []byte, policy, policies int) (Heartbeat, error) {
+	var f heartbeatFile
+	if err := unmarshalSealed(text, &f, heartbeatSchema); err != nil {
+		return Heartbeat{}, err
+	}
+	if f.Policy != policy {
+		return Heartbeat{}, fmt.Errorf("it is the heartbeat of policy %d", f.Policy)
+	}
+	h := Heartbeat{
+		Policy: f.Policy, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Frame: f.Frame, Total: f.Total,
+		Params: f.Params, Parent: f.Parent, Note: f.Note,
+	}
+	if f.Objective != nil {
+		h.Objective, h.HasObjective = float64(*f.Objective), true
+	}
+	return h, h.check(policies)
+}

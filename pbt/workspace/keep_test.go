@@ -1,0 +1,159 @@
+package workspace
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
+
+func TestGoldenPruneIsaacLab(t *testing.T)     { pruneDialogue(t, "isaaclab") }
+func TestGoldenPruneIsaacGymEnvs(t *testing.T) { pruneDialogue(t, "isaacgymenvs") }
+
+func whole(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// pruneDialogue runs the cases of a file: a command line with what to keep, the iterations, "----", and the answer.
+func pruneDialogue(t *testing.T, name string) {
+	path := filepath.Join("testdata", "prune", name+".txt")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	lines := strings.Split(strings.TrimRight(string(data), "\n")+"\n", "\n")
+	for i := 0; i < len(lines); {
+		if lines[i] == "" || lines[i][0] == '#' {
+			if lines[i] != "" {
+				fmt.Fprintln(&out, lines[i])
+			}
+			i++
+			continue
+		}
+		end := i + slices.Index(lines[i:], "----")
+		if end < i || end != i+2 {
+			t.Fatalf("%s:%d: want a command, the iterations and ----", path, i+1)
+		}
+		var want []string
+		next := end + 1
+		for ; next < len(lines) && lines[next] != ""; next++ {
+			want = append(want, lines[next])
+		}
+		words := strings.Fields(lines[i])
+		t.Run(words[0], func(t *testing.T) {
+			got := pruneAnswer(t, words[1:], lines[i+1])
+			fmt.Fprintf(&out, "%s\n%s\n----\n%s\n\n", lines[i], lines[i+1], got)
+			if !*rewrite && got != strings.Join(want, "\n") {
+				t.Errorf("%s\n%s", lines[i], cmp.Diff(strings.Join(want, "\n"), got))
+			}
+		})
+		i = next
+	}
+	if *rewrite {
+		if err := os.WriteFile(path, append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func pruneAnswer(t *testing.T, args []string, input string) string {
+	var k Keep
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		*map[string]*int64{"oldest": &k.Oldest, "back": &k.Back, "most": &k.Most, "newest": &k.Newest}[key] = whole(t, value)
+	}
+	var iterations []int64
+	for _, word := range strings.Fields(input) {
+		first, last, span := strings.Cut(word, "..")
+		if !span {
+			last = first
+		}
+		for n := whole(t, first); n <= whole(t, last); n++ {
+			iterations = append(iterations, n)
+		}
+	}
+	before := slices.Clone(iterations)
+	k, err := k.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := k.superfluous(iterations)
+	if !slices.Equal(before, iterations) {
+		t.Error("superfluous changed its argument")
+	}
+	left := slices.DeleteFunc(before, func(n int64) bool { return slices.Contains(gone, n) })
+	return "remove " + spans(gone) + "\nkeep " + spans(left)
+}
+
+// spans writes numbers as 1..3 5 7..9.
+func spans(numbers []int64) string {
+	if len(numbers) == 0 {
+		return "nothing"
+	}
+	var words []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		if word := strconv.FormatInt(numbers[i], 10); i == j {
+			words = append(words, word)
+		} else {
+			words = append(words, fmt.Sprintf("%s..%d", word, numbers[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(words, " ")
+}
+
+func TestKeepRefusesNegativeNumbers(t *testing.T) {
+	for _, k := range []Keep{{Oldest: -1}, {Back: -1}, {Most: -1}, {Newest: -1}} {
+		if _, err := k.withDefaults(); err == nil {
+			t.Errorf("%+v was accepted", k)
+		}
+	}
+}
+
+// However often a policy publishes and prunes, no more than Most are left, the newest Newest among them, and the gaps
+// between the others stay within a small factor of each other.
+func TestKeepSpreadsOverALongRun(t *testing.T) {
+	k, err := Keep{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	present := make(map[int64]bool)
+	for n := int64(1); n <= 2000; n++ {
+		present[n] = true
+		for _, gone := range k.superfluous(slices.Sorted(maps.Keys(present))) {
+			delete(present, gone)
+		}
+		if int64(len(present)) > k.Most {
+			t.Fatalf("%d are left after iteration %d", len(present), n)
+		}
+	}
+	left := slices.Sorted(maps.Keys(present))
+	if left[0] != 1 || !slices.Equal(left[len(left)-10:], []int64{1991, 1992, 1993, 1994, 1995, 1996, 1997, 1998, 1999, 2000}) {
+		t.Errorf("left are %v; want the first and the newest ten among them", left)
+	}
+	for i := 1; i <= len(left)-10; i++ {
+		if gap := left[i] - left[i-1]; gap > 2000/3 {
+			t.Errorf("left are %v, with a gap of %d", left, gap)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// A policy's leases are numbered files, of which the one with the highest number counts. Taking a policy over is creating
+// the next number, which exactly one process can do, with the lease complete in it: there is nothing to break or to clean
+// up first, and no moment at which a crash would leave the policy locked. Numbers are never used again.
+//
+// The owner holds an advisory lock on its lease, and rewrites it, byte for byte the same, at every sign of life, which sets
+// its time by the file server's clock. A lease ends when it is released, when its lock has gone with the process on the same
+// machine, or when it has been silent for LeaseTTL.
+const (
+	leaseSchema = 1
+	maxLease    = 1 << 16
+)
+
+type leaseFileText struct {
+	Schema int    `json:"schema"`
+	Policy int    `json:"policy"`
+	Number int64  `json:"number"`
+	Token  string `json:"token"`
+	Owner  string `json:"owner"`
+	// Domain is where the owner's lock can be seen; empty where it has none.
+	Domain   string `json:"domain,omitempty"`
+	Released bool   `json:"released,omitempty"`
+	Check    string `json:"check"`
+}
+
+func (l *leaseFileText) seal() *string { return &l.Check }
+
+func decodeLease(text []byte, policy int, number int64) (leaseFileText, error) {
+	var l leaseFileText
+	if err := unmarshalSealed(text, &l, leaseSchema); err != nil {
+		return l, err
+	}
+	if l.Policy != policy || l.Number != number || l.Token == "" {
+		return l, fmt.Errorf("it is lease %d of policy %d", l.Number, l.Policy)
+	}
+	return l, nil
+}
+
+// lease is one that this process holds.
+type lease struct {
+	folder string
+	text   leaseFileText
+	bytes  []byte   // the file's contents
+	file   *os.File // open for the lock
+}
+
+func leaseFileName(folder string, number int64) string {
+	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
+}
+
+// watched is what a waiting process has seen of a lease.
+type watched struct {
+	number int64
+	time   time.Time
+	since  time.Time // by this process's own clock
+}
+
+// acquire waits for a policy's lease.
+func (f *Folder) acquire(ctx context.Context, policy int) (*lease, error) {
+	var w watched
+	longest := min(f.opt.LeaseTTL/20, time.Second)
+	for pause := 5 * time.Millisecond; ; pause = max(pause, min(2*pause, longest)) {
+		l, owner, err := f.claim(policy, &w)
+		if l != nil || err != nil {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, taken(ctx, policy, owner)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// claim tries once to take a policy. Without a lease and an error it returns the owner.
+func (f *Folder) claim(policy int, w *watched) (l *lease, owner string, err error) {
+	folder := folderOf(policy, false)
+	for range 100 {
+		last, err := f.lastLease(folder)
+		if err != nil {
+			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+		}
+		if last > 0 {
+			free, owner, err := f.ended(policy, folder, last, w)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // there is a later one by now
+			}
+			if err != nil {
+				return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+			}
+			if !free {
+				return nil, owner, nil
+			}
+		}
+		l, err := f.take(policy, folder, last+1)
+		if err == nil {
+			return l, "", nil
+		}
+		if !errors.Is(err, fs.ErrExist) { // there another process was faster
+			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+		}
+	}
+	return nil, "somebody who comes and goes", nil
+}
+
+// take creates the lease of that number, or returns fs.ErrExist where it is another's or history.
+func (f *Folder) take(policy int, folder string, number int64) (*lease, error) {
+	l, err := f.createLease(policy, folder, number)
+	if err != nil {
+		return nil, err
+	}
+	// Where the listing was out of date, a later lease has been there all the time.
+	highest, err := f.lastLease(folder)
+	if err == nil && highest == number {
+		f.dropLeases(folder, number)
+		return l, nil
+	}
+	l.file.Close()
+	if err = errors.Join(err, f.root.Remove(leaseFileName(folder, number))); err == nil {
+		err = fs.ErrExist
+	}
+	return nil, err
+}
+
+// lastLease is the highest number of a lease in a folder, 0 where there is none.
+func (f *Folder) lastLease(folder string) (last int64, err error) {
+	names, err := f.list(folder)
+	for _, name := range names {
+		if n, kind := parseName(name); kind == leaseFile {
+			last = max(last, n)
+		}
+	}
+	return last, err
+}
+
+// dropLeases removes all leases before a number as far as it can; they count for nothing.
+func (f *Folder) dropLeases(folder string, number int64) {
+	names, _ := f.list(folder)
+	for _, name := range names {
+		if n, kind := parseName(name); kind == leaseFile && n < number {
+			f.root.Remove(folder + "/" + name)
+		}
+	}
+}
+
+// ended reports whether a lease no longer holds, and whose it is.
+func (f *Folder) ended(policy int, folder string, number int64, w *watched) (free bool, owner string, err error) {
+	name := leaseFileName(folder, number)
+	info, err := f.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", f.path(name), errIrregular)
+	}
+	if err != nil {
+		return false, "", err
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return false, "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxLease))
+	if err != nil {
+		return false, "", err
+	}
+	owner = "a process that is not known"
+	if l, err := decodeLease(text, policy, number); err == nil {
+		owner = l.Owner
+		if l.Released || l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+			return true, owner, nil
+		}
+	}
+	// What cannot be read may be in the making, on a file system without links; it has as much time as any.
+	if w.number != number || !w.time.Equal(info.ModTime()) {
+		*w = watched{number: number, time: info.ModTime(), since: time.Now()}
+	}
+	now, ok := f.now()
+	if ok && now.Sub(info.ModTime()) >= f.opt.LeaseTTL {
+		return true, owner, nil
+	}
+	// The other clock helps where the server's has been set back or cannot be read.
+	return time.Since(w.since) >= f.opt.LeaseTTL, owner, nil
+}
+
+// createLease makes a lease of that number appear, complete and locked, or returns fs.ErrExist.
+func (f *Folder) createLease(policy int, folder string, number int64) (*lease, error) {
+	if err := f.root.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	l := &lease{folder: folder, text: leaseFileText{Schema: leaseSchema, Policy: policy, Number: number, Token: token(), Owner: f.opt.Owner}}
+	name, temp := leaseFileName(folder, number), folder+"/.lease-"+l.text.Token
+	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = f.fillLease(l, file)
+	if err == nil {
+		err = f.root.Link(temp, name)
+	}
+	f.root.Remove(temp)
+	if err == nil {
+		return l, nil
+	}
+	file.Close()
+	if errors.Is(err, fs.ErrExist) || !unsupported(err) {
+		return nil, err
+	}
+	// A file system without links: whoever creates the name has it, and then fills it in.
+	if file, err = f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+		return nil, err
+	}
+	if err := f.fillLease(l, file); err != nil {
+		file.Close()
+		return nil, errors.Join(err, f.root.Remove(name))
+	}
+	return l, nil
+}
+
+// fillLease locks a new file and writes the lease into it.
+func (f *Folder) fillLease(l *lease, file *os.File) (err error) {
+	l.file, l.text.Domain = file, ""
+	if f.domain != "" && lockFile(file) {
+		l.text.Domain = f.domain
+	}
+	if l.bytes, err = marshalSealed(&l.text); err != nil {
+		return err
+	}
+	_, err = file.Write(l.bytes)
+	return errors.Join(err, file.Sync())
+}
+
+func token() string {
+	b := make([]byte, 12)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// verify returns ErrLeaseLost where the lease is not the last one any more, and other errors where that cannot be told.
+func (f *Folder) verify(l *lease) error {
+	_, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
+	if err == nil {
+		return ErrLeaseLost
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// The next one may be history already; then so is this.
+	text, _, err := f.readFile(leaseFileName(l.folder, l.text.Number), maxLease)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, l.bytes) && !f.same(l) {
+		return ErrLeaseLost
+	}
+	return err
+}
+
+// same reports whether the lease's name still stands for the file that was created. A damaged one is restored by renew.
+func (f *Folder) same(l *lease) bool {
+	named, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number))
+	if err != nil {
+		return false
+	}
+	open, err := l.file.Stat()
+	return err == nil && os.SameFile(named, open)
+}
+
+// renew gives the lease the file server's present time, by writing what stands there already.
+func (f *Folder) renew(l *lease) error {
+	file, err := f.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrLeaseLost
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(l.bytes, 0)
+	return errors.Join(err, file.Close()) // a network file system writes when it closes
+}
+
+// release marks the lease as given back, for those who cannot see its lock.
+func (f *Folder) release(l *lease) error {
+	err := f.verify(l)
+	if err == nil {
+		l.text.Released = true
+		var text []byte
+		if text, err = marshalSealed(&l.text); err == nil {
+			err = f.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false, func() error { return f.verify(l) })
+		}
+	}
+	if errors.Is(err, ErrLeaseLost) {
+		err = nil // another's already
+	}
+	return errors.Join(err, l.file.Close())
+}

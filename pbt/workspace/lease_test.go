@@ -1,0 +1,409 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// on returns the board of another machine: its processes see the folder, but not each other's locks.
+func on(machine string, f *Folder) *Folder {
+	f.domain = machine
+	return f
+}
+
+// limit is how long a test waits for what must come.
+const limit = 30 * time.Second
+
+func join(t *testing.T, f *Folder, policy int) Seat {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	s, err := f.Join(ctx, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Release() })
+	return s
+}
+
+// A killed process is replaced at once on its machine, although its lease would last for an hour.
+func TestKilledOwnerIsReplacedAtOnce(t *testing.T) {
+	if lockDomain() == "" {
+		t.Skip("this system does not tell which processes share their locks")
+	}
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
+	for range 3 {
+		p := start(t, "hold", dir, time.Hour)
+		if got := p.line(t); got != "joined" {
+			t.Fatal(got)
+		}
+		if got := p.ask(t, "beat 1"); got != "ok" {
+			t.Fatal(got)
+		}
+		alive, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := f.Join(alive, 0)
+		cancel()
+		if !errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), fmt.Sprintf(":%d", p.Process.Pid)) {
+			t.Fatalf("joined beside a living process, or its name is missing: %v", err)
+		}
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := join(t, f, 0).Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A process that has been stopped is replaced when its lease has run out, not before, and when it goes on it finds out and writes
+// nothing more.
+func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
+	for _, machine := range []string{"the same", "another"} {
+		t.Run(machine+" machine", func(t *testing.T) {
+			const ttl = 400 * time.Millisecond
+			dir := t.TempDir()
+			p := start(t, "hold", dir, ttl)
+			p.line(t)
+			for _, command := range []string{"publish 1", "beat 2"} {
+				if got := p.ask(t, command); got != "ok" {
+					t.Fatal(got)
+				}
+			}
+			if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl})
+			if machine == "another" {
+				f = on(machine, f)
+			}
+			last := mustView(t, f).Policies[0].Seen
+			s := join(t, f, 0)
+			if v := mustView(t, f); v.Now.Sub(last) < ttl-20*time.Millisecond { // clocks of files are coarse
+				t.Errorf("taken over %v after a heartbeat", v.Now.Sub(last))
+			}
+			mustPublish(t, s, record(0, 2, 2))
+			if err := s.Beat(Heartbeat{Phase: Waiting, Parent: -1, Iteration: 3}); err != nil {
+				t.Fatal(err)
+			}
+			before, v := contents(t, dir), mustView(t, f)
+			if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{"publish 2", "beat 9", "publish 3", "best 3", "prune 100", "beat 10"} {
+				if got := p.ask(t, command); got != "lost" {
+					t.Errorf("%s: %s", command, got)
+				}
+			}
+			if got := p.ask(t, "release"); !strings.HasPrefix(got, "lost true, error <nil>") {
+				t.Errorf("release: %s", got)
+			}
+			if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+				t.Errorf("the fenced-off process wrote: %s", diff)
+			}
+			if diff := cmp.Diff(v.Policies, mustView(t, f).Policies); diff != "" {
+				t.Error(diff)
+			}
+			if err := s.Beat(Heartbeat{Phase: Waiting, Parent: -1}); err != nil {
+				t.Errorf("the new owner: %v", err)
+			}
+		})
+	}
+}
+
+// contents are the files of policy 0, with what is in them.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	m := make(map[string]string)
+	for _, name := range files(t, filepath.Join(dir, "000")) {
+		m[name] = string(read(t, filepath.Join(dir, "000", name)))
+	}
+	return m
+}
+
+// Without locks in common a killed process is replaced after its lease, and one that beats never is.
+func TestOwnerOnAnotherMachine(t *testing.T) {
+	const ttl = 300 * time.Millisecond
+	dir := t.TempDir()
+	p := start(t, "hold", dir, ttl, machineVariable+"=theirs")
+	p.line(t)
+	f := on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl}))
+	joined := make(chan error, 1)
+	go func() {
+		s, err := f.Join(t.Context(), 0)
+		if err == nil {
+			defer s.Release()
+		}
+		joined <- err
+	}()
+	for end := time.Now().Add(3 * ttl); time.Now().Before(end); {
+		if got := p.ask(t, "beat 1"); got != "ok" {
+			t.Fatal(got)
+		}
+		select {
+		case err := <-joined:
+			t.Fatalf("joined beside a process that beats: %v", err)
+		case <-time.After(ttl / 20):
+		}
+	}
+	p.Process.Kill()
+	select {
+	case err := <-joined:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(limit):
+		t.Fatal("a dead process was not replaced")
+	}
+}
+
+// A released seat is free at once, for other machines as well.
+func TestReleasedSeatIsFree(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
+	other := on("another", openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour}))
+	for range 3 {
+		for _, f := range []*Folder{f, other} {
+			if err := join(t, f, 0).Release(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000006.json"}) {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// Times are compared by the file server's clock; where that has been set back, silence ends a lease all the same.
+func TestClockSetBack(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
+	mustJoin(t, on("theirs", f), 0)
+	future := time.Now().Add(24 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "000", "lease-000001.json"), future, future); err != nil {
+		t.Fatal(err)
+	}
+	join(t, on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})), 0)
+}
+
+// A lease that cannot be read is somebody's until it has been silent for long enough; the owner of one goes on.
+func TestDamagedLease(t *testing.T) {
+	for name, text := range map[string]string{"empty": "", "truncated": `{"schema": 1, "pol`, "newer": `{"schema": 2}`} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
+			s := mustJoin(t, f, 0)
+			path := filepath.Join(dir, "000", "lease-000001.json")
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // in place
+				t.Fatal(err)
+			}
+			if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := decodeLease(read(t, path), 0, 1); err != nil {
+				t.Errorf("a heartbeat does not mend the lease: %v", err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			done, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := f.Join(done, 0); !errors.Is(err, ErrTaken) {
+				t.Errorf("joined at once: %v", err)
+			}
+			join(t, f, 0)
+			if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); !errors.Is(err, ErrLeaseLost) {
+				t.Errorf("the one before: %v", err)
+			}
+		})
+	}
+	t.Run("link", func(t *testing.T) {
+		dir := t.TempDir()
+		f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 50 * time.Millisecond})
+		write(t, filepath.Join(dir, "000", "x"), nil)
+		if err := os.Symlink("/etc/hostname", filepath.Join(dir, "000", "lease-000004.json")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "lease-000004.json") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Whoever removes the folder of a running policy ends it.
+func TestRemovedFolderIsALostSeat(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{})
+	s := mustJoin(t, f, 0)
+	if err := os.RemoveAll(filepath.Join(dir, "000")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("%v", err)
+	}
+	<-s.Lost()
+}
+
+// A process with an out-of-date listing creates a lease that is history already, and notices.
+func TestLeaseOfThePast(t *testing.T) {
+	dir := t.TempDir()
+	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
+	for range 5 {
+		if err := join(t, f, 0).Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := join(t, f, 0)
+	for _, number := range []int64{1, 3, 5, 6} {
+		if _, err := f.take(0, "000", number); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("took lease %d where 6 is the last: %v", number, err)
+		}
+		if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
+			t.Errorf("the owner: %v", err)
+		}
+	}
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000006.json"}) {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// Many want one seat, on one machine and on several, again and again: at no time do two have it.
+func TestRaceForASeat(t *testing.T) {
+	for _, machines := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d machines", machines), func(t *testing.T) {
+			dir := t.TempDir()
+			stale(t, dir)
+			var holders, turns atomic.Int64
+			var all sync.WaitGroup
+			for i := range 6 {
+				f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: limit})
+				if machines > 1 {
+					f = on(fmt.Sprint(i%machines), f)
+				}
+				all.Go(func() {
+					for range 5 {
+						s, err := f.Join(t.Context(), 0)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if n := holders.Add(1); n != 1 {
+							t.Errorf("%d have the seat", n)
+						}
+						turns.Add(1)
+						err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
+						holders.Add(-1)
+						if err = errors.Join(err, s.Release()); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			if turns.Load() != 30 {
+				t.Errorf("%d turns of 30", turns.Load())
+			}
+		})
+	}
+}
+
+// stale leaves the lease of a process that was on another machine and died an hour ago.
+func stale(t *testing.T, dir string) {
+	t.Helper()
+	l := leaseFileText{Schema: leaseSchema, Number: 7, Token: "0a", Owner: "gone:1", Domain: "gone"}
+	text, err := marshalSealed(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "000", "lease-000007.json")
+	write(t, path, text)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The same with processes, some of which are killed while they have the seat.
+func TestRaceOfProcesses(t *testing.T) {
+	dir := t.TempDir()
+	stale(t, dir)
+	var children []*process
+	for i := range 5 {
+		children = append(children, start(t, "compete", dir, limit, fmt.Sprintf("%s=%d", diesVariable, i)))
+	}
+	ended := 0
+	for _, p := range children {
+		if err := p.Wait(); err == nil {
+			ended++
+		} else if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			t.Errorf("%v: %s", err, p.words.String())
+		}
+	}
+	if ended != 3 {
+		t.Errorf("%d of 5 processes came through, 2 were to kill themselves", ended)
+	}
+	holder, turns := "", 0
+	for _, line := range strings.Fields(string(read(t, filepath.Join(dir, "log")))) {
+		what, who, _ := strings.Cut(line, ":")
+		switch {
+		case what == "begin" && holder != "":
+			t.Fatalf("%s has the seat beside %s", who, holder)
+		case what == "begin":
+			holder = who
+			turns++
+		case who != holder:
+			t.Fatalf("%s ends the turn of %s", who, holder)
+		default:
+			holder = ""
+		}
+	}
+	if turns != 3*6+2*3 {
+		t.Errorf("%d turns", turns)
+	}
+}
+
+// diesVariable numbers the competitors, of whom 0 and 1 kill themselves in their third turn.
+const diesVariable = "GORL_WORKSPACE_TEST_COMPETITOR"
+
+// compete takes and releases policy 0's seat again and again, and writes down when it had it.
+func compete(f *Folder) error {
+	log, err := os.OpenFile(filepath.Join(f.dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	number := os.Getenv(diesVariable)
+	for turn := range 6 {
+		s, err := f.Join(context.Background(), 0)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(log, "begin:%s\n", number)
+		if err == nil {
+			err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
+		}
+		if err == nil && turn == 2 && (number == "0" || number == "1") {
+			fmt.Fprintf(log, "end:%s\n", number)
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(log, "end:%s\n", number)
+		}
+		if err = errors.Join(err, s.Release()); err != nil {
+			return err
+		}
+	}
+	return log.Close()
+}

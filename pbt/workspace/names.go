@@ -1,0 +1,63 @@
+package workspace
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// fileKind says what a file in a policy's folder is.
+type fileKind int
+
+const (
+	otherFile    fileKind = iota
+	recordFile            // 000012.yaml
+	weightsFile           // 000012.safetensors, or 000012-2.safetensors where the name was taken
+	manifestFile          // 000012.json, the weights' manifest
+	foreignFile           // 000012.pth, another program's weights
+	leaseFile             // lease-000003.json
+)
+
+var (
+	stepName  = regexp.MustCompile(`^([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json|pth)$`)
+	leaseName = regexp.MustCompile(`^lease-([0-9]{6,18})\.json$`)
+	// saving is a temporary file of checkpoint.Store for weights; ours a temporary file of this package.
+	saving = regexp.MustCompile(`^[0-9]{6,18}(-[0-9]{1,9})?\.(safetensors|json)\.tmp-`)
+	ours   = regexp.MustCompile(`^\.(heartbeat\.json|[0-9]{6,18}\.yaml)-([0-9a-f]+)-[0-9]+$`)
+	joins  = regexp.MustCompile(`^\.lease-[0-9a-f]+$`)
+)
+
+// parseName says what the name of a file in a policy's folder is, and of which iteration or lease. A number written in
+// another way than this package does, such as 0000012, makes it another file.
+func parseName(name string) (n int64, kind fileKind) {
+	if m := leaseName.FindStringSubmatch(name); m != nil {
+		if n, ok := sixDigits(m[1]); ok {
+			return n, leaseFile
+		}
+		return 0, otherFile
+	}
+	m := stepName.FindStringSubmatch(name)
+	if m == nil {
+		return 0, otherFile
+	}
+	n, ok := sixDigits(m[1])
+	if !ok {
+		return 0, otherFile
+	}
+	switch {
+	case m[3] == "safetensors":
+		return n, weightsFile
+	case m[3] == "json":
+		return n, manifestFile
+	case m[2] != "":
+		return 0, otherFile
+	case m[3] == "yaml":
+		return n, recordFile
+	}
+	return n, foreignFile
+}
+
+func sixDigits(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n > 0 && fmt.Sprintf("%06d", n) == text
+}

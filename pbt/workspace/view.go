@@ -1,0 +1,244 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// folderCache is what was read of a policy's folder. Files are read again only when they have changed.
+type folderCache struct {
+	records   map[string]cachedRecord
+	heartbeat *Heartbeat
+	info      fs.FileInfo // of the heartbeat that was read last
+	damage    error       // of that file
+	seen      time.Time   // of the last good one
+}
+
+type cachedRecord struct {
+	info   fs.FileInfo
+	record Record
+	err    error // what is wrong with the contents
+}
+
+func unchanged(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
+}
+
+// errMoved says that a folder's files changed while they were looked at.
+var errMoved = errors.New("it changes all the time")
+
+// View is everything published by all policies, see Board. It reads no weights, but looks whether they are there and have
+// the size that they should.
+func (f *Folder) View() (View, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	var v View
+	for policy := range f.policies {
+		pv := PolicyView{Policy: policy}
+		var records []Record
+		records, pv.Damaged = f.records(policy, false)
+		damage := f.heartbeat(policy, &pv)
+		pv.Records, pv.Stale = present(records, pv.Heartbeat)
+		if damage != nil {
+			pv.Damaged = append(pv.Damaged, damage)
+		}
+		_, damaged := f.records(policy, true)
+		pv.Damaged = append(pv.Damaged, damaged...)
+		v.Policies = append(v.Policies, pv)
+	}
+	v.Now, _ = f.now()
+	return v, nil
+}
+
+// Best is the best record there ever was, see Board.
+func (f *Folder) Best(minimise bool) (Record, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	var all []Record
+	for policy := range f.policies {
+		records, _ := f.records(policy, true)
+		for _, r := range records {
+			if !r.Foreign && r.Weights != nil {
+				all = append(all, r)
+			}
+		}
+	}
+	best, ok := bestOf(all, minimise)
+	return best, ok, nil
+}
+
+func (f *Folder) cached(folder string) *folderCache {
+	c := f.cache[folder]
+	if c == nil {
+		c = &folderCache{records: make(map[string]cachedRecord)}
+		f.cache[folder] = c
+	}
+	return c
+}
+
+// records reads the records in a policy's folder, in any order, and reports what is damaged. f.mu is held.
+func (f *Folder) records(policy int, best bool) (records []Record, damage []error) {
+	folder := folderOf(policy, best)
+	var err error
+	for range 20 {
+		records, damage, err = f.recordsOnce(policy, folder)
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	if err != nil {
+		damage = append(damage, fmt.Errorf("workspace: %s: %w", f.path(folder), err))
+	}
+	return records, damage
+}
+
+func (f *Folder) recordsOnce(policy int, folder string) (records []Record, damage []error, err error) {
+	names, err := f.list(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	cache := f.cached(folder)
+	fresh := make(map[string]cachedRecord)
+	for _, name := range names {
+		iteration, kind := parseName(name)
+		if kind != recordFile {
+			continue
+		}
+		c, err := f.record(policy, folder, name, iteration, cache.records[name])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // pruned since the folder was listed
+		}
+		if err == nil {
+			fresh[name] = c
+			err = c.err
+		}
+		if err == nil {
+			err = f.weightsAreThere(folder+"/"+name, c)
+		}
+		if errors.Is(err, errMoved) {
+			return nil, nil, err
+		}
+		if err != nil {
+			var d *checkpoint.DamagedError
+			if !errors.As(err, &d) {
+				err = &checkpoint.DamagedError{Path: f.path(folder + "/" + name), Reason: err.Error(), Err: err}
+			}
+			damage = append(damage, fmt.Errorf("workspace: policy %d: %w; the one before is used, and this one can be deleted", policy, err))
+			continue
+		}
+		records = append(records, c.record)
+	}
+	cache.records = fresh
+	return records, damage, nil
+}
+
+// record reads one record unless it is unchanged. An error is one of reading; what is wrong with the contents is in the result.
+func (f *Folder) record(policy int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
+	full := folder + "/" + name
+	info, err := f.root.Lstat(full)
+	if err != nil {
+		return cachedRecord{}, err
+	}
+	if unchanged(last.info, info) {
+		return last, nil
+	}
+	text, info, err := f.readFile(full, maxRecord)
+	if err != nil {
+		return cachedRecord{}, err
+	}
+	c := cachedRecord{info: info}
+	c.record, c.err = decodeRecord(text, policy, f.policies, folder, iteration)
+	return c, nil
+}
+
+// weightsAreThere looks at the name and the size of a record's weights.
+func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
+	w := c.record.Weights
+	if w == nil || c.record.Foreign {
+		return nil
+	}
+	info, err := f.root.Lstat(w.Path)
+	if err == nil && info.Mode().IsRegular() && info.Size() == w.Size {
+		return nil
+	}
+	// They may have been replaced or pruned together with the record.
+	if now, err := f.root.Lstat(name); err != nil || !unchanged(c.info, now) {
+		return errMoved
+	}
+	d := &checkpoint.DamagedError{Path: f.path(w.Path), Err: err}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.Reason = "the weights are missing"
+	case err != nil:
+		d.Reason = err.Error()
+	case !info.Mode().IsRegular():
+		d.Reason, d.Err = errIrregular.Error(), errIrregular
+	default:
+		d.Reason = fmt.Sprintf("%d bytes, where the record says %d", info.Size(), w.Size)
+	}
+	return d
+}
+
+// list returns the names in a folder of the board; none where it does not exist.
+func (f *Folder) list(folder string) ([]string, error) {
+	info, err := f.root.Lstat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder but a link or a file; remove it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := f.root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
+
+// heartbeat reads a policy's heartbeat unless it is unchanged. Of a damaged one it returns the error, and uses the one read
+// before. f.mu is held.
+func (f *Folder) heartbeat(policy int, v *PolicyView) error {
+	folder := folderOf(policy, false)
+	name := folder + "/" + heartbeatName
+	c := f.cached(folder)
+	info, err := f.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !unchanged(c.info, info) {
+		var text []byte
+		if err == nil {
+			text, info, err = f.readFile(name, maxHeartbeat)
+		}
+		var h Heartbeat
+		if err == nil {
+			h, err = decodeHeartbeat(text, policy, f.policies)
+		}
+		if c.info, c.damage = info, nil; err == nil {
+			c.heartbeat, c.seen = &h, info.ModTime()
+		} else {
+			d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
+			c.info, c.damage = nil, fmt.Errorf("workspace: policy %d: %w; its next heartbeat replaces it", policy, d)
+		}
+	}
+	if c.heartbeat != nil {
+		h := c.heartbeat.clone()
+		v.Heartbeat, v.Seen = &h, c.seen
+	}
+	return c.damage
+}
