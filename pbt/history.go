@@ -121,6 +121,23 @@ func (t *Track) add(e Event) {
 	}
 }
 
+// Best is the best member that there has been at any interval's end, and its objective then; of equals the earliest, then
+// the lowest number. ok is false where no finite objective is known.
+func (h *History) Best() (member int, at Point, ok bool) {
+	for _, t := range h.Members {
+		for _, p := range t.Objective {
+			better := p.Value > at.Value
+			if h.Run.Minimise {
+				better = p.Value < at.Value
+			}
+			if finite(p.Value) && (!ok || better || p.Value == at.Value && p.Iteration < at.Iteration) {
+				member, at, ok = t.Member, p, true
+			}
+		}
+	}
+	return member, at, ok
+}
+
 // Ancestry is what the member's present weights went through, oldest first; the last stretch is the member's own.
 func (h *History) Ancestry(member int) ([]Ancestor, error) {
 	if err := h.check(member); err != nil {

@@ -3,6 +3,7 @@ package pbt
 import (
 	"bytes"
 	"image/png"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -201,6 +202,38 @@ func TestHistory(t *testing.T) {
 	}
 	if panels[1].LogY || !panels[2].LogY {
 		t.Error("the learning rate over decades, and it alone, wants a logarithmic axis")
+	}
+}
+
+func TestHistoryBest(t *testing.T) {
+	run := &RunInfo{Schema: 1, Members: 3, Objective: "o"}
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: run}}
+	for i, objectives := range [][3]float64{{1, 2, math.NaN()}, {5, 3, math.Inf(1)}, {4, 5, 5}} {
+		for m, o := range objectives {
+			events = append(events, Event{Kind: EventKeep, Iteration: int64(i) + 1, Member: m, Parent: -1, Objective: o, HasObjective: true})
+		}
+	}
+	for _, test := range []struct {
+		minimise bool
+		member   int
+		value    float64
+	}{{false, 0, 5}, {true, 0, 1}} {
+		run.Minimise = test.minimise
+		h, err := NewHistory(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if member, at, ok := h.Best(); !ok || member != test.member || at.Value != test.value {
+			t.Errorf("minimise %v: member %d, %+v, %v", test.minimise, member, at, ok)
+		}
+	}
+	h, err := NewHistory(events[:4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Members = h.Members[2:]
+	if _, _, ok := h.Best(); ok {
+		t.Error("a member that diverged is the best")
 	}
 }
 

@@ -195,12 +195,10 @@ func (f *facts) better(a, b float64) bool {
 // rank finds the best member there is and the best there ever was.
 func (f *facts) rank() (err error) {
 	var replaced *stand // the best whose weights have been replaced since
+	if member, at, ok := f.Best(); ok {
+		f.ever = &stand{member, at}
+	}
 	for i, t := range f.Members {
-		for _, p := range t.Objective {
-			if drawable(p.Value) && (f.ever == nil || f.better(p.Value, f.ever.point.Value)) {
-				f.ever = &stand{i, p}
-			}
-		}
 		if len(t.Objective) == 0 {
 			continue
 		}

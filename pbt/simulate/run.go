@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -59,11 +58,6 @@ type Outcome struct {
 	Hopeless bool
 }
 
-// still keeps every member as it is.
-type still struct{}
-
-func (still) Decide(pbt.Generation, *rand.Rand) []pbt.Decision { return nil }
-
 // Run simulates. Equal configurations give equal results.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	c, err := c.complete()
@@ -84,7 +78,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 				seed, to := c.seed(i/2), &r.Runs[i/2]
 				opt := c.Options
 				if i%2 == 1 {
-					opt.Strategy, to = still{}, &r.Controls[i/2]
+					opt.Strategy, to = pbt.Never{}, &r.Controls[i/2]
 				}
 				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
 			}
@@ -133,21 +127,8 @@ func (c Config) complete() (Config, error) {
 // start are the hyperparameters that members are built with: every one that the model or the options name.
 func (c Config) start(opt pbt.Options) map[string]float64 {
 	values := make(map[string]float64)
-	var explorer pbt.Explorer = opt.Mutation
-	if opt.Explore != nil {
-		explorer = opt.Explore
-	}
-	for _, key := range explorer.Keys() {
-		values[key] = 1
-		if b, ok := explorer.BoundsOf(key); ok {
-			values[key] = min(max(1, b[0]), b[1])
-		}
-	}
-	for key, r := range opt.Sample {
-		values[key] = r.Low
-	}
-	for _, initial := range opt.Initial {
-		maps.Copy(values, initial)
+	for _, key := range tuned(opt) {
+		values[key] = middle(opt, key)
 	}
 	for key, l := range c.Model.Landscapes {
 		values[key] = l.Start

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/simulate"
 )
 
@@ -149,6 +150,58 @@ func TestKeysWithoutLandscape(t *testing.T) {
 	c.Options.Sample["depth"] = pbt.Range{Low: 2, High: 4}
 	if s := run(t, c).Summary(); s.Copies == 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestLandscapes(t *testing.T) {
+	o := pbt.Options{
+		Mutation: pbt.Mutation{
+			Rules:      map[string]string{"b": "mutate_float", "discount_factor": "mutate_discount", "env.*": "mutate_float"},
+			Bounds:     map[string][2]float64{"b": {0.5, 2}},
+			Parameters: map[string]pbt.Parameter{"e": {Rule: "integer", Min: 1, Max: 9}},
+		},
+		Sample:  map[string]pbt.Range{"a": {Low: 1e-5, High: 1e-3, Log: true}},
+		Initial: []map[string]float64{{"z": 0, "y": 3}},
+	}
+	got := simulate.Landscapes(o, 1, -0.2, 0.5)
+	want := map[string][2]float64{ // start, optimum
+		"a": {1e-4, 1e-3}, "b": {1, 0.5}, "discount_factor": {0.99, 0.999}, "e": {3, 1}, "env.any": {1, 10}, "y": {3, 0.3},
+	}
+	if len(got) != len(want) {
+		t.Errorf("landscapes of %d hyperparameters, want %d: %+v", len(got), len(want), got)
+	}
+	for key, w := range want {
+		l := got[key]
+		if math.Abs(l.Start-w[0]) > 1e-12 || math.Abs(l.Optimum-w[1]) > 1e-12 || l.OneMinus != (key == "discount_factor") || l.Drift != -0.2 {
+			t.Errorf("%s: %+v, want start and optimum %v", key, l, w)
+		}
+	}
+	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c.Options.Mutation, c.Options.Sample, c.Options.Initial = o.Mutation, o.Sample, o.Initial
+	c.Model.Landscapes, c.Seeds = got, 4
+	if s := run(t, c).Summary(); s.Copies == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The settings of all presets can be simulated as their systems' files have them.
+func TestPresets(t *testing.T) {
+	for name, text := range map[string]string{
+		"isaaclab":      `pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025, mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.kl_threshold: mutate_float, agent.params.config.tau: mutate_discount}}`,
+		"isaacgymenvs":  `{preset: isaacgymenvs, pbt: {interval_steps: 20000000, replace_fraction_worst: 0.3}}`,
+		"samplefactory": `{preset: samplefactory, pbt: {with_pbt: true, num_policies: 8, pbt_start_mutation: 5000000}}`,
+		"raytune":       `{preset: raytune, pbt: {num_policies: 8, time_attr: timesteps_total, metric: loss, mode: min, perturbation_interval: 100000, hyperparam_mutations: {lr: "loguniform(1e-5, 1e-2)", lambda: "uniform(0.9, 1.0)", sgd_minibatch_size: [64, 128, 256]}}}`,
+		"pb2":           `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode_return, mode: max, perturbation_interval: 100000, hyperparam_bounds: {lr: [1e-5, 1e-2]}}}`,
+	} {
+		s, err := preset.FromYAML([]byte(text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s.Options.TotalSteps = 12 * s.Options.IntervalSteps
+		r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5), Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
+		if got := r.Summary(); got.Copies+got.SelfMutations == 0 {
+			t.Errorf("%s: nothing happens: %+v", name, got)
+		}
 	}
 }
 
