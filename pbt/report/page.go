@@ -78,7 +78,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	p := page{
 		Title: plain(opt.Title, 200), Summary: f.summary(),
-		Light: template.CSS(styles(min(len(f.inks), maxInks), false)), Dark: template.CSS(styles(min(len(f.inks), maxInks), true)), //nolint:gosec // colours made of numbers
+		Light: template.CSS(styles(min(len(f.inks), maxInks), false)), Dark: template.CSS(styles(min(len(f.inks), maxInks), true)), // colours made of numbers
 		Lineage: f.lineage().svg(), Objective: f.objective().svg(), Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
 	}
 	for _, key := range f.keys {
