@@ -1,0 +1,142 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// lastLines is the number of lines of a member's output that an error about it quotes.
+const lastLines = 12
+
+// output appends what a member writes to its file, puts the file aside when it has become too large, and remembers the
+// last lines. Writing never fails: a full disk must not end a member that only wants to say so.
+type output struct {
+	path  string
+	limit int64
+	keep  int
+
+	mu     sync.Mutex
+	file   *os.File
+	size   int64
+	tail   [][]byte
+	unread []byte // of a line that has not ended
+	err    error
+}
+
+func openOutput(path string, limit int64, keep int) (*output, error) {
+	o := &output{path: path, limit: limit, keep: keep}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	if err := o.open(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *output) open() error {
+	file, err := os.OpenFile(o.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(fmt.Errorf("launch: %w", err), file.Close())
+	}
+	o.file, o.size = file, info.Size()
+	return nil
+}
+
+// Write is called by one goroutine a process.
+func (o *output) Write(data []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.remember(data)
+	for rest := data; len(rest) > 0 && o.file != nil; {
+		part := rest
+		if room := o.limit - o.size; o.limit > 0 && room < int64(len(rest)) {
+			// Files end with a whole line, so that the one that exceeds the limit is written to its end.
+			if end := bytes.IndexByte(rest[max(room, 0):], '\n'); end >= 0 {
+				part = rest[:int(max(room, 0))+end+1]
+			}
+		}
+		n, err := o.file.Write(part)
+		o.size += int64(n)
+		if err != nil {
+			o.err = err
+			break
+		}
+		rest = rest[len(part):]
+		if o.limit > 0 && o.size >= o.limit && part[len(part)-1] == '\n' {
+			o.putAside()
+		}
+	}
+	return len(data), nil
+}
+
+// putAside renames 007.log to 007.log.1, 007.log.1 to 007.log.2, and so on, and begins anew.
+func (o *output) putAside() {
+	errs := []error{o.file.Close()}
+	o.file = nil
+	for n := o.keep; n > 0; n-- {
+		from := fmt.Sprintf("%s.%d", o.path, n-1)
+		if n == 1 {
+			from = o.path
+		}
+		if err := os.Rename(from, fmt.Sprintf("%s.%d", o.path, n)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	o.err = errors.Join(o.err, errors.Join(errs...), o.open())
+}
+
+func (o *output) remember(data []byte) {
+	for {
+		line, rest, ended := bytes.Cut(data, []byte{'\n'})
+		o.unread = append(o.unread, line...)
+		if len(o.unread) > 1000 { // a progress bar that never breaks its line
+			o.unread = append(o.unread[:0], o.unread[len(o.unread)-500:]...)
+		}
+		if !ended {
+			return
+		}
+		o.tail = append(o.tail, bytes.Clone(o.unread))
+		if len(o.tail) > lastLines {
+			o.tail = o.tail[1:]
+		}
+		o.unread, data = o.unread[:0], rest
+	}
+}
+
+// last are the last lines written, an unended one included.
+func (o *output) last() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var lines []string
+	for _, line := range o.tail {
+		lines = append(lines, string(line))
+	}
+	if len(o.unread) > 0 {
+		lines = append(lines, string(o.unread))
+	}
+	return lines[max(0, len(lines)-lastLines):]
+}
+
+// close returns the first thing that went wrong.
+func (o *output) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file != nil {
+		o.err = errors.Join(o.err, o.file.Close())
+		o.file = nil
+	}
+	if o.err != nil {
+		return fmt.Errorf("launch: output of a member: %w", o.err)
+	}
+	return nil
+}

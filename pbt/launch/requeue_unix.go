@@ -1,0 +1,21 @@
+//go:build unix
+
+package launch
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// requeueSignals ask a member to save and to go back into its queue: what Slurm sends before a job's time is up.
+var requeueSignals = []os.Signal{syscall.SIGUSR1}
+
+// replaceProcess starts this program anew in the same process; it returns only where that fails.
+func replaceProcess() error {
+	path, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(path, os.Args, os.Environ())
+	}
+	return fmt.Errorf("launch: starting anew: %w", err)
+}

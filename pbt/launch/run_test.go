@@ -1,0 +1,309 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// population writes a population's file whose members are fakes, and reads it.
+func population(t *testing.T, settings string, script ...string) (*File, string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // or the race detector makes every member end a second later
+	words := append([]string{os.Args[0], "fake-member"}, script...)
+	if command, ok := strings.CutPrefix(settings, "shell"); ok { // behind a shell that does not hand signals on
+		settings = command
+		words = []string{"/bin/sh", "-c", quoteWords(words) + "; exit $?"}
+	}
+	for i, word := range words {
+		words[i] = fmt.Sprintf("%q", word)
+	}
+	if !strings.Contains(settings, "restarts") {
+		settings += ", restarts: {backoff: 1ms, max_backoff: 2ms, max: 2}"
+	}
+	settings = strings.TrimPrefix(settings, ", ")
+	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir, strings.Join(words, ", "), settings)
+	path := filepath.Join(dir, "population.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return f, path
+}
+
+// buffer may be written and read at once.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func written(t *testing.T, f *File, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.Dir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func wantIn(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}
+
+func TestRunToTheEnd(t *testing.T) {
+	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING", "env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_CONFIG")
+	t.Setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7,9")
+	var out buffer
+	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	wantIn(t, "the output", out.String(), "policy 0: started as process", "on GPU 5", "on GPU GPU-7", "policy 2: finished", "policy  phase", "     0  finished          3    200          2       -         0    -")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 1: finished")
+	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for policy, gpu := range []string{"5", "GPU-7", "5"} {
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", policy)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_CONFIG="+config+"\n")
+	}
+	// A second run finds everything done and adds to the logs.
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(written(t, f, "logs/000.log"), "GREETING=hello"); n != 2 {
+		t.Errorf("the member's log has %d greetings after two runs, want 2", n)
+	}
+}
+
+func TestRunRestartsWhatFails(t *testing.T) {
+	f, _ := population(t, "", "1:fail=the first time", "2:exit=3", "train=1")
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
+		t.Errorf("policy 1 was started %d times, want 3", strings.Count(got, "x"))
+	}
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 2: exit status 1; restart 1 of 2", "policy 2: exit status 3; restart 2 of 2", "policy 2: finished")
+}
+
+func TestRunNamesWhoGaveUp(t *testing.T) {
+	f, _ := population(t, "", "p1:say=out of luck", "p1:exit=9", "train=1")
+	err := Run(context.Background(), f, Options{})
+	if err == nil || errors.Is(err, ErrStopped) {
+		t.Fatalf("error %v, want that policy 1 gave up", err)
+	}
+	wantIn(t, "the error", err.Error(), "policy 1 gave up: exit status 9; failed 3 times", "001.log", "\tout of luck")
+	if strings.Contains(err.Error(), "policy 0") {
+		t.Errorf("the error is about policy 0 too: %v", err)
+	}
+}
+
+func TestRunStartsAtOnceWhoAsksForIt(t *testing.T) {
+	// Without restarts of failed members it cannot pass for one.
+	f, _ := population(t, "restarts: {max: 0}", "1:train=1", "1:restart", "train=2")
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 0: restarts for a setting that needs it")
+}
+
+func TestRunLetsMembersTakeTurns(t *testing.T) {
+	f, _ := population(t, "max_parallel: 1, slice: 2", "order=order", "train=5")
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(written(t, f, "order")), ""); got != "012012012" {
+		t.Errorf("the turns were %s, want 012012012", got)
+	}
+}
+
+// pipe makes a named pipe for members to hold.
+func pipe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// lines opens a named pipe and reads so many lines, one from each process that holds it; then the rest.
+func lines(t *testing.T, path string, n int) (rest func() string) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(file)
+	for range n {
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() string {
+		defer file.Close()
+		text, _ := r.ReadString(0) // returns when nobody holds the pipe any more
+		return text
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	for _, settings := range []string{"", "shell"} {
+		t.Run("behind "+settings, func(t *testing.T) {
+			p := pipe(t)
+			f, _ := population(t, settings, "hold="+p, "wait")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			why := errors.New("the machine is wanted back")
+			go func() {
+				gone := lines(t, p, 3)
+				cancel(why)
+				gone()
+			}()
+			err := Run(ctx, f, Options{})
+			if !errors.Is(err, ErrStopped) || !errors.Is(err, why) {
+				t.Fatalf("error %v, want one that wraps ErrStopped and the cause", err)
+			}
+			wantIn(t, "the error", err.Error(), "policies 0, 1, 2")
+			wantIn(t, "a member's log", written(t, f, "logs/002.log"), "saved because of signal: terminated")
+		})
+	}
+}
+
+func TestRunKillsWhoDoesNotEnd(t *testing.T) {
+	t.Run("after the grace", func(t *testing.T) {
+		p := pipe(t)
+		f, _ := population(t, "grace: 1ms", "stubborn", "hold="+p, "forever")
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { defer cancel(); lines(t, p, 3) }()
+		err := Run(ctx, f, Options{})
+		if !errors.Is(err, ErrStopped) {
+			t.Fatalf("error %v, want ErrStopped", err)
+		}
+		wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "killing members that have not ended", "ended by signal: killed")
+	})
+	t.Run("when told", func(t *testing.T) {
+		p := pipe(t)
+		f, _ := population(t, "grace: 24h", "stubborn", "hold="+p, "forever")
+		ctx, cancel := context.WithCancel(context.Background())
+		kill := make(chan struct{})
+		go func() { lines(t, p, 3); cancel(); close(kill) }()
+		if err := Run(ctx, f, Options{Kill: kill}); !errors.Is(err, ErrStopped) {
+			t.Fatalf("error %v, want ErrStopped", err)
+		}
+	})
+}
+
+func TestNothingOutlivesAMember(t *testing.T) {
+	for _, helper := range []string{"helper", "loud-helper"} {
+		t.Run(helper, func(t *testing.T) {
+			p := pipe(t)
+			f, _ := population(t, "grace: 1ms", "p1:"+helper+"="+p, "train=1")
+			var all sync.WaitGroup
+			all.Go(func() { lines(t, p, 1)() })
+			if err := Run(context.Background(), f, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			all.Wait() // returns only if the helper is gone
+		})
+	}
+}
+
+func TestNoMemberOutlivesItsLauncher(t *testing.T) {
+	p := pipe(t)
+	_, path := population(t, "", "stubborn", "hold="+p, "forever")
+	launcher := exec.Command(os.Args[0], "fake-launcher", path)
+	if err := launcher.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := lines(t, p, 3)
+	if err := launcher.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	launcher.Wait()
+	gone() // returns only if all members are gone
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Run("a second launcher", func(t *testing.T) {
+		p := pipe(t)
+		f, _ := population(t, "", "hold="+p, "wait")
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			defer cancel()
+			gone := lines(t, p, 3)
+			if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "another launcher") {
+				t.Errorf("error %v, want that there is another launcher", err)
+			}
+			cancel()
+			gone()
+		}()
+		if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
+			t.Fatal(err)
+		}
+	})
+	t.Run("another population's folder", func(t *testing.T) {
+		f, _ := population(t, "", "train=1")
+		if err := Run(context.Background(), f, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		f.dict["pbt"].(map[string]any)["total_steps"] = 7
+		f.dict["preset"] = "raytune"
+		f.dict["launcher"] = map[string]any{"max_parallel": 1}
+		err := Run(context.Background(), f, Options{})
+		if err == nil {
+			t.Fatal("it ran")
+		}
+		wantIn(t, "the error", err.Error(), "is of another run", "pbt.total_steps: nothing there, 7 here", "preset: nothing there, raytune here")
+		if strings.Contains(err.Error(), "launcher.") {
+			t.Errorf("the section launcher may differ: %v", err)
+		}
+	})
+	t.Run("no command", func(t *testing.T) {
+		f, _ := population(t, "")
+		f.Launcher.Command = nil
+		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "launcher.command") {
+			t.Errorf("error %v, want that the command is missing", err)
+		}
+		f.Launcher.Command = []string{"/nowhere/member"}
+		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "/nowhere/member") {
+			t.Errorf("error %v, want that the command does not exist", err)
+		}
+	})
+	t.Run("GPUs that are not there", func(t *testing.T) {
+		f, _ := population(t, "gpus: 2", "train=1")
+		t.Setenv("CUDA_VISIBLE_DEVICES", "3")
+		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "CUDA_VISIBLE_DEVICES has 1") {
+			t.Errorf("error %v, want that there are too few GPUs", err)
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// state is where a policy's process stands.
+type state string
+
+const (
+	ready    state = "ready" // to be started when there is room, not before its time
+	running  state = "running"
+	finished state = "finished"
+	stopped  state = "stopped"
+	gaveUp   state = "gave up"
+)
+
+// maxIdleRestarts is the number of restarts at a member's own wish without any training between them after which the
+// next counts as a failure.
+const maxIdleRestarts = 3
+
+// noGPU is that of members that see all GPUs or none.
+const noGPU = -1
+
+// seat is one policy as the schedule knows it.
+type seat struct {
+	state     state
+	gpu       int // of the running process
+	notBefore time.Time
+	frames    int64 // by its heartbeat; hasFrames once there was one
+	hasFrames bool
+	startedAt int64       // frames at the last start
+	turn      int         // when it was last started, counted in starts
+	idle      int         // yields in a row without training between them
+	idleAgain int         // restarts at its own wish in a row, likewise
+	failures  []time.Time // within the window
+	restarts  int         // after failures, in all
+	note      string
+}
+
+// schedule decides which members run when and where. It does nothing itself: whoever drives it tells it the time and
+// what happened, and does what it says.
+type schedule struct {
+	d        Description
+	seats    []seat
+	starts   int
+	random   *rand.Rand
+	stopping bool
+}
+
+func newSchedule(d Description) *schedule {
+	s := &schedule{d: d, seats: make([]seat, d.NumPolicies), random: rand.New(rand.NewPCG(uint64(d.Seed), 0x6c61756e6368))}
+	for i := range s.seats {
+		s.seats[i] = seat{state: ready, gpu: noGPU}
+	}
+	return s
+}
+
+// start is one member to start.
+type start struct {
+	policy int
+	gpu    int
+}
+
+// due takes the members to start now from those that wait and counts them as running: the least trained first, among
+// equally trained ones the one whose last turn is longest ago, then the lowest number.
+func (s *schedule) due(now time.Time) []start {
+	var starts []start
+	for !s.stopping && s.count(running) < s.d.parallel() {
+		next := -1
+		for i := range s.seats {
+			if p := &s.seats[i]; p.state == ready && !p.notBefore.After(now) && (next < 0 || s.before(i, next)) {
+				next = i
+			}
+		}
+		gpu, ok := s.chooseGPU()
+		if next < 0 || !ok {
+			break
+		}
+		starts = append(starts, s.begin(next, gpu))
+	}
+	return starts
+}
+
+func (s *schedule) before(i, j int) bool {
+	a, b := &s.seats[i], &s.seats[j]
+	return cmp.Or(cmp.Compare(a.frames, b.frames), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
+}
+
+func (s *schedule) begin(policy, gpu int) start {
+	p := &s.seats[policy]
+	s.starts++
+	p.state, p.gpu, p.turn, p.startedAt, p.note = running, gpu, s.starts, p.frames, ""
+	return start{policy: policy, gpu: gpu}
+}
+
+// chooseGPU is the GPU with most free slots, the lowest number among equals. ok is false where none is free.
+func (s *schedule) chooseGPU() (gpu int, ok bool) {
+	if s.d.GPUs == 0 {
+		return noGPU, true
+	}
+	free := make([]int, s.d.GPUs)
+	for i := range free {
+		free[i] = s.d.perGPU()
+	}
+	for _, p := range s.seats {
+		if p.state == running && p.gpu >= 0 {
+			free[p.gpu]--
+		}
+	}
+	gpu = slices.Index(free, slices.Max(free))
+	return gpu, free[gpu] > 0
+}
+
+func (s *schedule) count(what state) int {
+	n := 0
+	for _, p := range s.seats {
+		if p.state == what {
+			n++
+		}
+	}
+	return n
+}
+
+// beat tells how far a policy is.
+func (s *schedule) beat(policy int, frames int64) {
+	p := &s.seats[policy]
+	if p.hasFrames && frames > p.frames {
+		p.idle, p.idleAgain = 0, 0
+	}
+	p.frames, p.hasFrames = frames, true
+}
+
+// exited tells how a process ended, and returns the member to start in its place at once, where there is one. status is
+// its exit status, -1 with a description in how where a signal ended it or it could not be started.
+func (s *schedule) exited(policy, status int, how string, now time.Time) (again start, ok bool) {
+	p := &s.seats[policy]
+	gpu := p.gpu
+	p.state, p.gpu = ready, noGPU
+	if status == StatusFinished {
+		p.state, p.note = finished, ""
+		return start{}, false
+	}
+	if s.stopping || status == StatusStopped {
+		p.state = stopped
+		p.note = cmp.Or(how, "stopped by a signal")
+		if status == StatusStopped {
+			p.note = "saved"
+		}
+		return start{}, false
+	}
+	trained := !p.hasFrames || p.frames > p.startedAt
+	switch status {
+	case StatusYielded:
+		p.note = "waits for its turn"
+		if trained {
+			p.idle = 0
+			return start{}, false
+		}
+		// It waits for others that are not there yet: do not ask it again at once.
+		wait := doubled(s.d.Restarts.Backoff, p.idle, s.d.Restarts.MaxBackoff)
+		p.idle++
+		p.notBefore = now.Add(wait)
+		p.note = fmt.Sprintf("waits for others, asked again in %v", short(wait))
+		return start{}, false
+	case StatusRestart:
+		if trained {
+			p.idleAgain = 0
+		}
+		if p.idleAgain++; p.idleAgain <= maxIdleRestarts {
+			return s.begin(policy, gpu), true
+		}
+		how = fmt.Sprintf("asked %d times to be restarted without training between", p.idleAgain)
+	}
+	s.failed(p, status, how, now)
+	return start{}, false
+}
+
+// failed lets a policy wait before it is started again, or gives it up.
+func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
+	if how == "" {
+		how = fmt.Sprintf("exit status %d", status)
+	}
+	r := s.d.Restarts
+	p.failures = slices.DeleteFunc(p.failures, func(t time.Time) bool { return now.Sub(t) >= r.Window })
+	p.failures = append(p.failures, now)
+	p.idleAgain = 0
+	if len(p.failures) > r.Max {
+		p.state = gaveUp
+		p.note = fmt.Sprintf("%s; failed %d times within %v", how, len(p.failures), r.Window)
+		if r.Max == 0 {
+			p.note = how
+		}
+		return
+	}
+	wait := doubled(r.Backoff, len(p.failures)-1, r.MaxBackoff)
+	wait += time.Duration(r.Jitter * s.random.Float64() * float64(wait))
+	p.restarts++
+	p.notBefore = now.Add(wait)
+	p.note = fmt.Sprintf("%s; restart %d of %d in %v", how, len(p.failures), r.Max, short(wait))
+}
+
+// short leaves out digits that nobody reads.
+func short(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
+}
+
+// doubled is first times two to the power of n, at most longest.
+func doubled(first time.Duration, n int, longest time.Duration) time.Duration {
+	for ; n > 0 && first < longest; n-- {
+		first *= 2
+	}
+	return min(first, longest)
+}
+
+// stop ends all starting; running members are the caller's to end.
+func (s *schedule) stop() {
+	s.stopping = true
+	for i := range s.seats {
+		if p := &s.seats[i]; p.state == ready {
+			p.state, p.note = stopped, "was not running"
+		}
+	}
+}
+
+// wake is the next time at which something may have become due, ok false where nothing but an exit can change anything.
+func (s *schedule) wake(now time.Time) (at time.Time, ok bool) {
+	for _, p := range s.seats {
+		if p.state == ready && p.notBefore.After(now) && (!ok || p.notBefore.Before(at)) {
+			at, ok = p.notBefore, true
+		}
+	}
+	return at, ok
+}
+
+// over says that nothing runs and nothing will.
+func (s *schedule) over() bool { return s.count(running) == 0 && s.count(ready) == 0 }

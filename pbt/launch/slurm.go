@@ -1,0 +1,265 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
+)
+
+// SlurmJob is a population as a job array: every array task is one member.
+type SlurmJob struct {
+	// Script is the batch script.
+	Script string
+	// Path is where Write puts it: <name>.sbatch beside the canonical file. Cancel is scancel.sh there.
+	Path, Cancel string
+
+	file *File
+	logs string
+}
+
+// Slurm makes the job array of a population. Members work in the folder in which this process does, which all nodes must
+// see, as they must the population's folder. Nothing is written.
+func Slurm(f *File) (*SlurmJob, error) {
+	d := f.Launcher
+	if len(d.Command) == 0 {
+		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments")
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	dir, err := filepath.Abs(f.Dir())
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	logs, err := filepath.Abs(f.logs())
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	for _, path := range []string{here, dir, logs} {
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder", path)
+		}
+	}
+	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f, logs: logs}
+	options, err := d.slurmOptions(here, logs)
+	if err != nil {
+		return nil, err
+	}
+	job.Script = d.batchScript(options, filepath.Join(dir, ConfigFile))
+	return job, nil
+}
+
+// slurmOptions are the lines for sbatch, quoted as it reads them.
+func (d Description) slurmOptions(here, logs string) ([]string, error) {
+	s := d.Slurm
+	array := fmt.Sprintf("0-%d", d.NumPolicies-1)
+	if n := d.parallel(); n < d.NumPolicies {
+		array += fmt.Sprintf("%%%d", n)
+	}
+	options := []string{
+		"--job-name=" + d.Name, "--array=" + array, "--requeue", "--open-mode=append", "--signal=B:USR1@60",
+		"--chdir=" + quoteOption(here),
+		// Slurm replaces %A and %a; a percent sign of the path's own is doubled.
+		"--output=" + quoteOption(strings.ReplaceAll(logs, "%", "%%")+"/%A_%a.log"),
+		fmt.Sprintf("--nodes=%d", s.Nodes), fmt.Sprintf("--cpus-per-task=%d", s.CPUsPerMember),
+	}
+	if s.GPUsPerMember > 0 {
+		options = append(options, fmt.Sprintf("--gres=gpu:%d", s.GPUsPerMember))
+	}
+	for _, o := range []struct{ name, value string }{{"partition", s.Partition}, {"mem", s.Memory}, {"time", s.Time}} {
+		if o.value == "" {
+			continue
+		}
+		if strings.ContainsFunc(o.value, unicode.IsControl) {
+			return nil, fmt.Errorf("launch: \"slurm\": %s is %q: want one line", o.name, o.value)
+		}
+		options = append(options, "--"+o.name+"="+quoteOption(o.value))
+	}
+	for i, o := range s.Extra {
+		if !strings.HasPrefix(o, "-") || strings.ContainsFunc(o, unicode.IsControl) {
+			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like \"--account=robots\"", i, o)
+		}
+		options = append(options, o)
+	}
+	return options, nil
+}
+
+// plainWord needs no quotes, neither for sbatch nor for a shell.
+func plainWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=,+@%", r))
+	})
+}
+
+// quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a
+// backslash takes the meaning from what follows.
+func quoteOption(s string) string {
+	if plainWord(s) {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// quoteShell writes a word so that a shell reads it whole.
+func quoteShell(s string) string {
+	if plainWord(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func quoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quoteShell(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// batchScript is what Slurm runs for each member. The shell stays to do what the member's exit status asks, and hands on
+// the signals that Slurm sends to it.
+func (d Description) batchScript(options []string, config string) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("#!/bin/bash")
+	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", d.NumPolicies, d.Name)
+	for _, o := range options {
+		line("#SBATCH %s", o)
+	}
+	line("")
+	for _, v := range d.Env.list() {
+		name, value, _ := strings.Cut(v, "=")
+		line("export %s=%s", name, quoteShell(value))
+	}
+	line("export %s=%s", EnvConfig, quoteShell(config))
+	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvPolicy)
+	line("export %s=%d", EnvSlice, d.slice())
+	for _, s := range d.Slurm.Setup {
+		line("%s", s)
+	}
+	b.WriteString(strings.NewReplacer(
+		"@COMMAND@", quoteWords(d.Command),
+		"@MAX@", strconv.Itoa(d.Restarts.Max),
+		"@BACKOFF@", seconds(d.Restarts.Backoff.Seconds()),
+		"@MAXBACKOFF@", seconds(d.Restarts.MaxBackoff.Seconds()),
+		"@YIELDED@", strconv.Itoa(StatusYielded), "@RESTART@", strconv.Itoa(StatusRestart), "@STOPPED@", strconv.Itoa(StatusStopped),
+	).Replace(batchBody))
+	return b.String()
+}
+
+// seconds rounds up, as bash counts in whole ones.
+func seconds(s float64) string { return strconv.Itoa(int(s + 0.999)) }
+
+const batchBody = `
+child= stopping=
+forward() { stopping=1; [ -z "$child" ] || kill -"$1" "$child" 2>/dev/null; }
+trap 'forward TERM' INT TERM
+trap 'forward USR1' USR1
+
+# Waits for $child; a signal interrupts wait, which is then asked again.
+await() {
+	local code
+	while :; do
+		wait "$child"; code=$?
+		kill -0 "$child" 2>/dev/null || break
+	done
+	wait "$child" 2>/dev/null; status=$?
+	[ "$status" != 127 ] || status=$code # it had been told already
+	child=
+}
+
+failures=0 pause=@BACKOFF@
+while :; do
+	@COMMAND@ & child=$!
+	await
+	[ "$status" != 0 ] || exit 0
+	[ -z "$stopping" ] || exit @STOPPED@
+	case $status in
+	@YIELDED@) # makes room for another member
+		scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+		exit @YIELDED@ ;;
+	@RESTART@) continue ;; # a setting that takes effect in a new process
+	@STOPPED@) exit @STOPPED@ ;;
+	esac
+	failures=$((failures + 1))
+	if [ "$failures" -gt @MAX@ ]; then
+		echo "gorl-pbt: policy $GORL_PBT_POLICY_IDX gave up after $failures failures, the last with status $status" >&2
+		exit "$status"
+	fi
+	echo "gorl-pbt: policy $GORL_PBT_POLICY_IDX failed with status $status; restart $failures of @MAX@ in $pause s" >&2
+	sleep "$pause" & child=$!
+	await
+	[ -z "$stopping" ] || exit @STOPPED@
+	pause=$((pause * 2 < @MAXBACKOFF@ ? pause * 2 : @MAXBACKOFF@))
+done
+`
+
+// Write puts the canonical file, the batch script and the folder of its logs in place.
+func (j *SlurmJob) Write() error {
+	if _, err := j.file.Install(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(j.logs, 0o755); err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	return writeText(j.Path, j.Script)
+}
+
+// Submit writes everything, submits the script, and writes scancel.sh, which ends the array. id is the array's job.
+func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
+	if err := j.Write(); err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	sbatch := exec.CommandContext(ctx, "sbatch", "--parsable", j.Path)
+	sbatch.Stdout, sbatch.Stderr = &stdout, &stderr
+	if err := sbatch.Run(); err != nil {
+		return "", fmt.Errorf("launch: sbatch %s: %w: %s", j.Path, err, strings.TrimSpace(stderr.String()))
+	}
+	id, cluster, err := parseJob(stdout.String())
+	if err != nil {
+		return "", err
+	}
+	argv := []string{"scancel"}
+	if cluster != "" {
+		argv = append(argv, "--clusters="+cluster)
+	}
+	script := fmt.Sprintf("#!/bin/sh\n# Ends the job array of the population %s; its members save.\nexec %s\n", j.file.Launcher.Name, quoteWords(append(argv, id)))
+	if err := writeText(j.Cancel, script); err != nil {
+		return id, fmt.Errorf("launch: job %s is submitted: %w", id, err)
+	}
+	if err := os.Chmod(j.Cancel, 0o755); err != nil {
+		return id, fmt.Errorf("launch: job %s is submitted: %w", id, err)
+	}
+	return id, nil
+}
+
+// parseJob reads what sbatch --parsable says: a job, or a job and a cluster.
+func parseJob(text string) (id, cluster string, err error) {
+	id, cluster, _ = strings.Cut(strings.TrimSpace(text), ";")
+	if n, err := strconv.ParseUint(id, 10, 32); err != nil || n == 0 {
+		return "", "", fmt.Errorf("launch: sbatch said %q: want the number of a job", strings.TrimSpace(text))
+	}
+	if cluster != "" && !plainName.MatchString(cluster) {
+		return "", "", fmt.Errorf("launch: sbatch named the cluster %q: want a plain name", cluster)
+	}
+	return id, cluster, nil
+}
+
+func writeText(path, text string) error {
+	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	return nil
+}
