@@ -1,12 +1,11 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Architecture is the shape of an [Evolvable] network, as plain data: an encoder for every part of the observation,
@@ -25,11 +24,12 @@ type Architecture struct {
 
 // Part is a range of columns of a row with an encoder of its own.
 type Part struct {
-	// Name is a key of a Dict observation, or "observation" where there is one part only.
+	// Name is a key of a Dict observation ("arm.joints" within a Dict of a Dict), or "observation" where there is one
+	// part only.
 	Name string `json:"name" yaml:"name"`
 	// Width is the number of columns.
 	Width int `json:"width" yaml:"width"`
-	// Choices is nil for numbers; for indices it has the number of choices of every column, and the network reads them
+	// Choices is empty for numbers; for indices it has the number of choices of every column, and the network reads them
 	// one-hot.
 	Choices []int `json:"choices,omitempty" yaml:"choices,omitempty"`
 	// Encoder are the hidden layers before the encoding.
@@ -46,7 +46,7 @@ type Stack struct {
 
 // inputs is how many numbers the network reads of the part.
 func (p Part) inputs() int {
-	if p.Choices == nil {
+	if len(p.Choices) == 0 {
 		return p.Width
 	}
 	n := 0
@@ -57,28 +57,27 @@ func (p Part) inputs() int {
 }
 
 // NewArchitecture is the usual shape for an observation space: encoder layers and latent for every part, then the head.
-// With a latent of 0 and one part there is only the head.
+// A Dict has a part for every entry, in order of its columns. With a latent of 0 and one part there is only the head.
 func NewArchitecture(observation spaces.Space, encoder []int, latent int, head []int, activation string) (Architecture, error) {
 	a := Architecture{Latent: latent, Head: Stack{Hidden: slices.Clone(head)}, Activation: activation}
-	part, err := partOf("observation", observation)
-	if err != nil {
+	if err := observation.Validate(); err != nil {
 		return a, err
 	}
-	part.Encoder.Hidden = slices.Clone(encoder)
-	a.Parts = []Part{part}
-	return a, a.Validate()
-}
-
-func partOf(name string, s spaces.Space) (Part, error) {
-	p := Part{Name: name, Width: s.Width()}
-	switch s.Kind {
-	case spaces.Box:
-	case spaces.Discrete, spaces.MultiDiscrete:
-		p.Choices = slices.Clone(s.NVec)
-	default:
-		return p, fmt.Errorf("models: no encoder reads the space %v; want Box, Discrete or MultiDiscrete", s)
+	for _, leaf := range observation.Leaves() {
+		p := Part{Name: leaf.Name, Width: leaf.Space.Width(), Encoder: Stack{Hidden: slices.Clone(encoder)}}
+		if p.Name == "" {
+			p.Name = "observation"
+		}
+		switch leaf.Space.Kind {
+		case spaces.Box:
+		case spaces.Discrete, spaces.MultiDiscrete:
+			p.Choices = slices.Clone(leaf.Space.NVec)
+		default:
+			return a, fmt.Errorf("models: no encoder reads the space %v; want Box, Discrete, MultiDiscrete or a Dict of them", leaf.Space)
+		}
+		a.Parts = append(a.Parts, p)
 	}
-	return p, nil
+	return a, a.Validate()
 }
 
 // Clone returns a copy that shares nothing with a.
@@ -94,56 +93,6 @@ func (a Architecture) Clone() Architecture {
 
 func (s Stack) clone() Stack {
 	return Stack{Hidden: slices.Clone(s.Hidden), Activations: slices.Clone(s.Activations)}
-}
-
-// Validate says what makes no sense.
-func (a Architecture) Validate() error {
-	if len(a.Parts) == 0 {
-		return errors.New("models: an architecture needs at least one part of the observation")
-	}
-	if _, err := tensor.ParseActivation(a.Activation); err != nil {
-		return fmt.Errorf("models: architecture: %w", err)
-	}
-	if a.Latent < 0 || a.Latent == 0 && len(a.Parts) > 1 {
-		return fmt.Errorf("models: latent is %d with %d parts; several parts need a positive one", a.Latent, len(a.Parts))
-	}
-	names := map[string]bool{}
-	for _, p := range a.Parts {
-		switch {
-		case p.Name == "" || names[p.Name]:
-			return fmt.Errorf("models: part %q: every part needs a name of its own", p.Name)
-		case p.Width < 1:
-			return fmt.Errorf("models: part %q has %d columns; it needs at least one", p.Name, p.Width)
-		case p.Choices != nil && len(p.Choices) != p.Width:
-			return fmt.Errorf("models: part %q has %d columns and choices for %d", p.Name, p.Width, len(p.Choices))
-		case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 }):
-			return fmt.Errorf("models: part %q has choices %v; each must be positive", p.Name, p.Choices)
-		case a.Latent == 0 && len(p.Encoder.Hidden) > 0:
-			return fmt.Errorf("models: part %q has an encoder and the latent is 0; give the latent a width, or leave the encoder out", p.Name)
-		}
-		names[p.Name] = true
-		if err := p.Encoder.validate("encoder of " + p.Name); err != nil {
-			return err
-		}
-	}
-	return a.Head.validate("head")
-}
-
-func (s Stack) validate(what string) error {
-	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
-		return fmt.Errorf("models: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden), len(s.Activations))
-	}
-	for i, w := range s.Hidden {
-		if w < 1 {
-			return fmt.Errorf("models: %s: layer %d has width %d; it must be positive", what, i, w)
-		}
-	}
-	for _, name := range s.Activations {
-		if _, err := tensor.ParseActivation(name); err != nil {
-			return fmt.Errorf("models: %s: %w", what, err)
-		}
-	}
-	return nil
 }
 
 // activation is that of hidden layer i.
@@ -189,20 +138,39 @@ func (a Architecture) Modules() []Module {
 	return modules
 }
 
-// String is a short notation: "4→[64]→64→[64 64]" with the encoders' hidden layers, the latent and the head's.
+// columns is the width of a row.
+func (a Architecture) columns() int {
+	n := 0
+	for _, p := range a.Parts {
+		n += p.Width
+	}
+	return n
+}
+
+// String is a short notation: "4→[64]→64→[64 64] tanh" with the encoders' hidden layers, the latent, the head's, and the
+// activation; hidden layers with another one say so, as in "4→[64 64:elu] tanh".
 func (a Architecture) String() string {
-	text := ""
+	parts := make([]string, len(a.Parts))
 	for i, p := range a.Parts {
-		if i > 0 {
-			text += " + "
-		}
-		text += fmt.Sprint(p.inputs())
+		parts[i] = fmt.Sprint(p.inputs())
 		if a.Latent > 0 && len(p.Encoder.Hidden) > 0 {
-			text += "→" + fmt.Sprint(p.Encoder.Hidden)
+			parts[i] += "→" + p.Encoder.text(a.Activation)
 		}
 	}
+	text := strings.Join(parts, " + ")
 	if a.Latent > 0 {
 		text += fmt.Sprintf("→%d", a.Latent)
 	}
-	return text + "→" + fmt.Sprint(a.Head.Hidden)
+	return text + "→" + a.Head.text(a.Activation) + " " + canonical(a.Activation)
+}
+
+func (s Stack) text(usual string) string {
+	widths := make([]string, len(s.Hidden))
+	for i, w := range s.Hidden {
+		widths[i] = fmt.Sprint(w)
+		if own := canonical(s.activation(i, usual)); own != canonical(usual) {
+			widths[i] += ":" + own
+		}
+	}
+	return "[" + strings.Join(widths, " ") + "]"
 }

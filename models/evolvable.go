@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -68,7 +69,7 @@ func NewEvolvable(cfg EvolvableConfig, seed uint64) (*Evolvable, error) {
 			return nil, err
 		}
 	}
-	if parts := cfg.Architecture.Parts; len(parts) == 1 && parts[0].Choices == nil {
+	if parts := cfg.Architecture.Parts; len(parts) == 1 && len(parts[0].Choices) == 0 {
 		e.whole = &tensor.Layers{}
 		for _, c := range e.chains {
 			e.whole.Weights = append(e.whole.Weights, c.Weights...)
@@ -126,7 +127,7 @@ func (e *Evolvable) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	for i, p := range e.cfg.Architecture.Parts {
 		part := s.Narrow(x, 1, column, int64(p.Width))
 		column += int64(p.Width)
-		if p.Choices != nil {
+		if len(p.Choices) > 0 {
 			part = oneHot(s, part, p.Choices)
 		}
 		if e.cfg.Architecture.Latent > 0 {
@@ -173,13 +174,17 @@ func (e *Evolvable) LinearWeights() []tensor.Tensor {
 	return weights
 }
 
-// ForwardPenalty implements [Critic]. The network must read one part of numbers.
+// ForwardPenalty implements [Critic]. Several parts, or choices, which have no gradient, are differentiated twice.
 func (e *Evolvable) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
-	if e.whole == nil {
-		s.Fail(fmt.Errorf("models: the gradient penalty needs a network of one part of numbers, not of %v", e.cfg.Architecture))
-		return
+	if e.whole != nil {
+		return s.Critic(e.rows(in), e.whole)
 	}
-	return s.Critic(e.rows(in), e.whole)
+	if !slices.ContainsFunc(e.cfg.Architecture.Parts, func(p Part) bool { return len(p.Choices) == 0 }) {
+		return e.Forward(s, in), s.Scalar(0)
+	}
+	x := s.RequireGrad(s.Detach(e.rows(in)))
+	out = e.Forward(s, Inputs{Observations: x, States: x})
+	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
 }
 
 // Close implements [Network]. It may be called on nil.

@@ -69,7 +69,7 @@ func (m matrix) insertColumns(at, n int, value func() float32) matrix {
 
 // withoutRows leaves out the rows listed.
 func (m matrix) withoutRows(drop []int) matrix {
-	out := matrix{rows: m.rows - len(drop), cols: m.cols, vector: m.vector}
+	out := matrix{rows: m.rows - len(drop), cols: m.cols, vector: m.vector, data: make([]float32, 0, (m.rows-len(drop))*m.cols)}
 	for r := range m.rows {
 		if !slices.Contains(drop, r) {
 			out.data = append(out.data, m.data[r*m.cols:(r+1)*m.cols]...)
@@ -80,12 +80,10 @@ func (m matrix) withoutRows(drop []int) matrix {
 
 // withoutColumns leaves out the columns listed.
 func (m matrix) withoutColumns(drop []int) matrix {
-	out := matrix{rows: m.rows, cols: m.cols - len(drop), vector: m.vector}
-	for r := range m.rows {
-		for c := range m.cols {
-			if !slices.Contains(drop, c) {
-				out.data = append(out.data, m.at(r, c))
-			}
+	out := matrix{rows: m.rows, cols: m.cols - len(drop), vector: m.vector, data: make([]float32, 0, m.rows*(m.cols-len(drop)))}
+	for i, x := range m.data {
+		if !slices.Contains(drop, i%m.cols) {
+			out.data = append(out.data, x)
 		}
 	}
 	return out
@@ -106,11 +104,43 @@ func (m matrix) times(o matrix) matrix {
 	return out
 }
 
-// plus is the sum, element by element.
+// plus is the sum with o times scale, element by element.
 func (m matrix) plus(o matrix, scale float32) matrix {
 	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.vector}
 	for i, x := range o.data {
 		out.data[i] += scale * x
 	}
 	return out
+}
+
+// scaled multiplies in place.
+func (m matrix) scaled(by float32) matrix {
+	for i := range m.data {
+		m.data[i] *= by
+	}
+	return m
+}
+
+// fill sets every element.
+func (m matrix) fill(value func() float32) {
+	for i := range m.data {
+		m.data[i] = value()
+	}
+}
+
+// overlay copies the leading block that m and o have in common.
+func (m matrix) overlay(o matrix) {
+	n := min(m.cols, o.cols)
+	for r := range min(m.rows, o.rows) {
+		copy(m.data[r*m.cols:r*m.cols+n], o.data[r*o.cols:r*o.cols+n])
+	}
+}
+
+// mean of all elements; 0 where there are none.
+func (m matrix) mean() float32 {
+	var sum float64
+	for _, x := range m.data {
+		sum += float64(x)
+	}
+	return float32(sum / float64(max(len(m.data), 1)))
 }
