@@ -134,7 +134,7 @@ func TestEditAgents(t *testing.T) {
 			}
 			same := decisions(t, a, k.sp)
 			edits := growing(first["policy"])
-			edits = append(edits, models.Edit{Kind: models.RemoveNode, Module: "head", Nodes: 8}, models.Edit{Kind: models.RemoveLatentNode, Nodes: 4}, models.Edit{Kind: models.SetActivation, Activation: "silu"})
+			edits = append(edits, models.Edit{Kind: models.RemoveNode, Module: "head", Nodes: 8}, models.Edit{Kind: models.RemoveLatentNode, Nodes: 4}, models.Edit{Kind: models.RemoveLayer, Module: "head", Nodes: 4}, models.Edit{Kind: models.SetActivation, Activation: "silu"})
 			for _, e := range edits {
 				for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
 					done, err := Edit(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
@@ -174,7 +174,7 @@ func TestEditAgents(t *testing.T) {
 					_ = b.Close()
 				}
 			}
-			if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 {
+			if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 { // the snapshot is as it was, too
 				t.Errorf("%q of the agent before have changed", d)
 			}
 			_ = a.Close()

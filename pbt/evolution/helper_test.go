@@ -78,11 +78,12 @@ func arraysOf(t testing.TB, e *models.Evolvable) map[string]checkpoint.Array {
 			t.Fatal(err)
 		}
 		out["policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
-		out["optimizer/exp_avg/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
-		for i := range data {
-			data[i] *= data[i]
+		out["optimizer/exp_avg/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), slices.Clone(data))
+		squares := slices.Clone(data)
+		for i := range squares {
+			squares[i] *= squares[i]
 		}
-		out["optimizer/exp_avg_sq/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
+		out["optimizer/exp_avg_sq/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), squares)
 	}
 	return out
 }

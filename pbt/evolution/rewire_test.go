@@ -26,11 +26,25 @@ func edit(t testing.TB, a models.Architecture, arrays map[string]checkpoint.Arra
 	if err != nil || !changed {
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
+	given := deep(arrays)
 	out, err := Rewire(arrays, "policy/", a, to, done, how, random(3))
 	if err != nil {
 		t.Fatal(err)
 	}
+	for p, x := range given {
+		if !bytes.Equal(x.Data, arrays[p].Data) {
+			t.Fatalf("%v: %s of the snapshot given has changed", e, p)
+		}
+	}
 	return to, out
+}
+
+func deep(arrays map[string]checkpoint.Array) map[string]checkpoint.Array {
+	out := map[string]checkpoint.Array{}
+	for p, x := range arrays {
+		out[p] = x.Clone()
+	}
+	return out
 }
 
 // growing lists every edit that adds something.
@@ -58,7 +72,7 @@ func TestGrowthPreservesFunction(t *testing.T) {
 				for _, m := range a.Modules() { // away from the start, with activations driven into saturation
 					for i := range m.Hidden {
 						name := "policy/" + layer(m, i) + ".weight"
-						m, _ := read(arrays[name])
+						m, _ := read(arrays[name].Clone())
 						arrays[name] = m.scaled(3).array()
 					}
 				}
@@ -181,12 +195,20 @@ func TestGoldenPreservedFunction(t *testing.T) {
 			"policy/head.out.weight": {217, 36}, "policy/head.out.bias": {326},
 			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
 		}},
+		"remove layer of sigmoids": {models.Edit{Kind: models.RemoveLayer, Module: "head"}, map[string][]float32{
+			// (13 14)·¼·(7 −8; 9 10) and 15 + 13·(½ + 11/4) + 14·(½ + 12/4)
+			"policy/head.out.weight": {54.25, 9}, "policy/head.out.bias": {106.25},
+			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, arrays := numbered()
-			given := maps.Clone(arrays)
+			given := deep(arrays)
 			l := limits
 			l.MinNodes = 0
+			if strings.Contains(name, "sigmoid") {
+				a.Activation = "sigmoid"
+			}
 			to, done, changed, err := a.Apply(c.edit, l)
 			if err != nil || !changed {
 				t.Fatal(changed, err)
@@ -204,7 +226,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 				if !bytes.Equal(x.Data, arrays[p].Data) {
 					t.Errorf("%s of the snapshot given has changed", p)
 				}
-				gone := name == "remove layer" && strings.Contains(p, "head.1.")
+				gone := c.edit.Kind == models.RemoveLayer && strings.Contains(p, "head.1.")
 				drawn := name == "add node" && strings.HasPrefix(p, "policy/head.0.")
 				if _, is := got[p]; is == gone {
 					t.Errorf("%s is there: %t", p, is)
