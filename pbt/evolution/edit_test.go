@@ -299,8 +299,11 @@ func TestEditRefuses(t *testing.T) {
 			_, err := Edit(all, snap, node, EditOptions{NetworkLimits: map[string]models.Limits{"value": {MaxLayers: 3}}}, random(1))
 			return err
 		},
-		"has no policy/": func() error { _, err := Edit(all, checkpoint.NewSnapshot(), node, EditOptions{}, random(1)); return err },
-		`no way "most"`:  func() error { _, err := Edit(all, snap, node, EditOptions{Preserve: "most"}, random(1)); return err },
+		"has no policy/": func() error {
+			_, err := Edit(all, checkpoint.NewSnapshot(), node, EditOptions{}, random(1))
+			return err
+		},
+		`no way "most"`: func() error { _, err := Edit(all, snap, node, EditOptions{Preserve: "most"}, random(1)); return err },
 		`"sinus"`: func() error {
 			_, err := SetActivation(all, snap, []string{"elu", "sinus"}, EditOptions{}, random(1))
 			return err

@@ -321,12 +321,20 @@ func TestRewireRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(map[string]checkpoint.Array){
-		"has no policy/head.1.bias":       func(x map[string]checkpoint.Array) { delete(x, "policy/head.1.bias") },
-		"head.0.weight has shape [2 3]":   func(x map[string]checkpoint.Array) { x["policy/head.0.weight"] = checkpoint.ArrayFloat32([]int64{2, 3}, make([]float32, 6)) },
-		"head.0.bias has shape [2 1]":     func(x map[string]checkpoint.Array) { x["policy/head.0.bias"] = checkpoint.ArrayFloat32([]int64{2, 1}, make([]float32, 2)) },
-		"no weight and no bias":           func(x map[string]checkpoint.Array) { x["policy/head.0.bias"] = checkpoint.ArrayFloat32(nil, make([]float32, 1)) },
+		"has no policy/head.1.bias": func(x map[string]checkpoint.Array) { delete(x, "policy/head.1.bias") },
+		"head.0.weight has shape [2 3]": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.weight"] = checkpoint.ArrayFloat32([]int64{2, 3}, make([]float32, 6))
+		},
+		"head.0.bias has shape [2 1]": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.bias"] = checkpoint.ArrayFloat32([]int64{2, 1}, make([]float32, 2))
+		},
+		"no weight and no bias": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.bias"] = checkpoint.ArrayFloat32(nil, make([]float32, 1))
+		},
 		"exp_avg_sq/policy/head.out.bias": func(x map[string]checkpoint.Array) { delete(x, "optimizer/exp_avg_sq/policy/head.out.bias") },
-		"policy/head.out.weight":          func(x map[string]checkpoint.Array) { x["policy/head.out.weight"] = checkpoint.ArrayFloat64([]int64{1, 2}, make([]float64, 2)) },
+		"policy/head.out.weight": func(x map[string]checkpoint.Array) {
+			x["policy/head.out.weight"] = checkpoint.ArrayFloat64([]int64{1, 2}, make([]float64, 2))
+		},
 	} {
 		_, arrays := numbered()
 		change(arrays)
