@@ -14,10 +14,15 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// quick is a clock on which nobody waits for long.
+// quick is a clock on which nobody waits long for others. Heartbeats, which come less often, are left alone.
 type quick struct{}
 
-func (quick) After(d time.Duration) <-chan time.Time { return time.After(min(d, time.Millisecond)) }
+func (quick) After(d time.Duration) <-chan time.Time {
+	if d <= longestPause {
+		d = min(d, time.Millisecond)
+	}
+	return time.After(d)
+}
 
 // tribe are the policies of one board, each in a goroutine.
 type tribe struct {
@@ -187,4 +192,23 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 		t.Fatal(err)
 	}
 	return board
+}
+
+// TestSoloLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
+func TestSoloLearnsAsPopulation(t *testing.T) {
+	explore := func(o *Options) {
+		o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
+	}
+	c := newColony(5)
+	explore(&c.opt)
+	want := mustTrain(t, c.opt)
+	dir := t.TempDir()
+	r := newTribe(5, folder(t, dir, 5))
+	explore(&r.opt)
+	r.place.Synchronous = true
+	r.mustTrain(t)
+	if n := len(kinds(want.Journal(), EventReplace)); n < 5 {
+		t.Errorf("only %d replacements: this test shows little", n)
+	}
+	compareWorkspace(t, want, dir)
 }

@@ -205,90 +205,11 @@ func (s *Solo) record(events []Event) error {
 	if err := s.journal.append(events...); err != nil {
 		return err
 	}
+	s.place.chronicle.add(s.place.Policy, events)
 	for i := range events {
 		if events[i].Member >= 0 {
 			s.tell(&events[i])
 		}
 	}
 	return nil
-}
-
-// publish puts the member's weights and how good they are on the board, unless they stand there already, and offers
-// them for the best.
-func (s *Solo) publish() error {
-	m := s.m
-	snapshot := s.good()
-	r := workspace.Record{
-		Policy: m.id, Iteration: s.iteration, Copies: s.copies, Frame: m.steps, WeightFrame: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
-		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
-		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Params: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
-	}
-	if snapshot == nil {
-		status := m.status()
-		switch {
-		case status.Failed:
-			r.Failure, r.HasObjective = m.failure, false
-		case m.diverged != "":
-			r.Failure = m.diverged
-		default:
-			r.Failure = status.Trouble()
-		}
-		if !status.Failed {
-			r.Objective, r.HasObjective = nan, true
-		}
-	} else if s.opt.Measure.EvaluationEpisodes > 0 {
-		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
-	}
-	view, err := s.place.Board.View()
-	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	if err := s.lost(); err != nil {
-		return err
-	}
-	if !published(view, r) {
-		if _, err := s.seat.Publish(r, snapshot); err != nil {
-			return fmt.Errorf("pbt: policy %d: %w", m.id, err)
-		}
-	}
-	if m.status().Healthy() && (!s.hasBest || m.objective > s.best) {
-		if err := s.seat.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
-			return fmt.Errorf("pbt: policy %d: best: %w", m.id, err)
-		}
-		s.best, s.hasBest = m.objective, true
-	}
-	return s.beat(workspace.Training)
-}
-
-// published reports whether a record like r stands on the board.
-func published(v workspace.View, r workspace.Record) bool {
-	for _, old := range v.Policies[r.Policy].Records {
-		if old.Iteration == r.Iteration {
-			return old.Copies == r.Copies && old.Frame == r.Frame && old.Weights != nil && r.Failure == ""
-		}
-	}
-	return false
-}
-
-// result is the best on the board. Its snapshot is nil where it cannot be read.
-func (s *Solo) result() (*Result, error) {
-	best, ok, err := s.place.Board.Best(s.opt.Measure.Minimise)
-	for range 3 { // its policy may be replacing it by a better one
-		if err != nil || !ok {
-			break
-		}
-		snapshot, fault := s.place.Board.FetchBest(best)
-		if fault == nil {
-			return newResult(best, snapshot), nil
-		}
-		s.recovered = errors.Join(s.recovered, fmt.Errorf("pbt: best: %w", fault))
-		best, ok, err = s.place.Board.Best(s.opt.Measure.Minimise)
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("pbt: best: %w", err)
-	case !ok:
-		return nil, nil
-	}
-	return newResult(best, nil), nil
 }

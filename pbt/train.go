@@ -136,10 +136,12 @@ func (p *Population) checkHealth(g Generation) error {
 func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	names, reported, most := make(map[string]bool), "", 0
 	for _, m := range members {
-		for _, figures := range []map[string]float64{m.metrics, m.evaluation} {
-			for name := range figures {
-				names[name] = true
-			}
+		figures := m.metrics
+		if o.Measure.EvaluationEpisodes > 0 {
+			figures = m.evaluation
+		}
+		for name := range figures {
+			names[name] = true
 		}
 		if m.figure != "" {
 			reported, most = m.figure, max(most, m.samples)

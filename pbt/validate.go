@@ -27,7 +27,7 @@ func (o Options) validate() error {
 	case o.ProgressSteps < 0:
 		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
 	case o.Asynchronous:
-		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; let each be a process of its own, which decides alone, or leave it false")
+		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; call TrainAsync, let each be a process of its own (see Join), or leave it false")
 	case o.Explore != nil && len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0:
 		return errors.New("pbt: both Explore and Mutation say how hyperparameters change; give one of the two")
 	case o.New == nil:

@@ -55,6 +55,8 @@ type Folder struct {
 	root     *os.Root
 	// domain names the machine within which advisory locks can be relied on; empty where they cannot.
 	domain string
+	// link gives a file of the board a second name.
+	link func(from, to string) error
 
 	mu    sync.Mutex
 	cache map[string]*folderCache // by a policy's folder
@@ -97,7 +99,7 @@ func OpenFolder(dir string, policies int, opt FolderOptions) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Folder{dir: dir, policies: policies, opt: opt, root: root, domain: lockDomain(), cache: make(map[string]*folderCache)}, nil
+	return &Folder{dir: dir, policies: policies, opt: opt, root: root, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache)}, nil
 }
 
 // Policies is the number of policies.

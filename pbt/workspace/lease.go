@@ -2,15 +2,12 @@ package workspace
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"time"
 )
 
 // A policy's leases are numbered files, of which the one with the highest number counts. Taking a policy over is creating
@@ -62,139 +59,6 @@ func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
 
-// watched is what a waiting process has seen of a lease.
-type watched struct {
-	number int64
-	time   time.Time
-	since  time.Time // by this process's own clock
-}
-
-// acquire waits for a policy's lease.
-func (f *Folder) acquire(ctx context.Context, policy int) (*lease, error) {
-	var w watched
-	longest := min(f.opt.LeaseTTL/20, time.Second)
-	for pause := 5 * time.Millisecond; ; pause = max(pause, min(2*pause, longest)) {
-		l, owner, err := f.claim(policy, &w)
-		if l != nil || err != nil {
-			return l, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, taken(ctx, policy, owner)
-		case <-time.After(pause):
-		}
-	}
-}
-
-// claim tries once to take a policy. Without a lease and an error it returns the owner.
-func (f *Folder) claim(policy int, w *watched) (l *lease, owner string, err error) {
-	folder := folderOf(policy, false)
-	for range 100 {
-		last, err := f.lastLease(folder)
-		if err != nil {
-			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
-		}
-		if last > 0 {
-			free, owner, err := f.ended(policy, folder, last, w)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // there is a later one by now
-			}
-			if err != nil {
-				return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
-			}
-			if !free {
-				return nil, owner, nil
-			}
-		}
-		l, err := f.take(policy, folder, last+1)
-		if err == nil {
-			return l, "", nil
-		}
-		if !errors.Is(err, fs.ErrExist) { // there another process was faster
-			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
-		}
-	}
-	return nil, "somebody who comes and goes", nil
-}
-
-// take creates the lease of that number, or returns fs.ErrExist where it is another's or history.
-func (f *Folder) take(policy int, folder string, number int64) (*lease, error) {
-	l, err := f.createLease(policy, folder, number)
-	if err != nil {
-		return nil, err
-	}
-	// Where the listing was out of date, a later lease has been there all the time.
-	highest, err := f.lastLease(folder)
-	if err == nil && highest == number {
-		f.dropLeases(folder, number)
-		return l, nil
-	}
-	l.file.Close()
-	if err = errors.Join(err, f.root.Remove(leaseFileName(folder, number))); err == nil {
-		err = fs.ErrExist
-	}
-	return nil, err
-}
-
-// lastLease is the highest number of a lease in a folder, 0 where there is none.
-func (f *Folder) lastLease(folder string) (last int64, err error) {
-	names, err := f.list(folder)
-	for _, name := range names {
-		if n, kind := parseName(name); kind == leaseFile {
-			last = max(last, n)
-		}
-	}
-	return last, err
-}
-
-// dropLeases removes all leases before a number as far as it can; they count for nothing.
-func (f *Folder) dropLeases(folder string, number int64) {
-	names, _ := f.list(folder)
-	for _, name := range names {
-		if n, kind := parseName(name); kind == leaseFile && n < number {
-			f.root.Remove(folder + "/" + name)
-		}
-	}
-}
-
-// ended reports whether a lease no longer holds, and whose it is.
-func (f *Folder) ended(policy int, folder string, number int64, w *watched) (free bool, owner string, err error) {
-	name := leaseFileName(folder, number)
-	info, err := f.root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", f.path(name), errIrregular)
-	}
-	if err != nil {
-		return false, "", err
-	}
-	file, err := f.root.Open(name)
-	if err != nil {
-		return false, "", err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxLease))
-	if err != nil {
-		return false, "", err
-	}
-	owner = "a process that is not known"
-	if l, err := decodeLease(text, policy, number); err == nil {
-		owner = l.Owner
-		if l.Released || l.Domain != "" && l.Domain == f.domain && unlocked(file) {
-			return true, owner, nil
-		}
-	}
-	// What cannot be read may be in the making, on a file system without links; it has as much time as any.
-	if w.number != number || !w.time.Equal(info.ModTime()) {
-		*w = watched{number: number, time: info.ModTime(), since: time.Now()}
-	}
-	now, ok := f.now()
-	if ok && now.Sub(info.ModTime()) >= f.opt.LeaseTTL {
-		return true, owner, nil
-	}
-	// The other clock helps where the server's has been set back or cannot be read.
-	return time.Since(w.since) >= f.opt.LeaseTTL, owner, nil
-}
-
 // createLease makes a lease of that number appear, complete and locked, or returns fs.ErrExist.
 func (f *Folder) createLease(policy int, folder string, number int64) (*lease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
@@ -208,7 +72,7 @@ func (f *Folder) createLease(policy int, folder string, number int64) (*lease, e
 	}
 	err = f.fillLease(l, file)
 	if err == nil {
-		err = f.root.Link(temp, name)
+		err = f.link(temp, name)
 	}
 	f.root.Remove(temp)
 	if err == nil {

@@ -181,7 +181,7 @@ func TestReleasedSeatIsFree(t *testing.T) {
 			}
 		}
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000006.json"}) {
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000005.json", "lease-000006.json"}) {
 		t.Errorf("left are %v", got)
 	}
 }
@@ -274,15 +274,19 @@ func TestLeaseOfThePast(t *testing.T) {
 			t.Errorf("the owner: %v", err)
 		}
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000006.json"}) {
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json", "lease-000006.json"}) {
 		t.Errorf("left are %v", got)
 	}
 }
 
 // Many want one seat, on one machine and on several, again and again: at no time do two have it.
 func TestRaceForASeat(t *testing.T) {
-	for _, machines := range []int{1, 3} {
-		t.Run(fmt.Sprintf("%d machines", machines), func(t *testing.T) {
+	for _, c := range []struct {
+		machines int
+		links    bool
+	}{{1, true}, {3, true}, {1, false}, {3, false}} {
+		machines := c.machines
+		t.Run(fmt.Sprintf("%d machines, links %t", machines, c.links), func(t *testing.T) {
 			dir := t.TempDir()
 			stale(t, dir)
 			var holders, turns atomic.Int64
@@ -291,6 +295,9 @@ func TestRaceForASeat(t *testing.T) {
 				f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: limit})
 				if machines > 1 {
 					f = on(fmt.Sprint(i%machines), f)
+				}
+				if !c.links {
+					f.link = func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM} }
 				}
 				all.Go(func() {
 					for range 5 {

@@ -3,47 +3,9 @@ package workspace
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/gorl-dev/gorl/checkpoint"
 )
-
-// PublishBest offers weights for the best of the population, see Seat. One is kept.
-func (s *folderSeat) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
-	if weights == nil {
-		return errNoBest
-	}
-	r, err := prepare(r, s.policy, s.board.policies)
-	if err != nil {
-		return err
-	}
-	return s.did("publishing the best", s.publishBest(r, weights, minimise))
-}
-
-func (s *folderSeat) publishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
-	if err := s.mine(); err != nil {
-		return err
-	}
-	if _, ok := r.score(); !ok {
-		return nil
-	}
-	s.board.mu.Lock()
-	records, _ := s.board.records(s.policy, true)
-	s.board.mu.Unlock()
-	if best, ok := bestOf(records, minimise); ok && !r.beats(best, minimise) {
-		return nil
-	}
-	store, err := checkpoint.NewStore(s.board.path(s.bestFolder), checkpoint.Options{})
-	if err != nil {
-		return err
-	}
-	if err := s.publish(&r, weights, store, s.bestFolder); err != nil {
-		return err
-	}
-	return s.sweep(s.bestFolder, func(iteration int64) bool { return iteration == r.Iteration })
-}
 
 // Prune deletes what nobody needs any more, see Seat.
 func (s *folderSeat) Prune(k Keep) error {
@@ -93,7 +55,8 @@ func (s *folderSeat) sweep(folder string, wanted func(iteration int64) bool) err
 	unknown := make(map[int64]bool) // iterations whose record cannot be read, but might be repaired
 	var errs []error
 	remove := func(name string) {
-		if err := f.root.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := f.root.Remove(folder + "/" + name)
+		if info, gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the board's
 			errs = append(errs, err)
 		}
 	}

@@ -58,26 +58,6 @@ func (f *Folder) View() (View, error) {
 	return v, nil
 }
 
-// Best is the best record there ever was, see Board.
-func (f *Folder) Best(minimise bool) (Record, bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, err := os.Stat(f.dir); err != nil {
-		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
-	}
-	var all []Record
-	for policy := range f.policies {
-		records, _ := f.records(policy, true)
-		for _, r := range records {
-			if !r.Foreign && r.Weights != nil {
-				all = append(all, r)
-			}
-		}
-	}
-	best, ok := bestOf(all, minimise)
-	return best, ok, nil
-}
-
 func (f *Folder) cached(folder string) *folderCache {
 	c := f.cache[folder]
 	if c == nil {

@@ -1,0 +1,113 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// TrainAsync trains a population in this process in which nobody waits for the slowest: every member decides about itself
+// at the end of its own intervals, from what peers of equal or less experience last published, see [Join]. Decisions
+// depend on timing, so equal seeds give different runs.
+//
+// Members train at most Options.Parallel at a time, each to Options.TotalSteps. Options.Directory is a workspace, as
+// processes share it, with a folder a member: the same options continue there, [ReadWorkspace] reads its journals, and
+// processes of their own can join. Without one nothing is kept.
+//
+// It returns the best that any member was at an interval's end, also beside an error. When the context is cancelled the
+// members stop, their states are saved, and the error is the context's cause. A member that gives up, since nobody can
+// rescue it, ends neither the others nor the run; its error is returned at the end.
+func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
+	opt = opt.withDefaults()
+	opt.Asynchronous = false
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	var board workspace.Board = workspace.NewMemory(opt.Members)
+	if opt.Directory != "" {
+		folder, err := workspace.OpenFolder(opt.Directory, opt.Members, workspace.FolderOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("pbt: Directory: %w", err)
+		}
+		board = folder
+	}
+	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
+	place := Place{Board: board, slots: make(chan struct{}, opt.Parallel), chronicle: &chronicle{journals: make([][]Event, opt.Members)}}
+	solos := make([]*Solo, 0, opt.Members)
+	errs := make([]error, opt.Members)
+	for id := range opt.Members {
+		place.Policy = id
+		s, err := Join(ctx, opt, place)
+		if err != nil {
+			errs = append(errs, err)
+			break
+		}
+		solos = append(solos, s)
+	}
+	if len(solos) == opt.Members {
+		var wg sync.WaitGroup
+		for id, s := range solos {
+			wg.Go(func() { _, errs[id] = s.Train(ctx) })
+		}
+		wg.Wait()
+	}
+	var best *Result
+	if len(solos) > 0 {
+		var err error
+		best, err = solos[0].result()
+		errs = append(errs, err)
+	}
+	for _, s := range solos {
+		errs = append(errs, s.Close())
+	}
+	return best, errors.Join(errs...)
+}
+
+// oneByOne lets one member be built at a time.
+func oneByOne(build func(Member) (Trainee, error)) func(Member) (Trainee, error) {
+	var mu sync.Mutex
+	return func(m Member) (Trainee, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return build(m)
+	}
+}
+
+// oneAtATime lets nobody call progress while another does.
+func oneAtATime(progress func(Update)) func(Update) {
+	if progress == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(u Update) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress(u)
+	}
+}
+
+// chronicle are the journals of the policies of one process.
+type chronicle struct {
+	mu       sync.Mutex
+	journals [][]Event
+}
+
+func (c *chronicle) add(policy int, events []Event) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journals[policy] = append(c.journals[policy], events...)
+}
+
+// all merges them. The result is the caller's.
+func (c *chronicle) all() ([]Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return MergeJournals(slices.Clone(c.journals)...)
+}

@@ -1,0 +1,131 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestTrainAsync(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		c := newColony(6)
+		c.opt.Directory, c.opt.Asynchronous, c.opt.Parallel = dir, true, 3
+		var finals atomic.Int64
+		var telling atomic.Bool
+		c.opt.Progress = func(u Update) {
+			if !telling.CompareAndSwap(false, true) {
+				t.Error("Progress is called twice at once")
+			}
+			if u.Event != nil && u.Event.Kind == EventFinal {
+				finals.Add(1)
+			}
+			telling.Store(false)
+		}
+		best, err := TrainAsync(t.Context(), c.opt)
+		if err != nil || best == nil || best.Snapshot == nil || finals.Load() != 6 {
+			t.Fatalf("the best is %+v, %d members trained to the end, %v", best, finals.Load(), err)
+		}
+		if n := c.faults.greatest.Load(); n > 3 {
+			t.Errorf("%d trained at a time, want at most 3", n)
+		}
+		fresh := newClimber(Member{}, &faults{})
+		if err := fresh.Restore(best.Snapshot); err != nil || fresh.objective() != best.Objective {
+			t.Errorf("the best snapshot's objective is %v, want %v, %v", fresh.objective(), best.Objective, err)
+		}
+		for _, m := range c.built {
+			if m.closed == 0 {
+				t.Errorf("member %d is still open", m.id)
+			}
+		}
+		if dir == "" {
+			continue
+		}
+		events, err := ReadWorkspace(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkStates(t, dir, events)
+		if h, err := NewHistory(events); err != nil || len(h.Members) != 6 {
+			t.Errorf("the history is %+v, %v", h, err)
+		}
+	}
+}
+
+// TestTrainAsyncResumes: what is interrupted goes on in the same directory.
+func TestTrainAsyncResumes(t *testing.T) {
+	dir := t.TempDir()
+	for run := 0; ; run++ {
+		c := newColony(3)
+		c.opt.Directory = dir
+		ctx, cancel := context.WithCancel(t.Context())
+		var updates atomic.Int64
+		c.opt.Progress = func(Update) {
+			if updates.Add(1) > 15 {
+				cancel()
+			}
+		}
+		_, err := TrainAsync(ctx, c.opt)
+		cancel()
+		if err == nil {
+			if run < 2 {
+				t.Errorf("only %d interruptions", run)
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) || run > 100 {
+			t.Fatal(err)
+		}
+	}
+	events, err := ReadWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStates(t, dir, events)
+}
+
+// TestTrainAsyncDoesNotWait: a member that hangs holds nobody up.
+func TestTrainAsyncDoesNotWait(t *testing.T) {
+	c := newColony(3)
+	c.opt.Parallel = 3
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	others := make(chan struct{})
+	c.faults.train = func(m *climber) error {
+		if m.id == 2 && m.steps == 60 {
+			select {
+			case <-others:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	finals := 0
+	c.opt.Progress = func(u Update) {
+		if u.Event != nil && u.Event.Kind == EventFinal {
+			if finals++; finals == 2 {
+				close(others)
+			}
+		}
+	}
+	if _, err := TrainAsync(ctx, c.opt); err != nil || finals != 3 {
+		t.Errorf("%d members trained to the end, %v", finals, err)
+	}
+}
+
+func TestTrainAsyncRefuses(t *testing.T) {
+	c := newColony(2)
+	c.opt.Members = 0
+	if _, err := TrainAsync(t.Context(), c.opt); err == nil || !strings.Contains(err.Error(), "Members is 0") {
+		t.Errorf("the error is %v", err)
+	}
+	c = newColony(2)
+	gone := errors.New("no simulator")
+	c.opt.New = func(Member) (Trainee, error) { return nil, gone }
+	if _, err := TrainAsync(t.Context(), c.opt); !errors.Is(err, gone) {
+		t.Errorf("the error is %v", err)
+	}
+}

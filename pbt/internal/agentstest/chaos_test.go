@@ -1,0 +1,438 @@
+package agentstest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+var chaosFlag = flag.Duration("chaos", 0, "let TestChaos kill processes for so long; also the environment variable GORL_CHAOS")
+
+const (
+	chaosInterval = 1024
+	chaosEndless  = 1 << 40
+)
+
+// TestChaos trains a population of processes, each with PPO on CartPole, and kills three at random again and again, as
+// kill -9 does; they are started again with the same command. In the end all must have trained to the end, every
+// journal must replay to the states on disk, and nobody may have read half a file or adopted weights whose checksum
+// is not their record's.
+//
+//	go test ./pbt/internal/agentstest -run TestChaos -v -chaos 2m
+//
+// does so with eight processes for two minutes. Without a duration three processes are killed a few times.
+func TestChaos(t *testing.T) {
+	if dir := os.Getenv("GORL_CHAOS_DIR"); dir != "" {
+		chaosMember(t, dir)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	duration := *chaosFlag
+	if text := os.Getenv("GORL_CHAOS"); duration == 0 && text != "" {
+		var err error
+		if duration, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("GORL_CHAOS: %v", err)
+		}
+	}
+	c := &chaos{t: t, dir: t.TempDir(), members: 8, victims: 3, rng: rand.New(rand.NewPCG(1, 2))}
+	if duration == 0 {
+		c.members, c.victims = 3, 2
+	}
+	board, err := workspace.OpenFolder(c.dir, c.members, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.board = board
+	c.start(chaosEndless)
+	if duration > 0 {
+		for end := time.Now().Add(duration); time.Now().Before(end); {
+			time.Sleep(time.Duration(2000+c.rng.IntN(3000)) * time.Millisecond)
+			c.look()
+			c.kill(c.victims)
+		}
+	} else {
+		for range 4 {
+			c.untilProgress(int64(c.members))
+			c.look()
+			c.kill(c.victims)
+		}
+	}
+	c.look()
+	c.stop()
+	c.start((c.furthest() + 2) * chaosInterval)
+	c.running.Wait()
+	c.verify()
+}
+
+// chaos is a population of processes and what is done to it.
+type chaos struct {
+	t                *testing.T
+	dir              string
+	members, victims int
+	board            *workspace.Folder
+	rng              *rand.Rand
+
+	mu              sync.Mutex
+	processes       []*os.Process // nil while there is none
+	stopping        bool
+	running         sync.WaitGroup
+	kills, restarts int
+	looks           int
+}
+
+// start starts all processes, which are started again whenever they are killed.
+func (c *chaos) start(total int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping, c.processes = false, make([]*os.Process, c.members)
+	for id := range c.members {
+		c.running.Go(func() {
+			for again := false; c.run(id, total, again); again = true {
+			}
+		})
+	}
+}
+
+// run runs one process to its end, and reports whether it must be started again.
+func (c *chaos) run(id int, total int64, again bool) bool {
+	var out strings.Builder
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChaos$")
+	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_POLICY=%d", id), fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	c.mu.Lock()
+	if c.stopping {
+		c.mu.Unlock()
+		return false
+	}
+	err := cmd.Start()
+	if err == nil {
+		c.processes[id] = cmd.Process
+		if again {
+			c.restarts++
+		}
+	}
+	c.mu.Unlock()
+	if err == nil {
+		err = cmd.Wait()
+	}
+	c.mu.Lock()
+	c.processes[id] = nil
+	c.mu.Unlock()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
+	}
+	if err != nil {
+		c.t.Errorf("policy %d: %v: %s", id, err, out.String())
+	}
+	return false
+}
+
+// kill kills some processes at random.
+func (c *chaos) kill(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range c.rng.Perm(c.members)[:n] {
+		if p := c.processes[id]; p != nil && p.Kill() == nil {
+			c.kills++
+		}
+	}
+}
+
+// stop kills all, and lets none come back.
+func (c *chaos) stop() {
+	c.mu.Lock()
+	c.stopping = true
+	c.mu.Unlock()
+	c.kill(c.members)
+	c.running.Wait()
+}
+
+// iterations are how far the policies have come, in sum.
+func (c *chaos) iterations() (sum int64) {
+	view, err := c.board.View()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, p := range view.Policies {
+		if len(p.Records) > 0 {
+			sum += p.Records[0].Iteration
+		}
+	}
+	return sum
+}
+
+func (c *chaos) untilProgress(n int64) {
+	for before := c.iterations(); c.iterations() < before+n; {
+		if c.t.Failed() {
+			c.t.FailNow()
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// look reads all there is while processes write it.
+func (c *chaos) look() {
+	c.looks++
+	view, err := c.board.View()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, p := range view.Policies {
+		if len(p.Damaged) > 0 {
+			c.t.Errorf("policy %d: %v", p.Policy, p.Damaged)
+		}
+		for _, r := range p.Records {
+			if _, err := c.board.Fetch(r); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				c.t.Error(err)
+			}
+		}
+	}
+	if _, err := os.Stat(c.statePath(0)); err == nil {
+		events, err := pbt.ReadWorkspace(c.dir)
+		if err == nil {
+			_, err = pbt.Replay(events)
+		}
+		if err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// statePath is the file of a policy's private state.
+func (c *chaos) statePath(id int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("%03d", id), "state.json")
+}
+
+// savedPolicy is what this test reads of a policy's private state.
+type savedPolicy struct {
+	Phase     string `json:"phase"`
+	Iteration int64  `json:"iteration"`
+	Copies    int64  `json:"copies"`
+	Member    struct {
+		Steps           int64              `json:"steps"`
+		Parent          *int               `json:"parent"`
+		Objective       *float64           `json:"objective"`
+		Hyperparameters map[string]float64 `json:"hyperparameters"`
+		Snapshot        string             `json:"snapshot"`
+	} `json:"member"`
+}
+
+func (c *chaos) state(id int) (s savedPolicy) {
+	data, err := os.ReadFile(c.statePath(id))
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// furthest is the latest interval of any policy, by the states on disk.
+func (c *chaos) furthest() (iteration int64) {
+	for id := range c.members {
+		iteration = max(iteration, c.state(id).Iteration)
+	}
+	return iteration
+}
+
+// matches reports whether a state is what a journal replays to.
+func (s savedPolicy) matches(st pbt.Standing) bool {
+	m, parent := s.Member, -1
+	if m.Parent != nil {
+		parent = *m.Parent
+	}
+	return st.Final && s.Phase == "finished" && m.Steps == st.Steps && s.Iteration == st.Iteration && s.Copies == st.Copies && parent == st.Parent &&
+		maps.Equal(m.Hyperparameters, st.Hyperparameters) && (m.Objective != nil) == st.HasObjective && (m.Objective == nil || *m.Objective == st.Objective)
+}
+
+// verify holds journals, states and weights against each other.
+func (c *chaos) verify() {
+	t := c.t
+	events, err := pbt.ReadWorkspace(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standings, err := pbt.Replay(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range standings {
+		if s := c.state(st.Member); !s.matches(st) {
+			t.Errorf("the journal replays to %+v, and the state is %+v", st, s)
+		}
+	}
+	ends := make(map[[2]int64]bool)
+	replaced := 0
+	for _, e := range events {
+		ends[[2]int64{int64(e.Member), e.Steps}] = true
+	}
+	for _, e := range events {
+		if e.Kind != pbt.EventReplace {
+			continue
+		}
+		replaced++
+		if !ends[[2]int64{int64(e.Parent), e.ParentSteps}] || e.ParentSteps > e.Steps {
+			t.Errorf("%d copied %d at %d steps, where that had no interval's end or was ahead: %+v", e.Member, e.Parent, e.ParentSteps, e)
+		}
+	}
+	intervals, fetched := int64(0), 0
+	for id := range c.members {
+		state := c.state(id)
+		intervals += state.Iteration
+		if _, err := checkpoint.Load(filepath.Join(filepath.Dir(c.statePath(id)), "state", state.Member.Snapshot)); err != nil {
+			t.Error(err)
+		}
+		log, err := os.ReadFile(chaosLog(c.dir, id))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(log)) {
+			if strings.HasPrefix(line, "fetched ") {
+				fetched++
+			} else {
+				t.Errorf("policy %d: %s", id, line)
+			}
+		}
+	}
+	c.look()
+	view, err := c.board.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range view.Policies {
+		if p.Heartbeat == nil || p.Heartbeat.Phase != workspace.Finished {
+			t.Errorf("policy %d did not train to the end: %+v", p.Policy, p.Heartbeat)
+		}
+	}
+	best, ok, err := c.board.Best(false)
+	if err == nil && ok {
+		_, err = c.board.FetchBest(best)
+	}
+	if err != nil || !ok {
+		t.Errorf("the best: %v", err)
+	}
+	if c.kills < 3 || replaced == 0 {
+		t.Errorf("%d kills and %d replacements show little", c.kills, replaced)
+	}
+	t.Logf("%d processes: %d kills, %d restarts, %d intervals, %d replacements, %d weights fetched and verified, %d reads of all while they trained; the best return is %.1f",
+		c.members, c.kills, c.restarts, intervals, replaced, fetched, c.looks, best.Objective)
+}
+
+// chaosLog is where a member writes what it read.
+func chaosLog(dir string, policy int) string {
+	return filepath.Join(dir, fmt.Sprintf("read-by-%03d.log", policy))
+}
+
+// suspicious is a board that writes down what was read, and verifies weights a second time.
+type suspicious struct {
+	*workspace.Folder
+	log *os.File
+}
+
+func (s suspicious) note(format string, args ...any) {
+	fmt.Fprintf(s.log, strings.ReplaceAll(format, "\n", " ")+"\n", args...)
+}
+
+func (s suspicious) View() (workspace.View, error) {
+	v, err := s.Folder.View()
+	for _, p := range v.Policies {
+		for _, d := range p.Damaged {
+			s.note("damaged: policy %d: %v", p.Policy, d)
+		}
+	}
+	return v, err
+}
+
+func (s suspicious) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
+	before, missing := os.ReadFile(filepath.Join(s.Dir(), filepath.FromSlash(r.Weights.Path)))
+	snapshot, err := s.Folder.Fetch(r)
+	switch sum := sha256.Sum256(before); {
+	case err == nil && missing == nil && hex.EncodeToString(sum[:]) != r.Weights.SHA256:
+		s.note("adopted: %s has the checksum %x, and its record says %s", r.Weights.Path, sum, r.Weights.SHA256)
+	case err == nil:
+		s.note("fetched %s", r.Weights.Path)
+	case !errors.Is(err, fs.ErrNotExist):
+		s.note("refused: %v", err)
+	}
+	return snapshot, err
+}
+
+// chaosMember is one process.
+func chaosMember(t *testing.T, dir string) {
+	policy, err1 := strconv.Atoi(os.Getenv("GORL_CHAOS_POLICY"))
+	members, err2 := strconv.Atoi(os.Getenv("GORL_CHAOS_MEMBERS"))
+	total, err3 := strconv.ParseInt(os.Getenv("GORL_CHAOS_TOTAL"), 10, 64)
+	log, err4 := os.OpenFile(chaosLog(dir, policy), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	opt := pbt.Options{
+		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, Seed: 5,
+		Strategy: pbt.DefaultIsaacLab(),
+		Mutation: pbt.Mutation{Rate: 0.5, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
+		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
+		New:      chaosTrainee,
+	}
+	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := pbt.Place{Policy: policy, Board: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	s, err := pbt.Join(context.Background(), opt, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recovered(); err != nil {
+		t.Errorf("damaged: %v", err)
+	}
+	if _, err := s.Train(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// chaosTrainee is PPO on CartPole.
+func chaosTrainee(m pbt.Member) (pbt.Trainee, error) {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32}, "tanh"), Seed: uint64(m.Seed),
+		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 2},
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+}

@@ -1,0 +1,187 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// fields are a YAML file's keys and values. The first failure is kept.
+type fields struct {
+	node map[string]*yaml.Node
+	used map[string]bool
+	err  error
+}
+
+func yamlFields(text []byte) (*fields, error) {
+	if len(text) > maxRecord {
+		return nil, fmt.Errorf("it has more than %d bytes", maxRecord)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("it is empty: its writing was cut off")
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("it is not YAML: %w", err)
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("it is not a list of keys and values")
+	}
+	node, err := mapping(doc.Content[0])
+	return &fields{node: node, used: make(map[string]bool)}, err
+}
+
+func mapping(n *yaml.Node) (map[string]*yaml.Node, error) {
+	m := make(map[string]*yaml.Node)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			return nil, errors.New("a key is not a text")
+		}
+		if m[key.Value] != nil {
+			return nil, fmt.Errorf("the key %.80q stands there twice", key.Value)
+		}
+		m[key.Value] = n.Content[i+1]
+	}
+	return m, nil
+}
+
+func (f *fields) has(key string) bool { return f.node[key] != nil }
+func (f *fields) use(key string)      { f.used[key] = true }
+
+func (f *fields) fail(key, want string) {
+	if f.err == nil {
+		f.err = fmt.Errorf("%s is missing or not %s", key, want)
+	}
+}
+
+// scalar returns a key's plain value.
+func (f *fields) scalar(key string) (*yaml.Node, bool) {
+	f.use(key)
+	n := f.node[key]
+	return n, n != nil && n.Kind == yaml.ScalarNode
+}
+
+func (f *fields) null(key string) bool {
+	n, ok := f.scalar(key)
+	return ok && n.ShortTag() == "!!null"
+}
+
+func (f *fields) integer(key string) int64 {
+	n, ok := f.scalar(key)
+	if ok && n.ShortTag() == "!!int" {
+		if v, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
+			return v
+		}
+	}
+	f.fail(key, "a whole number")
+	return 0
+}
+
+func (f *fields) text(key string) string {
+	n, ok := f.scalar(key)
+	if !ok || n.ShortTag() != "!!str" {
+		f.fail(key, "a text")
+		return ""
+	}
+	return n.Value
+}
+
+// float reads a number; null is none.
+func (f *fields) float(key string) (v float64, has bool) {
+	if f.null(key) {
+		return 0, false
+	}
+	return f.anyFloat(key)
+}
+
+// anyFloat also takes text, as YAML 1.1 writers take 1e-4 for one.
+func (f *fields) anyFloat(key string) (float64, bool) {
+	n, ok := f.scalar(key)
+	if ok {
+		if v, ok := nodeFloat(n); ok {
+			return v, true
+		}
+	}
+	f.fail(key, "a number")
+	return 0, false
+}
+
+func nodeFloat(n *yaml.Node) (float64, bool) {
+	if n.Kind != yaml.ScalarNode {
+		return 0, false
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!float", "!!int", "!!str":
+		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			return v, true
+		}
+		var v float64
+		if tag != "!!str" && n.Decode(&v) == nil {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+func (f *fields) floats(key string) map[string]float64 {
+	m := f.anyFloats(key)
+	if n := f.node[key]; f.err == nil && len(m) != len(n.Content)/2 {
+		f.fail(key, "numbers by name")
+	}
+	return m
+}
+
+// anyFloats reads those entries that are finite numbers.
+func (f *fields) anyFloats(key string) map[string]float64 {
+	f.use(key)
+	n := f.node[key]
+	if n == nil || n.Kind != yaml.MappingNode {
+		f.fail(key, "numbers by name")
+		return nil
+	}
+	entries, err := mapping(n)
+	if err != nil {
+		f.err = errors.Join(f.err, err)
+		return nil
+	}
+	var m map[string]float64
+	for name, value := range entries {
+		if v, ok := nodeFloat(value); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if m == nil {
+				m = make(map[string]float64)
+			}
+			m[name] = v
+		}
+	}
+	return m
+}
+
+// anyText reads a text, whatever YAML takes it for; null is none.
+func (f *fields) anyText(key string) string {
+	n, ok := f.scalar(key)
+	if !ok {
+		f.fail(key, "a text")
+		return ""
+	}
+	if n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// end returns the first failure, unknown keys among them.
+func (f *fields) end() error {
+	for _, key := range slices.Sorted(maps.Keys(f.node)) {
+		if f.err == nil && !f.used[key] {
+			f.err = fmt.Errorf("the key %.80q is unknown", key)
+		}
+	}
+	return f.err
+}
