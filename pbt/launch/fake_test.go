@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -97,7 +98,7 @@ func fake(ctx context.Context, p Process, script []string) error {
 			}
 			for n := int64(0); h.Iteration <= total; n++ {
 				if p.Slice > 0 && n == p.Slice {
-					return fmt.Errorf("after %d intervals: %w", n, errYield)
+					return fmt.Errorf("after %d intervals: %w", n, pbt.ErrYield)
 				}
 				h.Frame, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true, workspace.Training
 				h.Iteration++
@@ -131,9 +132,9 @@ func fake(ctx context.Context, p Process, script []string) error {
 		case "forever":
 			select {}
 		case "yield":
-			return errYield
+			return pbt.ErrYield
 		case "restart":
-			return errRestart
+			return pbt.ErrRestart
 		case "fail":
 			return errors.New(arg)
 		case "exit":

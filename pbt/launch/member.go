@@ -8,12 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-)
 
-// ErrYield and ErrRestart until package pbt has them.
-var (
-	errYield   = errors.New("yield")
-	errRestart = errors.New("restart")
+	"github.com/gorl-dev/gorl/pbt"
 )
 
 // Member runs a member process: it reads the environment that a launcher sets, runs train, and returns the exit status
@@ -85,9 +81,9 @@ func statusOf(err error, ctx context.Context) int {
 	switch {
 	case err == nil:
 		return StatusFinished
-	case errors.Is(err, errYield):
+	case errors.Is(err, pbt.ErrYield):
 		return StatusYielded
-	case errors.Is(err, errRestart):
+	case errors.Is(err, pbt.ErrRestart):
 		return StatusRestart
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		return StatusStopped

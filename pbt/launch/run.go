@@ -172,7 +172,7 @@ func (r *runner) look() {
 	heartbeats(r.board, r.beats)
 	for i, b := range r.beats {
 		if b.beat != nil {
-			r.schedule.beat(i, b.beat.Frame)
+			r.schedule.beat(i, progress{b.beat.Frame, b.beat.Iteration})
 		}
 	}
 }
