@@ -301,3 +301,16 @@ launcher: {name: small, max_parallel: 2}
 	// Started again it finds everything done.
 	want(t, run(t, dir, "pbt_processes", args...), `policy 0: finished`, `Best: policy`)
 }
+
+func TestPBTFromYAML(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
+	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
+	events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "pbt_from_yaml", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
+		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
+	}
+}

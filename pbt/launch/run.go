@@ -111,7 +111,7 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	if r.board, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
-	r.display = newDisplay(o.Out, o.Every)
+	r.display = newDisplay(o.Out, o.Every, true)
 	return r, nil
 }
 
