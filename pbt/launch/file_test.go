@@ -12,7 +12,7 @@ import (
 
 func TestParseSays(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"launcher: {num_policies: 2, max_paralel: 1}", `unknown key "max_paralel" (given 1): did you mean "max_parallel"?`},
+		{"launcher: {num_policies: 2, slices: 1}", `unknown key "slices" (given 1): did you mean "slice"?`},
 		{"launcher: {num_policies: two}", `"num_policies" is "two" (string)`},
 		{"launcher: [1]", `"launcher" is [1]: want a section`},
 		{"lancher: {}", `unknown section "lancher": want one of preset, strict, pbt, launcher`},
