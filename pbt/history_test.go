@@ -3,6 +3,7 @@ package pbt
 import (
 	"bytes"
 	"image/png"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,6 +60,91 @@ func TestAncestry(t *testing.T) {
 	}
 }
 
+func TestAncestryAt(t *testing.T) {
+	h := historyOf(t, 5, [3]int{2, 0, 1}, [3]int{4, 0, 2})
+	for iteration, want := range map[int64][]Ancestor{
+		0: {{0, 0, 0, 0, 0}},
+		2: {{0, 0, 2, 0, 20}}, // before the copy at its end
+		3: {{1, 0, 2, 0, 20}, {0, 2, 3, 20, 30}},
+		4: {{1, 0, 2, 0, 20}, {0, 2, 4, 20, 40}},
+		5: {{2, 0, 4, 0, 40}, {0, 4, 5, 40, 50}},
+	} {
+		got, err := h.AncestryAt(0, iteration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("iteration %d: %s", iteration, d)
+		}
+	}
+	for _, wrong := range [][2]int64{{3, 1}, {-1, 1}, {0, 6}, {0, -1}} {
+		if _, err := h.AncestryAt(int(wrong[0]), wrong[1]); err == nil {
+			t.Errorf("member %d has an ancestry at %d", wrong[0], wrong[1])
+		}
+	}
+}
+
+// A slow member's record can be copied after its owner has gone on: what the owner takes over later is not handed on.
+func TestAncestryOfRecords(t *testing.T) {
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}},
+		{Kind: EventReplace, Iteration: 2, Member: 1, Parent: 2, Steps: 20, ParentSteps: 20},
+		{Kind: EventKeep, Iteration: 3, Member: 1, Parent: -1, Steps: 30, HasObjective: true},
+		{Kind: EventReplace, Iteration: 4, Member: 1, Parent: 2, Steps: 40, ParentSteps: 40},
+		{Kind: EventReplace, Iteration: 5, Member: 0, Parent: 1, Steps: 50, ParentSteps: 30},
+		{Kind: EventFinal, Iteration: 6, Member: 0, Parent: -1, Steps: 60},
+	}
+	h, err := NewHistory(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Ancestry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Ancestor{{2, 0, 2, 0, 20}, {1, 2, 3, 20, 30}, {0, 5, 6, 50, 60}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if founder := h.Members[0].Copies[0].Founder; founder != 2 {
+		t.Errorf("the founder is %d, want 2", founder)
+	}
+}
+
+// A member that is lost can be given the record of one that is ahead of it.
+func TestAncestryOfNewerRecords(t *testing.T) {
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3, Objective: "o"}},
+		{Kind: EventReplace, Iteration: 2, Member: 0, Parent: 1, Steps: 15, ParentSteps: 50},
+		{Kind: EventReplace, Iteration: 4, Member: 1, Parent: 2, Steps: 40, ParentSteps: 40},
+		{Kind: EventFinal, Iteration: 6, Member: 0, Parent: -1, Steps: 60},
+	}
+	h, err := NewHistory(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Ancestry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Ancestor{{2, 0, 4, 0, 40}, {1, 4, 2, 40, 50}, {0, 2, 6, 15, 60}}
+	if d := cmp.Diff(want, got); d != "" || h.Members[0].Copies[0].Founder != 2 {
+		t.Errorf("founder %d; %s", h.Members[0].Copies[0].Founder, d)
+	}
+}
+
+// Two members cannot both descend from what the other became: such a journal is nonsense, but it must have an end.
+func TestAncestryInACircle(t *testing.T) {
+	h, err := NewHistory([]Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2}},
+		{Kind: EventReplace, Iteration: 1, Member: 0, Parent: 1, Steps: 10, ParentSteps: 100},
+		{Kind: EventReplace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 100},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ancestry, err := h.Ancestry(0); err != nil || len(ancestry) != 3 {
+		t.Errorf("%+v, %v", ancestry, err)
+	}
+}
+
 func TestHistory(t *testing.T) {
 	c := newColony(4)
 	c.faults.train = func(m *climber) error {
@@ -89,6 +175,13 @@ func TestHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		founder := id
+		if n := len(track.Copies); n > 0 {
+			founder = track.Copies[n-1].Founder
+		}
+		if ancestry[0].Member != founder {
+			t.Errorf("member %d: founder %d, ancestry %+v", id, founder, ancestry)
+		}
 		for i := range ancestry[1:] {
 			if ancestry[i].To != ancestry[i+1].From {
 				t.Errorf("member %d: a gap in %+v", id, ancestry)
@@ -109,6 +202,38 @@ func TestHistory(t *testing.T) {
 	}
 	if panels[1].LogY || !panels[2].LogY {
 		t.Error("the learning rate over decades, and it alone, wants a logarithmic axis")
+	}
+}
+
+func TestHistoryBest(t *testing.T) {
+	run := &RunInfo{Schema: 1, Members: 3, Objective: "o"}
+	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: run}}
+	for i, objectives := range [][3]float64{{1, 2, math.NaN()}, {5, 3, math.Inf(1)}, {4, 5, 5}} {
+		for m, o := range objectives {
+			events = append(events, Event{Kind: EventKeep, Iteration: int64(i) + 1, Member: m, Parent: -1, Objective: o, HasObjective: true})
+		}
+	}
+	for _, test := range []struct {
+		minimise bool
+		member   int
+		value    float64
+	}{{false, 0, 5}, {true, 0, 1}} {
+		run.Minimise = test.minimise
+		h, err := NewHistory(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if member, at, ok := h.Best(); !ok || member != test.member || at.Value != test.value {
+			t.Errorf("minimise %v: member %d, %+v, %v", test.minimise, member, at, ok)
+		}
+	}
+	h, err := NewHistory(events[:4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Members = h.Members[2:]
+	if _, _, ok := h.Best(); ok {
+		t.Error("a member that diverged is the best")
 	}
 }
 

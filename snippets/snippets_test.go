@@ -18,6 +18,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/report"
+	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -205,6 +207,26 @@ func TestPBTAMP(t *testing.T) {
 	if kinds[pbt.EventPopulation] != 1 || kinds[pbt.EventStart] != 2 || kinds[pbt.EventFinal] != 2 {
 		text, _ := json.Marshal(kinds)
 		t.Errorf("the journal has %s, want one population, two members started and two at their end", text)
+	}
+}
+
+func TestPBTReplay(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-members", "2", "-steps", "8192", "-interval", "4096", "-episodes", "2", "-out", "replayed"}
+	output := run(t, dir, "pbt_replay", args...)
+	want(t, output, `from step +member +learning rate`, `the best of the population +\d+ +-\d+`, `the schedule, from another seed +\d+ +-\d+`, `a common choice`, `report\.html`)
+	s, err := schedule.Read(filepath.Join(dir, "replayed", "schedule.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Objective != "episode.return" || len(s.Keys()) != 2 || s.Steps != 4096 && s.Steps != 8192 {
+		t.Errorf("the schedule is %+v", s)
+	}
+	if page, err := os.ReadFile(filepath.Join(dir, "replayed", report.PageFile)); err != nil || !bytes.Contains(page, []byte("2 pendulums")) {
+		t.Errorf("the page: %v", err)
+	}
+	if again := run(t, dir, "pbt_replay", args...); again != output { // the population is trained already
+		t.Errorf("run again, it says\n%s, not\n%s", again, output)
 	}
 }
 

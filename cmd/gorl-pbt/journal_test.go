@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/schedule"
+)
+
+// attempt runs the command as main would.
+func attempt(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	status = execute(invocation{ctx: t.Context(), kill: make(chan struct{}), args: args, stdout: &out, stderr: &err})
+	return status, out.String(), err.String()
+}
+
+const journalText = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
+{"event":"start","iteration":0,"member":0,"steps":0,"after":{"lr":0.1},"seed":7}
+{"event":"start","iteration":0,"member":1,"steps":0,"after":{"lr":0.2},"seed":8}
+{"event":"replace","iteration":1,"member":0,"parent":1,"steps":10,"parent_steps":10,"objective":1,"before":{"lr":0.1},"after":{"lr":0.4}}
+{"event":"keep","iteration":1,"member":1,"steps":10,"objective":2,"before":{"lr":0.2}}
+{"event":"final","iteration":2,"member":0,"steps":20,"objective":3,"before":{"lr":0.4}}
+{"event":"final","iteration":2,"member":1,"steps":20,"objective":2.5,"before":{"lr":0.2}}
+`
+
+// journalFolder is a folder with a journal, alone or split between policies.
+func journalFolder(t *testing.T, workspace bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	if !workspace {
+		if err := os.WriteFile(filepath.Join(dir, pbt.JournalFile), []byte(journalText), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	lines := strings.SplitAfter(journalText, "\n")
+	for member := range 2 {
+		text := lines[0]
+		for _, line := range lines[1:] {
+			if strings.Contains(line, fmt.Sprintf(`"member":%d`, member)) {
+				text += line
+			}
+		}
+		folder := filepath.Join(dir, fmt.Sprintf("%03d", member))
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, pbt.JournalFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestReport(t *testing.T) {
+	single, many := journalFolder(t, false), journalFolder(t, true)
+	for _, dir := range []string{single, many, filepath.Join(single, pbt.JournalFile)} {
+		out := filepath.Join(t.TempDir(), "out")
+		status, stdout, stderr := attempt(t, "report", dir, "-out", out, "-title", "two")
+		if status != statusDone || !strings.Contains(stdout, filepath.Join(out, "report.html")) {
+			t.Fatalf("%d %s %s", status, stdout, stderr)
+		}
+		for _, name := range []string{"report.html", "lineage.png", "objective.png", "hyperparameters.png"} {
+			if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 1000 {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if status, _, stderr := attempt(t, "report", many); status != statusDone {
+		t.Error(stderr)
+	}
+	if _, err := os.Stat(filepath.Join(many, "report", "report.html")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplay(t *testing.T) {
+	for _, dir := range []string{journalFolder(t, false), journalFolder(t, true)} {
+		for member, want := range map[string]string{
+			"best": "[{0 1 map[lr:0.2]} {10 0 map[lr:0.4]}]", "0": "[{0 1 map[lr:0.2]} {10 0 map[lr:0.4]}]", "1": "[{0 1 map[lr:0.2]}]",
+		} {
+			path := filepath.Join(t.TempDir(), "schedule.json")
+			status, stdout, stderr := attempt(t, "replay", "-member", member, "-out", path, dir)
+			if status != statusDone || !strings.Contains(stdout, "from step") {
+				t.Fatalf("%d %s %s", status, stdout, stderr)
+			}
+			s, err := schedule.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
+				t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
+			}
+		}
+	}
+	policy := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
+	if err := os.WriteFile(policy, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "schedule.json")
+	if status, _, stderr := attempt(t, "replay", policy, "-ray", "1000", "-out", path); status != statusDone {
+		t.Fatal(stderr)
+	}
+	if s, err := schedule.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tight := file("tight.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, bounds_loss_coef: mutate_float}}")
+	never := file("never.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: {learning_rate: mutate_float}}")
+	picture := filepath.Join(dir, "simulation.png")
+	status, stdout, stderr := attempt(t, "simulate", "-config", tight, "-config", never, "-seeds", "3", "-intervals", "10", "-out", picture)
+	if status != statusDone || !strings.Contains(stderr, "bounds_loss_coef does nothing") {
+		t.Fatalf("%d %s %s", status, stdout, stderr)
+	}
+	lines := strings.Split(stdout, "\n")
+	if len(lines) < 6 || !strings.HasPrefix(lines[4], "tight") || !strings.HasPrefix(lines[5], "never") || !strings.Contains(lines[5], "0.00 of 4") || strings.Contains(lines[4], "0.00 of 4") {
+		t.Errorf("the table is\n%s", stdout)
+	}
+	if info, err := os.Stat(picture); err != nil || info.Size() < 1000 {
+		t.Errorf("the picture: %v", err)
+	}
+	if _, again, _ := attempt(t, "simulate", "-config", tight, "-config", never, "-seeds", "3", "-intervals", "10"); again != stdout {
+		t.Error("the same flags give another result")
+	}
+}
+
+func TestWrongUses(t *testing.T) {
+	dir, empty := journalFolder(t, false), t.TempDir()
+	for _, test := range []struct {
+		status int
+		args   []string
+	}{
+		{statusUsage, []string{"report"}},
+		{statusUsage, []string{"report", dir, dir}},
+		{statusFailed, []string{"report", empty}},
+		{statusFailed, []string{"report", filepath.Join(empty, "nowhere")}},
+		{statusFailed, []string{"report", dir, "-events", "-1"}},
+		{statusUsage, []string{"replay"}},
+		{statusUsage, []string{"replay", dir, "-member", "worst"}},
+		{statusFailed, []string{"replay", dir, "-member", "2", "-out", filepath.Join(empty, "s.json")}},
+		{statusUsage, []string{"replay", "-ray", "5"}},
+		{statusFailed, []string{"replay", "-ray", "-5", filepath.Join(dir, pbt.JournalFile)}},
+		{statusUsage, []string{"simulate"}},
+		{statusUsage, []string{"simulate", "-config", "x.yaml", "y.yaml"}},
+		{statusUsage, []string{"simulate", "-config", "x.yaml", "-scale", "-1"}},
+		{statusFailed, []string{"simulate", "-config", filepath.Join(empty, "x.yaml")}},
+	} {
+		if status, stdout, stderr := attempt(t, test.args...); status != test.status || stderr == "" {
+			t.Errorf("%v: %d, want %d; %s%s", test.args, status, test.status, stdout, stderr)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(empty, "*")); err != nil || len(left) > 0 {
+		t.Errorf("wrong uses leave %v", left)
+	}
+	for _, name := range []string{"report", "replay", "simulate"} {
+		if status, stdout, _ := attempt(t, name, "--help"); status != statusDone || !strings.Contains(stdout, "usage: gorl-pbt "+name) || !strings.Contains(stdout, "examples:") {
+			t.Errorf("%s --help: %d\n%s", name, status, stdout)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+func init() {
+	register(command{
+		name:      "replay",
+		arguments: "DIR",
+		summary:   "take the best schedule of hyperparameters from a population",
+		about: `
+Follows the weights of a member back through all that they were copied from, and
+writes the hyperparameters that they were trained with, step by step, as JSON.
+
+Training one agent with them takes the program that builds the agent:
+
+	s, err := schedule.Read("schedule.json")
+	// ...
+	trainee := trainers.Sequential(env, agent, config).Trainee()
+	err = schedule.Train(ctx, trainee, s, schedule.Options{})
+
+Where training is interrupted, restore the trainee's snapshot and call Train
+again: it goes on where the trainee's steps say. snippets/pbt_replay is a whole
+program.
+
+DIR is the folder of a population of one process (with journal.jsonl), the
+workspace of one of many (with 000, 001, ...), or a journal. With -ray it is a
+policy file of Ray Tune, pbt_policy_<trial>.txt.`,
+		examples: `
+gorl-pbt replay runs/population                        # of the best there was
+gorl-pbt replay -member 3 -out three.json runs/population
+gorl-pbt replay -ray 4000 pbt_policy_2.txt             # 4000 steps a training iteration`,
+		define: func(flags *flag.FlagSet) func(invocation) error {
+			member := flags.String("member", "best", "`member` whose weights they are: a number, for those it has now, or best, for the best that any had at an interval's end")
+			out := flags.String("out", "schedule.json", "`file` to write")
+			ray := flags.Int64("ray", 0, "read Ray Tune's policy file, with so many environment `steps` a training iteration")
+			return func(i invocation) error {
+				var s schedule.Schedule
+				var err error
+				if *ray != 0 {
+					s, err = i.rays(*ray)
+				} else {
+					s, err = i.schedule(*member)
+				}
+				if err != nil {
+					return err
+				}
+				if err := schedule.Write(*out, s); err != nil {
+					return err
+				}
+				keys := s.Keys()
+				var rows [][]string
+				for _, p := range s.Phases {
+					row := []string{fmt.Sprint(p.From), fmt.Sprint(p.Member)}
+					for _, key := range keys {
+						row = append(row, fmt.Sprintf("%.5g", s.At(p.From)[key]))
+					}
+					rows = append(rows, row)
+				}
+				if err := tracking.Table(i.stdout, append([]string{"from step", "member"}, keys...), rows); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(i.stdout, "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
+				return err
+			}
+		},
+	})
+}
+
+// schedule is that of a member of the population that the argument names.
+func (i invocation) schedule(member string) (schedule.Schedule, error) {
+	id, err := strconv.Atoi(member)
+	if err != nil && member != "best" {
+		return schedule.Schedule{}, usageError(fmt.Sprintf("-member is %q: want a number or best", member))
+	}
+	history, _, err := i.history()
+	if err != nil {
+		return schedule.Schedule{}, err
+	}
+	if member != "best" {
+		return schedule.Extract(history, id)
+	}
+	id, at, ok := history.Best()
+	if !ok {
+		return schedule.Schedule{}, errors.New("no objective is known yet, so there is no best member; name one with -member")
+	}
+	return schedule.ExtractAt(history, id, at.Iteration)
+}
+
+// rays is that of Ray Tune's policy file.
+func (i invocation) rays(steps int64) (schedule.Schedule, error) {
+	if len(i.args) != 1 {
+		return schedule.Schedule{}, usageError(fmt.Sprintf("%d arguments: want Ray Tune's policy file", len(i.args)))
+	}
+	file, err := os.Open(i.args[0])
+	if err != nil {
+		return schedule.Schedule{}, err
+	}
+	defer file.Close()
+	rows, err := preset.ReadPolicy(file)
+	if err != nil {
+		return schedule.Schedule{}, err
+	}
+	return schedule.FromRay(rows, steps)
+}

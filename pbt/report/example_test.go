@@ -1,0 +1,43 @@
+package report_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/report"
+)
+
+func ExampleWrite() {
+	dir, err := os.MkdirTemp("", "report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	journal, err := pbt.ReadJournal(filepath.Join("testdata", "small.jsonl")) // usually <Options.Directory>/journal.jsonl
+	if err != nil {
+		log.Fatal(err)
+	}
+	history, err := pbt.NewHistory(journal)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := report.Write(dir, history, report.Options{Title: "Four walkers"}); err != nil {
+		log.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range files {
+		fmt.Println(f.Name())
+	}
+	// Output:
+	// hyperparameters.png
+	// lineage.png
+	// objective.png
+	// report.html
+}

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// events are all of them, or so many that the page stays small.
+func (f *facts) events(p *page, most int) {
+	p.Events = table{Header: []string{"interval", "member", "event", "from", "steps", plain(f.Run.Objective, 40), "why", "changed"}, Left: []bool{2: true, 6: true, 7: true}}
+	events := f.Events
+	if len(events) > most {
+		events = slices.DeleteFunc(slices.Clone(events), func(e pbt.Event) bool { return e.Kind == pbt.EventKeep })
+	}
+	events = events[max(0, len(events)-most):]
+	p.EventsCount = fmt.Sprint(len(f.Events))
+	if left := len(f.Events) - len(events); left > 0 {
+		p.EventsCount = fmt.Sprintf("%d of %d; members that were merely kept and the oldest events are left out", len(events), len(f.Events))
+	}
+	for _, e := range events {
+		from, objective := "", ""
+		if e.Parent >= 0 {
+			from = fmt.Sprint(e.Parent)
+		}
+		if e.HasObjective {
+			objective = short(e.Objective)
+		}
+		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plain(e.Cause, 500), f.changes(e)}}
+		switch e.Kind {
+		case pbt.EventFailed, pbt.EventDiverged, pbt.EventApplyFailed, pbt.EventHopeless:
+			r.Class = "bad"
+		case pbt.EventKeep:
+			r.Class = "kept"
+		}
+		p.Events.Rows = append(p.Events.Rows, r)
+	}
+}
+
+// changes are the hyperparameters that an event changed.
+func (f *facts) changes(e pbt.Event) string {
+	var changes []string
+	for _, key := range f.keys {
+		before, had := e.Before[key]
+		after, has := e.After[key]
+		switch {
+		case !has || had && before == after:
+		case had:
+			changes = append(changes, fmt.Sprintf("%s %s → %s", plain(key, 60), short(before), short(after)))
+		default:
+			changes = append(changes, fmt.Sprintf("%s %s", plain(key, 60), short(after)))
+		}
+	}
+	return strings.Join(changes, ", ")
+}

@@ -1,0 +1,84 @@
+package schedule_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/schedule"
+)
+
+func ExampleExtract() {
+	journal := []pbt.Event{
+		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 2, Objective: "episode.return"}},
+		{Kind: pbt.EventStart, Member: 0, Parent: -1, Seed: 11, After: map[string]float64{"learning_rate": 0.001}},
+		{Kind: pbt.EventStart, Member: 1, Parent: -1, Seed: 12, After: map[string]float64{"learning_rate": 0.01}},
+		{Kind: pbt.EventReplace, Iteration: 1, Member: 0, Parent: 1, Steps: 1000, ParentSteps: 1000, After: map[string]float64{"learning_rate": 0.02}},
+		{Kind: pbt.EventFinal, Iteration: 2, Member: 0, Parent: -1, Steps: 2000},
+	}
+	history, err := pbt.NewHistory(journal)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := schedule.Extract(history, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("seed", s.Seed)
+	for _, phase := range s.Phases {
+		fmt.Println("from step", phase.From, "as member", phase.Member, phase.Hyperparameters)
+	}
+	// Output:
+	// seed 12
+	// from step 0 as member 1 map[learning_rate:0.01]
+	// from step 1000 as member 0 map[learning_rate:0.02]
+}
+
+func ExampleTrain() {
+	dir, err := os.MkdirTemp("", "schedule")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "schedule.json")
+	if err := schedule.Write(path, course()); err != nil {
+		log.Fatal(err)
+	}
+
+	s, err := schedule.Read(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually trainers.Sequential(env, agent, config).Trainee()
+	err = schedule.Train(context.Background(), trainee, s, schedule.Options{Progress: func(p schedule.Position) {
+		fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"])
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 0 of 100 0.5
+	// 40 of 100 0.25
+	// 80 of 100 0.125
+	// 100 of 100 0.125
+}
+
+func ExampleNewPlayer() {
+	player, err := schedule.NewPlayer(newWalker(1, 1), course(), schedule.Options{
+		// Only for hyperparameters that take effect when a trainee is built.
+		New: func(hyperparameters map[string]float64) (pbt.Trainee, error) {
+			return newWalker(1, hyperparameters["rate"]), nil
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := player.Train(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(player.Trainee().Steps())
+	// Output: 100
+}

@@ -1,0 +1,105 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// Extract is the course of hyperparameters that a member's present weights were trained with, all their ancestors'
+// stretches one after the other. It holds the tuned hyperparameters, or all of them where the journal does not say which
+// were tuned.
+func Extract(h *pbt.History, member int) (Schedule, error) {
+	if h == nil {
+		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
+	}
+	ancestry, err := h.Ancestry(member)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("schedule: %w", err)
+	}
+	return along(h, ancestry, true)
+}
+
+// ExtractAt is the same for the weights that a member had at the end of an interval, before anything was decided there:
+// those of a [pbt.Result].
+func ExtractAt(h *pbt.History, member int, iteration int64) (Schedule, error) {
+	if h == nil {
+		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
+	}
+	ancestry, err := h.AncestryAt(member, iteration)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("schedule: %w", err)
+	}
+	return along(h, ancestry, false)
+}
+
+// along collects what was set on the way. present includes what was decided at the very end.
+func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, error) {
+	s := Schedule{Objective: h.Run.Objective, Member: ancestry[len(ancestry)-1].Member}
+	set := make(map[int][]pbt.Event) // by member, those that set hyperparameters
+	for _, e := range h.Events {
+		if e.After != nil {
+			set[e.Member] = append(set[e.Member], e)
+		}
+	}
+	for i, a := range ancestry {
+		last := i == len(ancestry)-1
+		var begin *pbt.Event // what the stretch begins with
+		var inside []pbt.Event
+		for _, e := range set[a.Member] {
+			switch {
+			case e.Iteration <= a.From:
+				begin = &e
+			case !last && e.Steps < a.ToSteps, last && (present || e.Iteration < a.To):
+				inside = append(inside, e)
+			}
+		}
+		if begin == nil {
+			return Schedule{}, fmt.Errorf("schedule: the journal does not say which hyperparameters member %d began with", a.Member)
+		}
+		if i == 0 {
+			s.Seed = begin.Seed
+		}
+		if a.ToSteps < a.FromSteps {
+			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at step %d after it had taken over weights at step %d", a.Member, a.ToSteps, a.FromSteps)
+		}
+		if err := s.add(h.Run.Tuned, s.Steps, a.Member, begin.After); err != nil {
+			return Schedule{}, err
+		}
+		for _, e := range inside {
+			if err := s.add(h.Run.Tuned, s.Steps+e.Steps-a.FromSteps, a.Member, e.After); err != nil {
+				return Schedule{}, err
+			}
+		}
+		s.Steps += a.ToSteps - a.FromSteps
+	}
+	if err := s.Validate(); err != nil {
+		return Schedule{}, fmt.Errorf("%w (in the journal of member %d's ancestors)", err, s.Member)
+	}
+	return s, nil
+}
+
+// add begins a phase, which takes the place of one that began at the same step.
+func (s *Schedule) add(tuned []string, from int64, member int, values map[string]float64) error {
+	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values)}
+	if len(tuned) > 0 {
+		p.Hyperparameters = make(map[string]float64, len(tuned))
+		for _, key := range tuned {
+			v, ok := values[key]
+			if !ok {
+				return fmt.Errorf("schedule: the journal does not have the tuned hyperparameter %q of member %d at step %d", key, member, from)
+			}
+			p.Hyperparameters[key] = v
+		}
+	}
+	if n := len(s.Phases); n > 0 && s.Phases[n-1].From == from {
+		s.Phases = s.Phases[:n-1]
+	}
+	s.Phases = append(s.Phases, p)
+	return nil
+}
+
+func sorted(values map[string]float64) []string { return slices.Sorted(maps.Keys(values)) }

@@ -1,0 +1,89 @@
+// Package schedule takes from a population what it has found out and trains one agent with it. What a population finds
+// is seldom one best setting but a course of settings: great learning rates at first, small ones later. [Extract] reads
+// that course from a journal, following the weights of a member back through all that they were copied from;
+// [Write] and [Read] keep it as a JSON file; [Train] plays it to a fresh trainee.
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"sort"
+)
+
+// Schedule is a course of hyperparameters, constant between phases.
+type Schedule struct {
+	// Objective names the figure that the population maximised or minimised; it may be empty.
+	Objective string `json:"objective,omitempty"`
+	// Member is the member whose weights these were, Seed that of the population's founding member from which they
+	// descend: a trainee built with it begins as those weights did.
+	Member int   `json:"member"`
+	Seed   int64 `json:"seed,omitempty"`
+	// Steps is the number of environment steps behind the weights.
+	Steps int64 `json:"steps"`
+	// Phases are in order of From. The first begins at 0.
+	Phases []Phase `json:"phases"`
+}
+
+// Phase is a stretch of steps with the same hyperparameters.
+type Phase struct {
+	// From is the number of environment steps behind the weights at which the phase begins.
+	From int64 `json:"from"`
+	// Member is the member that trained the weights then.
+	Member int `json:"member"`
+	// Hyperparameters are those that hold from here on. One that a phase does not name stays as it was.
+	Hyperparameters map[string]float64 `json:"hyperparameters"`
+}
+
+// At are the hyperparameters after a number of environment steps.
+func (s Schedule) At(steps int64) map[string]float64 {
+	values := make(map[string]float64)
+	for _, p := range s.Phases[:s.phase(steps)+1] {
+		maps.Copy(values, p.Hyperparameters)
+	}
+	return values
+}
+
+// Keys are all hyperparameters that any phase names, sorted.
+func (s Schedule) Keys() []string {
+	named := make(map[string]float64)
+	for _, p := range s.Phases {
+		maps.Copy(named, p.Hyperparameters)
+	}
+	return sorted(named)
+}
+
+// phase is the index of the phase that a number of steps lies in; -1 where there is none.
+func (s Schedule) phase(steps int64) int {
+	return sort.Search(len(s.Phases), func(i int) bool { return s.Phases[i].From > steps }) - 1
+}
+
+// Validate checks that there are phases in ascending order from 0, and that all values are finite.
+func (s Schedule) Validate() error {
+	if len(s.Phases) == 0 {
+		return errors.New("schedule: it has no phases; it needs at least one, from step 0")
+	}
+	if s.Member < 0 {
+		return fmt.Errorf("schedule: its member is %d; members are 0 and up", s.Member)
+	}
+	for i, p := range s.Phases {
+		switch {
+		case i == 0 && p.From != 0:
+			return fmt.Errorf("schedule: its first phase begins at step %d; it must begin at 0", p.From)
+		case i > 0 && p.From <= s.Phases[i-1].From:
+			return fmt.Errorf("schedule: phase %d begins at step %d, phase %d at %d; give them in ascending order", i, p.From, i-1, s.Phases[i-1].From)
+		case p.Member < 0:
+			return fmt.Errorf("schedule: phase %d is of member %d; members are 0 and up", i, p.Member)
+		}
+		for _, key := range sorted(p.Hyperparameters) {
+			if v := p.Hyperparameters[key]; math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("schedule: phase %d, from step %d, sets %q to %v; give a finite number", i, p.From, key, v)
+			}
+		}
+	}
+	if last := s.Phases[len(s.Phases)-1].From; s.Steps < last {
+		return fmt.Errorf("schedule: it ends after %d steps, before its last phase begins at %d", s.Steps, last)
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/schedule"
+)
+
+// walker walks one unit of its rate, and some luck, a step, four steps a timestep. It keeps a diary of the rates that
+// its weights were trained with, which goes along with them.
+type walker struct {
+	x, rate float64
+	steps   int64
+	diary   []note
+	source  *rand.PCG
+	closed  int
+	rebuild float64 // rates above it need building anew; 0 for none
+	fail    error
+}
+
+type note struct {
+	Steps int64
+	Rate  float64
+}
+
+const timestep = 4
+
+func newWalker(seed int64, rate float64) *walker {
+	return &walker{rate: rate, source: rand.NewPCG(uint64(seed), 7)}
+}
+
+func (w *walker) Train(ctx context.Context, steps int64) error {
+	rng := rand.New(w.source)
+	for target := w.steps + steps; w.steps < target; w.steps += timestep {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.fail != nil {
+			return w.fail
+		}
+		if n := len(w.diary); n == 0 || w.diary[n-1].Rate != w.rate {
+			w.diary = append(w.diary, note{w.steps, w.rate})
+		}
+		w.x += timestep * (w.rate + rng.NormFloat64())
+	}
+	return nil
+}
+
+func (w *walker) Steps() int64                { return w.steps }
+func (w *walker) Metrics() map[string]float64 { return map[string]float64{"way": w.x} }
+func (w *walker) Hyperparameters() map[string]float64 {
+	return map[string]float64{"rate": w.rate, "unused": 3}
+}
+
+func (w *walker) SetHyperparameters(values map[string]float64) error {
+	if v, ok := values["rate"]; ok {
+		if w.rebuild > 0 && v > w.rebuild {
+			return fmt.Errorf("rate: %w", pbt.ErrRebuild)
+		}
+		w.rate = v
+	}
+	return nil
+}
+
+func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
+	state, err := w.source.MarshalBinary()
+	diary := make([]any, 0, 2*len(w.diary))
+	for _, n := range w.diary {
+		diary = append(diary, float64(n.Steps), n.Rate)
+	}
+	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state), "diary": diary}}, err
+}
+
+func (w *walker) Restore(s *checkpoint.Snapshot) error {
+	x, err1 := s.Float("x")
+	steps, err2 := s.Int("steps")
+	text, err3 := s.Text("rng")
+	state, err4 := hex.DecodeString(text)
+	diary, ok := s.Values["diary"].([]any)
+	if err := errors.Join(err1, err2, err3, err4); err != nil || !ok {
+		return fmt.Errorf("walker: diary %v: %w", ok, err)
+	}
+	w.x, w.steps, w.diary = x, steps, nil
+	for i := 0; i < len(diary); i += 2 {
+		w.diary = append(w.diary, note{int64(diary[i].(float64)), diary[i+1].(float64)})
+	}
+	return w.source.UnmarshalBinary(state)
+}
+
+func (w *walker) Reseed(seed int64) error { w.source.Seed(uint64(seed), 7); return nil }
+func (w *walker) Close() error            { w.closed++; return nil }
+
+// population trains walkers of which some fail, and returns it with its history and its walkers.
+func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *pbt.History) {
+	t.Helper()
+	built := 0
+	p, err := pbt.New(pbt.Options{
+		Members: 6, Objective: "way", IntervalSteps: 40, TotalSteps: 500, Seed: seed,
+		Strategy: pbt.IsaacLab{ThresholdStd: 0.4, ThresholdAbs: 1},
+		Mutation: pbt.Mutation{Rate: 0.9, Rules: map[string]string{"rate": "mutate_float"}},
+		Sample:   map[string]pbt.Range{"rate": {Low: 0.1, High: 1}},
+		New: func(m pbt.Member) (pbt.Trainee, error) {
+			built++
+			w := newWalker(m.Seed, m.Hyperparameters["rate"])
+			if m.ID == 4 && built <= 6 {
+				w.fail = errors.New("stumbles")
+			}
+			return w, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	best, err := p.Train(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := pbt.NewHistory(p.Journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, best, h
+}
+
+// diary is what a schedule would make a walker write.
+func diary(s schedule.Schedule) []note {
+	var notes []note
+	for _, p := range s.Phases {
+		rate := p.Hyperparameters["rate"]
+		if n := len(notes); p.From < s.Steps && (n == 0 || notes[n-1].Rate != rate) {
+			notes = append(notes, note{p.From, rate})
+		}
+	}
+	return notes
+}
+
+// The diaries that went along with the weights are the truth that schedules are compared with.
+func TestExtractIsWhatTheWeightsWereTrainedWith(t *testing.T) {
+	changes := 0
+	for seed := range int64(20) {
+		p, best, h := population(t, seed)
+		for id := range 6 {
+			w := p.Trainee(id).(*walker)
+			s, err := schedule.Extract(h, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
+				t.Fatalf("seed %d, member %d: %d steps, want %d; phases %s", seed, id, s.Steps, w.steps, d)
+			}
+			changes += len(s.Phases) - 1
+		}
+		s, err := schedule.ExtractAt(h, best.Member, best.Iteration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWalker(0, 0)
+		if err := w.Restore(best.Snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
+			t.Fatalf("seed %d, the best: %d steps, want %d; phases %s", seed, s.Steps, w.steps, d)
+		}
+	}
+	if changes < 20 {
+		t.Errorf("only %d changes in all: the test shows nothing", changes)
+	}
+}
+
+func TestReplayReproducesTheDiary(t *testing.T) {
+	for seed := range int64(10) {
+		_, best, h := population(t, seed)
+		s, err := schedule.ExtractAt(h, best.Member, best.Iteration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ancestor := newWalker(0, 0)
+		if err := ancestor.Restore(best.Snapshot); err != nil {
+			t.Fatal(err)
+		}
+		w := newWalker(s.Seed, 99)
+		if err := schedule.Train(t.Context(), w, s, schedule.Options{ProgressSteps: 12}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(ancestor.diary, w.diary); d != "" || w.steps != ancestor.steps {
+			t.Fatalf("seed %d: %d steps, want %d; %s", seed, w.steps, ancestor.steps, d)
+		}
+	}
+}
+
+func course() schedule.Schedule {
+	return schedule.Schedule{Objective: "way", Member: 2, Seed: 5, Steps: 100, Phases: []schedule.Phase{
+		{From: 0, Member: 1, Hyperparameters: map[string]float64{"rate": 0.5}},
+		{From: 40, Member: 1, Hyperparameters: map[string]float64{"rate": 0.25}},
+		{From: 80, Member: 2, Hyperparameters: map[string]float64{"rate": 0.125}},
+	}}
+}
+
+func TestAt(t *testing.T) {
+	s := course()
+	s.Phases[0].Hyperparameters["other"] = 1
+	for steps, want := range map[int64]float64{0: 0.5, 39: 0.5, 40: 0.25, 79: 0.25, 80: 0.125, 1 << 40: 0.125} {
+		if got := s.At(steps); got["rate"] != want || got["other"] != 1 {
+			t.Errorf("at %d: %v, want %v", steps, got, want)
+		}
+	}
+	if len(s.At(-1)) != 0 {
+		t.Error("there are hyperparameters before the first step")
+	}
+}
+
+// Stopped anywhere and continued by another process, a replay is the one that was not stopped.
+func TestTrainContinues(t *testing.T) {
+	whole := newWalker(5, 9)
+	if err := schedule.Train(t.Context(), whole, course(), schedule.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for stop := int64(0); stop < 100; stop += timestep {
+		first := newWalker(5, 9)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		player, err := schedule.NewPlayer(first, course(), schedule.Options{ProgressSteps: timestep, Progress: func(p schedule.Position) {
+			if p.Steps == stop {
+				cancel(errTired)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := player.Train(ctx); !errors.Is(err, errTired) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		snapshot, err := first.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := newWalker(1, 7)
+		if err := second.Restore(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if second.steps != stop {
+			t.Fatalf("stopped at %d, want %d", second.steps, stop)
+		}
+		if err := schedule.Train(t.Context(), second, course(), schedule.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if second.x != whole.x || !cmp.Equal(second.diary, whole.diary) {
+			t.Errorf("stopped at %d: %v with %v, want %v with %v", stop, second.x, second.diary, whole.x, whole.diary)
+		}
+	}
+}
+
+var errTired = errors.New("tired")
+
+func TestTrainFurther(t *testing.T) {
+	var told []int64
+	w := newWalker(1, 9)
+	err := schedule.Train(t.Context(), w, course(), schedule.Options{Steps: 160, ProgressSteps: 50, Progress: func(p schedule.Position) {
+		told = append(told, p.Steps)
+		if p.Total != 160 || p.Changed != (p.Steps == course().Phases[p.Phase].From && !(len(told) > 1 && told[len(told)-2] < p.Steps)) {
+			t.Errorf("told %+v after %v", p, told)
+		}
+	}})
+	if err != nil || w.steps != 160 || w.rate != 0.125 {
+		t.Errorf("%d steps, rate %v, %v", w.steps, w.rate, err)
+	}
+	if d := cmp.Diff([]int64{0, 40, 40, 80, 80, 132, 160}, told); d != "" {
+		t.Error(d)
+	}
+	if err := schedule.Train(t.Context(), w, course(), schedule.Options{}); err != nil || w.steps != 160 {
+		t.Errorf("a trainee past the end: %v, %d steps", err, w.steps)
+	}
+}
+
+func TestPlayerRebuilds(t *testing.T) {
+	s := course()
+	s.Phases[1].Hyperparameters["rate"] = 8
+	first := newWalker(5, 0.5)
+	first.rebuild = 2
+	if err := schedule.Train(t.Context(), first, s, schedule.Options{}); !errors.Is(err, pbt.ErrRebuild) {
+		t.Errorf("without New: %v", err)
+	}
+	first = newWalker(5, 0.5)
+	first.rebuild = 2
+	player, err := schedule.NewPlayer(first, s, schedule.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
+		return newWalker(0, values["rate"]), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := player.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
+	if w := player.Trainee().(*walker); w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
+		t.Errorf("the same trainee: %v; closed %d times; %v, want %v", w == first, first.closed, w.diary, want)
+	}
+}
+
+func TestTrainRejects(t *testing.T) {
+	for name, change := range map[string]func(s *schedule.Schedule, w *walker, o *schedule.Options){
+		"no phases":        func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases = nil },
+		"late":             func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases = s.Phases[1:] },
+		"out of order":     func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[2].From = 40 },
+		"short":            func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Steps = 79 },
+		"a member below 0": func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Member = -1 },
+		"nobody's phase":   func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[1].Member = -1 },
+		"not a number": func(s *schedule.Schedule, _ *walker, _ *schedule.Options) {
+			s.Phases[1].Hyperparameters["rate"] = math.NaN()
+		},
+		"unknown":           func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
+		"negative steps":    func(_ *schedule.Schedule, _ *walker, o *schedule.Options) { o.Steps = -1 },
+		"negative progress": func(_ *schedule.Schedule, _ *walker, o *schedule.Options) { o.ProgressSteps = -1 },
+		"a failing trainee": func(_ *schedule.Schedule, w *walker, _ *schedule.Options) { w.fail = errTired },
+		"New without Player": func(_ *schedule.Schedule, _ *walker, o *schedule.Options) {
+			o.New = func(map[string]float64) (pbt.Trainee, error) { return nil, nil }
+		},
+	} {
+		s, w, o := course(), newWalker(1, 1), schedule.Options{}
+		change(&s, w, &o)
+		if err := schedule.Train(t.Context(), w, s, o); err == nil || w.steps != 0 {
+			t.Errorf("%s: %v after %d steps", name, err, w.steps)
+		}
+	}
+	if _, err := schedule.NewPlayer(nil, course(), schedule.Options{}); err == nil {
+		t.Error("a schedule can be played to nobody")
+	}
+}
+
+func TestExtractRejects(t *testing.T) {
+	_, _, h := population(t, 1)
+	if _, err := schedule.Extract(nil, 0); err == nil {
+		t.Error("nothing has a schedule")
+	}
+	if _, err := schedule.Extract(h, 6); err == nil {
+		t.Error("nobody has a schedule")
+	}
+	if _, err := schedule.ExtractAt(h, 0, 99); err == nil {
+		t.Error("the future has a schedule")
+	}
+	headless := *h
+	headless.Events = nil
+	for _, e := range h.Events {
+		if e.Kind != pbt.EventStart {
+			headless.Events = append(headless.Events, e)
+		}
+	}
+	if _, err := schedule.Extract(&headless, 0); err == nil {
+		t.Error("a journal without beginnings has a schedule")
+	}
+	sick := *h
+	sick.Events = append([]pbt.Event{}, h.Events...)
+	for i, e := range sick.Events {
+		if e.After != nil {
+			sick.Events[i].After = maps.Clone(e.After)
+			sick.Events[i].After["rate"] = math.Inf(1)
+		}
+	}
+	if _, err := schedule.Extract(&sick, 0); err == nil {
+		t.Error("infinite rates make a schedule")
+	}
+}

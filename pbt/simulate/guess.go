@@ -1,0 +1,120 @@
+package simulate
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// Landscapes are a guess for settings about whose real landscape nothing is known: of every hyperparameter that the
+// options tune, the optimum lies distance decades from where members begin, upwards for the first, downwards for the
+// second and so on, and drifts by drift decades; within the bounds that the options give. The width grows with the
+// square root of their number, so that the difficulty does not.
+func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landscape {
+	keys := tuned(o)
+	landscapes := make(map[string]Landscape, len(keys))
+	for i, key := range keys {
+		l := Landscape{Start: middle(o, key), Drift: drift, Width: width * math.Sqrt(float64(len(keys)))}
+		l.OneMinus = discounts(o, key) && l.Start < 1
+		if l.side(l.Start) <= 0 { // distances in decades have no meaning
+			continue
+		}
+		shift := math.Pow(10, distance)
+		if i%2 == 1 {
+			shift = 1 / shift
+		}
+		l.Optimum = l.Start * shift
+		if l.OneMinus {
+			l.Optimum = 1 - (1-l.Start)/shift
+		}
+		if b, ok := explorer(o).BoundsOf(key); ok {
+			l.Optimum = min(max(l.Optimum, b[0]), b[1])
+		}
+		if finite(l.Optimum) && l.side(l.Optimum) > 0 {
+			landscapes[key] = l
+		}
+	}
+	return landscapes
+}
+
+func explorer(o pbt.Options) pbt.Explorer {
+	if o.Explore != nil {
+		return o.Explore
+	}
+	return o.Mutation
+}
+
+// tuned are the hyperparameters that the options speak of, sorted. A pattern stands for one.
+func tuned(o pbt.Options) []string {
+	keys := make(map[string]bool)
+	for _, key := range explorer(o).Keys() {
+		if prefix, ok := strings.CutSuffix(key, "*"); ok {
+			key = prefix + "any"
+		}
+		keys[key] = true
+	}
+	for key := range o.Sample {
+		keys[key] = true
+	}
+	for _, initial := range o.Initial {
+		for key := range initial {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// middle is where a member begins: what Initial says, or the middle of what can be drawn, or of the bounds.
+func middle(o pbt.Options, key string) float64 {
+	for _, initial := range o.Initial {
+		if v, ok := initial[key]; ok {
+			return v
+		}
+	}
+	if r, ok := o.Sample[key]; ok {
+		return between(r.Low, r.High, r.Log)
+	}
+	var p pbt.Parameter
+	if m, ok := explorer(o).(pbt.Mutation); ok {
+		p = m.Parameters[key]
+	}
+	switch b, bounded := explorer(o).BoundsOf(key); {
+	case p.Default != nil:
+		return *p.Default
+	case len(p.Choices) > 0:
+		return p.Choices[len(p.Choices)/2]
+	case p.Sample != (pbt.Range{}):
+		return between(p.Sample.Low, p.Sample.High, p.Sample.Log)
+	case bounded && finite(b[0]) && finite(b[1]):
+		return between(b[0], b[1], b[0] > 0)
+	case bounded && discounts(o, key):
+		return min(max(0.99, b[0]), b[1])
+	case bounded:
+		return min(max(1, b[0]), b[1])
+	case discounts(o, key):
+		return 0.99
+	}
+	return 1
+}
+
+func between(low, high float64, log bool) float64 {
+	v := low + (high-low)/2
+	if log {
+		v = math.Sqrt(low) * math.Sqrt(high)
+	}
+	if low == math.Trunc(low) && high == math.Trunc(high) { // perhaps only whole numbers will do
+		v = math.Round(v)
+	}
+	return min(max(v, low), high)
+}
+
+// discounts reports whether a hyperparameter is one of those that are close to one.
+func discounts(o pbt.Options, key string) bool {
+	if m, ok := explorer(o).(pbt.Mutation); ok && strings.Contains(m.Rules[key]+m.Parameters[key].Rule, "discount") {
+		return true
+	}
+	return key == "discount_factor" || key == "gae_lambda"
+}

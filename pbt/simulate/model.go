@@ -1,0 +1,173 @@
+// Package simulate tries out a population's settings before any compute is spent: strategies, thresholds, mutation and
+// intervals are those of the real [pbt.Population], only the members are synthetic. [Run] trains many populations with
+// different seeds, and the same members without population based training beside them; [Write] and [WritePNG] show how
+// much is copied, what it gains, and how fast diversity is lost.
+//
+// The simulation says how settings compare on members that learn as [Model] describes, not how well an agent will do.
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Model is how synthetic members learn. A member has a skill s from 0 to 1, 0 at first, and
+//
+//	ds/dt = luck · (g·(1-s) - Forgetting·(1-g)·s) / Horizon
+//
+// where t counts environment steps and g, from 0 to 1, is how well its hyperparameters suit: the product over all of
+// them of exp(-(d/Width)²/2), with d the distance of the value from its optimum in decades. Skill thus saturates at
+// g/(g + Forgetting·(1-g)), and good settings are faster and end higher. What a member reports is
+// Offset + Scale·s plus noise.
+//
+// With Luck above 0, members with equal hyperparameters differ: luck is exp(Luck·z) with z standard normal, drawn when a
+// member is built and again whenever it has taken over weights.
+type Model struct {
+	// Landscapes are how progress depends on hyperparameters, by their names. Hyperparameters that are tuned and not
+	// named here make no difference.
+	Landscapes map[string]Landscape
+	// Horizon is the number of environment steps in which a member with the best settings covers 1-1/e (63 %) of the
+	// way to its limit. Default: a third of Options.TotalSteps.
+	Horizon int64
+	// Forgetting is how strongly bad settings undo what is learned. Default 0: every setting gets there in the end.
+	Forgetting float64
+	// Noise is the standard deviation of one reading of the objective, in its units. Default 0.
+	Noise float64
+	// Luck is the standard deviation of the logarithm of a member's own speed. Default 0.
+	Luck float64
+	// Offset and Scale make an objective of the skill: Offset is that of an untrained member, Offset+Scale that of a
+	// perfect one. Scale is below 0 exactly where lower is better. Default of Scale: 1, or -1 where lower is better.
+	Offset, Scale float64
+	// Divergence is the probability, over Horizon steps, that a member with a hyperparameter above its Limit diverges:
+	// its objective is NaN from then on. Default 0.
+	Divergence float64
+}
+
+// Landscape is how progress depends on one hyperparameter.
+type Landscape struct {
+	// Optimum is the best value for untrained weights; it must be above 0 (below 1 with OneMinus).
+	Optimum float64
+	// Drift is the number of decades by which the optimum moves over Horizon steps behind the weights, e.g. -0.5 for
+	// learning rates that should fall. Default 0.
+	Drift float64
+	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). Default 0.5.
+	Width float64
+	// Start is where members begin for which the population's options say nothing else. Default: Optimum.
+	Start float64
+	// Limit is the value above which members can diverge. Default (0): none.
+	Limit float64
+	// OneMinus measures distances between 1-value and 1-Optimum, as discount factors need. Drift then moves 1-Optimum.
+	OneMinus bool
+}
+
+func (l Landscape) withDefaults() Landscape {
+	if l.Width == 0 {
+		l.Width = 0.5
+	}
+	if l.Start == 0 {
+		l.Start = l.Optimum
+	}
+	return l
+}
+
+func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
+	if m.Horizon == 0 {
+		m.Horizon = max(1, totalSteps/3)
+	}
+	if m.Scale == 0 {
+		m.Scale = 1
+		if minimise {
+			m.Scale = -1
+		}
+	}
+	landscapes := make(map[string]Landscape, len(m.Landscapes))
+	for key, l := range m.Landscapes {
+		landscapes[key] = l.withDefaults()
+	}
+	m.Landscapes = landscapes
+	return m
+}
+
+func (m Model) validate(minimise bool) error {
+	switch {
+	case m.Horizon < 1:
+		return fmt.Errorf("simulate: Model.Horizon is %d; give at least 1 step", m.Horizon)
+	case minimise != (m.Scale < 0):
+		return fmt.Errorf("simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere", m.Scale)
+	case !(m.Divergence >= 0 && m.Divergence <= 1):
+		return fmt.Errorf("simulate: Model.Divergence is %v; give a probability from 0 to 1", m.Divergence)
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"Forgetting", m.Forgetting}, {"Noise", m.Noise}, {"Luck", m.Luck}} {
+		if !(f.value >= 0) || math.IsInf(f.value, 0) {
+			return fmt.Errorf("simulate: Model.%s is %v; give a finite number of 0 or more", f.name, f.value)
+		}
+	}
+	if !finite(m.Offset) || !finite(m.Scale) {
+		return errors.New("simulate: Model.Offset and Model.Scale must be finite numbers")
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Landscapes)) {
+		l := m.Landscapes[key]
+		wrong := func(what string) error {
+			return fmt.Errorf("simulate: Model.Landscapes[%q]: %s", key, what)
+		}
+		switch {
+		case !finite(l.Optimum) || !(l.side(l.Optimum) > 0):
+			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with OneMinus below 1", l.Optimum))
+		case !(l.Width > 0) || math.IsInf(l.Width, 0):
+			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))
+		case !finite(l.Drift) || !finite(l.Start) || !finite(l.Limit):
+			return wrong("Drift, Start and Limit must be finite numbers")
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// side is what distances are measured of.
+func (l Landscape) side(value float64) float64 {
+	if l.OneMinus {
+		return 1 - value
+	}
+	return value
+}
+
+// suits is g for weights with a number of steps behind them.
+func (m *Model) suits(values map[string]float64, steps int64) float64 {
+	exponent := 0.0
+	for key, l := range m.Landscapes {
+		x := l.side(values[key])
+		if !(x > 0) {
+			return 0
+		}
+		d := math.Log10(x/l.side(l.Optimum)) - l.Drift*float64(steps)/float64(m.Horizon)
+		exponent += d / l.Width * d / l.Width
+	}
+	return math.Exp(-exponent / 2)
+}
+
+// learn is the skill after some steps at a suitability.
+func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
+	rate := g + m.Forgetting*(1-g)
+	if rate == 0 {
+		return skill
+	}
+	limit := g / rate
+	return limit + (skill-limit)*math.Exp(-luck*rate*float64(steps)/float64(m.Horizon))
+}
+
+// risky reports whether any value is above its limit.
+func (m *Model) risky(values map[string]float64) bool {
+	for key, l := range m.Landscapes {
+		if l.Limit != 0 && values[key] > l.Limit {
+			return true
+		}
+	}
+	return false
+}

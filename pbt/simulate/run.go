@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// Config is what to simulate.
+type Config struct {
+	// Name is for people.
+	Name string
+	// Model is how members learn.
+	Model Model
+	// Options are the population's, as they would be used for training. New, Objective, Seed, Directory, Progress,
+	// Parallel and Asynchronous are the simulation's own: what is said there does not matter.
+	Options pbt.Options
+	// Seeds is the number of populations, each with a seed of its own. Default 20.
+	Seeds int
+	// Seed makes all others.
+	Seed int64
+	// Parallel is the number of populations simulated at a time. It does not change results. Default: the number of
+	// processors that Go uses.
+	Parallel int
+}
+
+// Result is what came of a Config.
+type Result struct {
+	Name string
+	// Minimise is true where a lower objective is better.
+	Minimise bool
+	Members  int
+	// Steps are the members' steps at every interval's end.
+	Steps []int64
+	// Runs are the populations, Controls the same members with the same luck trained without copying anything, by seed.
+	Runs, Controls []Outcome
+}
+
+// Outcome is one population. Its objectives are without noise: how good members are, not how good they seem.
+type Outcome struct {
+	Seed int64
+	// Best and Median are the best and the median member's objective at every interval's end, before decisions.
+	Best, Median []float64
+	// Replaced is the number of members replaced at every interval's end, Lineages the number of founding members whose
+	// weights are still there after that.
+	Replaced, Lineages []int
+	// SelfMutations is the number of members that mutated their own hyperparameters, Diverged that of members found
+	// diverged, over all intervals.
+	SelfMutations, Diverged int
+	// Hopeless is true where all members had diverged, which ends the population; what comes after is as it was then.
+	Hopeless bool
+}
+
+// Run simulates. Equal configurations give equal results.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Name: c.Name, Minimise: c.Options.Measure.Minimise, Members: c.Options.Members, Runs: make([]Outcome, c.Seeds), Controls: make([]Outcome, c.Seeds)}
+	for steps := int64(0); steps < c.Options.TotalSteps; {
+		steps += min(c.Options.IntervalSteps, c.Options.TotalSteps-steps)
+		r.Steps = append(r.Steps, steps)
+	}
+	errs := make([]error, 2*c.Seeds)
+	jobs := make(chan int)
+	var workers sync.WaitGroup
+	for range min(c.Parallel, len(errs)) {
+		workers.Go(func() {
+			for i := range jobs {
+				seed, to := c.seed(i/2), &r.Runs[i/2]
+				opt := c.Options
+				if i%2 == 1 {
+					opt.Strategy, to = pbt.Never{}, &r.Controls[i/2]
+				}
+				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
+			}
+		})
+	}
+	for i := range errs {
+		jobs <- i
+	}
+	close(jobs)
+	workers.Wait()
+	for _, err := range errs { // one says it all: configurations fail alike
+		if err != nil {
+			return nil, fmt.Errorf("simulate: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (c Config) seed(i int) int64 { return c.Seed*1_000_003 + int64(i) }
+
+// maxIntervals bounds the memory that a slip in the number of steps can take.
+const maxIntervals = 1_000_000
+
+func (c Config) complete() (Config, error) {
+	if c.Seeds == 0 {
+		c.Seeds = 20
+	}
+	if c.Parallel == 0 {
+		c.Parallel = runtime.GOMAXPROCS(0)
+	}
+	o := &c.Options
+	c.Model = c.Model.withDefaults(o.TotalSteps, o.Measure.Minimise)
+	switch {
+	case c.Seeds < 1 || c.Seeds > 100_000:
+		return c, fmt.Errorf("simulate: Seeds is %d; give 1 to 100000", c.Seeds)
+	case c.Parallel < 1:
+		return c, fmt.Errorf("simulate: Parallel is %d; give at least 1, or 0 for the number of processors", c.Parallel)
+	case o.IntervalSteps < 1 || o.TotalSteps < 1:
+		return c, fmt.Errorf("simulate: intervals of %d steps, %d in all; give at least 1", o.IntervalSteps, o.TotalSteps)
+	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
+		return c, fmt.Errorf("simulate: %d steps in intervals of %d are more than %d intervals", o.TotalSteps, o.IntervalSteps, maxIntervals)
+	}
+	return c, c.Model.validate(o.Measure.Minimise)
+}
+
+// start are the hyperparameters that members are built with: every one that the model or the options name.
+func (c Config) start(opt pbt.Options) map[string]float64 {
+	values := make(map[string]float64)
+	for _, key := range tuned(opt) {
+		values[key] = middle(opt, key)
+	}
+	for key, l := range c.Model.Landscapes {
+		values[key] = l.Start
+	}
+	return values
+}
+
+// once trains one population.
+func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (Outcome, error) {
+	members := make([]*Trainee, opt.Members)
+	skills := make([][]float64, intervals)
+	for i := range skills {
+		skills[i] = make([]float64, opt.Members)
+	}
+	start := c.start(opt)
+	// About a hundred readings on the way to the limit, and some in every interval.
+	grain := max(1, min(c.Model.Horizon/100, opt.IntervalSteps/8))
+	opt.Objective, opt.Seed, opt.Directory, opt.Parallel, opt.Asynchronous = Objective, seed, "", 1, false
+	opt.New = func(m pbt.Member) (pbt.Trainee, error) {
+		values := maps.Clone(start)
+		maps.Copy(values, m.Hyperparameters)
+		members[m.ID] = newTrainee(&c.Model, grain, m.Seed, values)
+		return members[m.ID], nil
+	}
+	opt.Progress = func(u pbt.Update) {
+		if i := u.Iteration - 1; u.Event == nil && i >= 0 && i < int64(intervals) {
+			skills[i][u.Status.Member] = members[u.Status.Member].Skill()
+		}
+	}
+	p, err := pbt.New(opt)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer p.Close()
+	_, err = p.Train(ctx)
+	hopeless := errors.Is(err, pbt.ErrNoHealthyMember)
+	if err != nil && !hopeless {
+		return Outcome{}, err
+	}
+	o, err := outcome(p.Journal(), opt.Members, intervals)
+	o.Seed, o.Hopeless = seed, hopeless
+	for _, s := range skills {
+		slices.Sort(s)
+		o.Best = append(o.Best, c.Model.Offset+c.Model.Scale*s[len(s)-1])
+		o.Median = append(o.Median, c.Model.Offset+c.Model.Scale*(s[(len(s)-1)/2]+s[len(s)/2])/2)
+	}
+	return o, err
+}
+
+// outcome counts what a journal tells.
+func outcome(journal []pbt.Event, members, intervals int) (Outcome, error) {
+	h, err := pbt.NewHistory(journal)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Replaced: make([]int, intervals), Lineages: make([]int, intervals)}
+	for _, e := range h.Events {
+		if e.Kind == pbt.EventSelfMutate {
+			o.SelfMutations++
+		}
+		if e.Kind != pbt.EventStart && e.HasObjective && math.IsNaN(e.Objective) {
+			o.Diverged++
+		}
+	}
+	founders := make([]int, members)
+	for i := range founders {
+		founders[i] = i
+	}
+	next := make([]int, members) // the index of each member's next copy
+	for i := range intervals {
+		for id, t := range h.Members {
+			if n := next[id]; n < len(t.Copies) && t.Copies[n].Iteration == int64(i)+1 {
+				founders[id] = t.Copies[n].Founder
+				o.Replaced[i]++
+				next[id]++
+			}
+		}
+		alive := make(map[int]bool, members)
+		for _, f := range founders {
+			alive[f] = true
+		}
+		o.Lineages[i] = len(alive)
+	}
+	return o, nil
+}

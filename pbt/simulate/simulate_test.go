@@ -1,0 +1,275 @@
+package simulate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/simulate"
+)
+
+// config is a population that has something to find: a learning rate that begins too small, should fall in the end, and
+// may not be too great.
+func config(strategy pbt.Strategy) simulate.Config {
+	return simulate.Config{
+		Model: simulate.Model{
+			Landscapes: map[string]simulate.Landscape{"learning_rate": {Optimum: 3e-3, Drift: -0.5, Width: 0.4, Limit: 0.05}},
+			Horizon:    30_000, Forgetting: 0.5, Noise: 0.02, Luck: 0.2, Divergence: 0.5,
+		},
+		Options: pbt.Options{
+			Members: 8, IntervalSteps: 5000, TotalSteps: 100_000, Strategy: strategy,
+			Mutation: pbt.Mutation{Rate: 0.8, Rules: map[string]string{"learning_rate": "mutate_float"}},
+			Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+		},
+		Seeds: 12, Seed: 1,
+	}
+}
+
+func run(t *testing.T, c simulate.Config) *simulate.Result {
+	t.Helper()
+	r, err := simulate.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestBadThresholdsRankBelowGoodOnes(t *testing.T) {
+	good := run(t, config(pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 0.02})).Summary()
+	never := run(t, config(pbt.IsaacLab{ThresholdStd: 100, ThresholdAbs: 0.02})).Summary()
+	noisy := config(pbt.IsaacLab{ThresholdStd: 0, ThresholdAbs: 0})
+	noisy.Model.Noise = 0.5 // the noise alone decides
+	blind := run(t, noisy).Summary()
+	noisy.Options.Strategy = pbt.IsaacLab{ThresholdStd: 1, ThresholdAbs: 0}
+	seeing := run(t, noisy).Summary()
+	if never.Gain != 0 || never.Copies != 0 || never.Lineages != 8 || never.Best != never.ControlBest {
+		t.Errorf("thresholds that nobody passes: %+v", never)
+	}
+	if !(good.Gain > 5*good.Error && good.Gain > 0.05 && good.Wins > 0.8) {
+		t.Errorf("good thresholds gain %+v", good)
+	}
+	if !(good.Best > never.Best && good.Median > never.Median) {
+		t.Errorf("good thresholds %+v, bad ones %+v", good, never)
+	}
+	if !(seeing.Best > blind.Best && seeing.Fraction < blind.Fraction) {
+		t.Errorf("much noise: without thresholds %+v, with %+v", blind, seeing)
+	}
+	if good.ControlBest != never.ControlBest {
+		t.Errorf("the control depends on the strategy: %v and %v", good.ControlBest, never.ControlBest)
+	}
+}
+
+func TestResult(t *testing.T) {
+	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	r := run(t, c)
+	if len(r.Steps) != 20 || r.Steps[0] != 5000 || r.Steps[19] != 100_000 || len(r.Runs) != 12 || len(r.Controls) != 12 {
+		t.Fatalf("steps %v, %d runs", r.Steps, len(r.Runs))
+	}
+	for i, o := range r.Runs {
+		if len(o.Best) != 20 || len(o.Lineages) != 20 || o.Seed != r.Controls[i].Seed {
+			t.Fatalf("run %d: %+v", i, o)
+		}
+		if o.Best[0] != r.Controls[i].Best[0] || o.Median[0] != r.Controls[i].Median[0] {
+			t.Errorf("run %d differs from its control before anything is decided", i)
+		}
+		before := 8
+		for j := range o.Best {
+			switch {
+			case o.Median[j] > o.Best[j]:
+				t.Errorf("run %d, interval %d: the median %v is above the best %v", i, j, o.Median[j], o.Best[j])
+			case o.Lineages[j] > before || o.Lineages[j] < 1 || before-o.Lineages[j] > o.Replaced[j]:
+				t.Errorf("run %d, interval %d: %d lineages after %d, %d replaced", i, j, o.Lineages[j], before, o.Replaced[j])
+			}
+			before = o.Lineages[j]
+		}
+		if o.Replaced[19] != 0 {
+			t.Errorf("run %d: %d replaced after the end", i, o.Replaced[19])
+		}
+		if c := r.Controls[i]; c.Lineages[19] != 8 || c.SelfMutations != 0 {
+			t.Errorf("control %d: %+v", i, c)
+		}
+	}
+	c.Parallel = 1
+	if d := cmp.Diff(r, run(t, c)); d != "" {
+		t.Errorf("not a pure function of its configuration: %.500s", d)
+	}
+	c.Seed = 2
+	if d := cmp.Diff(r, run(t, c)); d == "" {
+		t.Error("another seed gives the same result")
+	}
+}
+
+func TestMinimise(t *testing.T) {
+	up := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	down := up
+	down.Options.Measure.Minimise = true
+	down.Model.Offset = 1 // the loss is 1 - skill
+	down.Model.Scale = -1
+	a, b := run(t, up).Summary(), run(t, down).Summary()
+	if math.Abs(a.ControlBest+b.ControlBest-1) > 1e-9 {
+		t.Errorf("controls %v and %v", a.ControlBest, b.ControlBest)
+	}
+	if !(b.Gain > 0.05) || !(b.Best < b.Median) {
+		t.Errorf("minimising: %+v", b)
+	}
+	down.Model.Scale = 1
+	if _, err := simulate.Run(t.Context(), down); err == nil {
+		t.Error("the better the higher, and minimised")
+	}
+}
+
+func TestDivergence(t *testing.T) {
+	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c.Model.Divergence = 1
+	c.Options.Sample = map[string]pbt.Range{"learning_rate": {Low: 1e-3, High: 0.5, Log: true}}
+	s := run(t, c).Summary()
+	if s.Diverged == 0 || s.Hopeless != 0 {
+		t.Errorf("great learning rates: %+v", s)
+	}
+	c.Options.Sample = nil
+	c.Options.Initial = []map[string]float64{{"learning_rate": 0.5}}
+	if s := run(t, c).Summary(); s.Hopeless != 1 || s.Best > s.ControlBest+1e-9 {
+		t.Errorf("hopeless learning rates: %+v", s)
+	}
+}
+
+func TestKeysWithoutLandscape(t *testing.T) {
+	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c.Options.Mutation.Rules["width"] = "mutate_float"
+	c.Options.Mutation.Bounds = map[string][2]float64{"width": {16, 64}}
+	c.Options.Sample["depth"] = pbt.Range{Low: 2, High: 4}
+	if s := run(t, c).Summary(); s.Copies == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestLandscapes(t *testing.T) {
+	o := pbt.Options{
+		Mutation: pbt.Mutation{
+			Rules:      map[string]string{"b": "mutate_float", "discount_factor": "mutate_discount", "env.*": "mutate_float"},
+			Bounds:     map[string][2]float64{"b": {0.5, 2}},
+			Parameters: map[string]pbt.Parameter{"e": {Rule: "integer", Min: 1, Max: 9}},
+		},
+		Sample:  map[string]pbt.Range{"a": {Low: 1e-5, High: 1e-3, Log: true}},
+		Initial: []map[string]float64{{"z": 0, "y": 3}},
+	}
+	got := simulate.Landscapes(o, 1, -0.2, 0.5)
+	want := map[string][2]float64{ // start, optimum
+		"a": {1e-4, 1e-3}, "b": {1, 0.5}, "discount_factor": {0.99, 0.999}, "e": {3, 1}, "env.any": {1, 10}, "y": {3, 0.3},
+	}
+	if len(got) != len(want) {
+		t.Errorf("landscapes of %d hyperparameters, want %d: %+v", len(got), len(want), got)
+	}
+	for key, w := range want {
+		l := got[key]
+		if math.Abs(l.Start-w[0]) > 1e-12 || math.Abs(l.Optimum-w[1]) > 1e-12 || l.OneMinus != (key == "discount_factor") || l.Drift != -0.2 {
+			t.Errorf("%s: %+v, want start and optimum %v", key, l, w)
+		}
+	}
+	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c.Options.Mutation, c.Options.Sample, c.Options.Initial = o.Mutation, o.Sample, o.Initial
+	c.Model.Landscapes, c.Seeds = got, 4
+	if s := run(t, c).Summary(); s.Copies == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The settings of all presets can be simulated as their systems' files have them.
+func TestPresets(t *testing.T) {
+	for name, text := range map[string]string{
+		"isaaclab":      `pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025, mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.kl_threshold: mutate_float, agent.params.config.tau: mutate_discount}}`,
+		"isaacgymenvs":  `{preset: isaacgymenvs, pbt: {interval_steps: 20000000, replace_fraction_worst: 0.3}}`,
+		"samplefactory": `{preset: samplefactory, pbt: {with_pbt: true, num_policies: 8, pbt_start_mutation: 5000000}}`,
+		"raytune":       `{preset: raytune, pbt: {num_policies: 8, time_attr: timesteps_total, metric: loss, mode: min, perturbation_interval: 100000, hyperparam_mutations: {lr: "loguniform(1e-5, 1e-2)", lambda: "uniform(0.9, 1.0)", sgd_minibatch_size: [64, 128, 256]}}}`,
+		"pb2":           `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode_return, mode: max, perturbation_interval: 100000, hyperparam_bounds: {lr: [1e-5, 1e-2]}}}`,
+	} {
+		s, err := preset.FromYAML([]byte(text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s.Options.TotalSteps = 12 * s.Options.IntervalSteps
+		r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5), Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
+		if got := r.Summary(); got.Copies+got.SelfMutations == 0 {
+			t.Errorf("%s: nothing happens: %+v", name, got)
+		}
+	}
+}
+
+func TestRunRejects(t *testing.T) {
+	for name, change := range map[string]func(c *simulate.Config){
+		"seeds":      func(c *simulate.Config) { c.Seeds = -1 },
+		"parallel":   func(c *simulate.Config) { c.Parallel = -1 },
+		"interval":   func(c *simulate.Config) { c.Options.IntervalSteps = 0 },
+		"total":      func(c *simulate.Config) { c.Options.TotalSteps = 0 },
+		"too many":   func(c *simulate.Config) { c.Options.IntervalSteps, c.Options.TotalSteps = 1, 1<<40 },
+		"members":    func(c *simulate.Config) { c.Options.Members = 0 },
+		"horizon":    func(c *simulate.Config) { c.Model.Horizon = -1 },
+		"divergence": func(c *simulate.Config) { c.Model.Divergence = 2 },
+		"noise":      func(c *simulate.Config) { c.Model.Noise = math.NaN() },
+		"luck":       func(c *simulate.Config) { c.Model.Luck = -1 },
+		"forgetting": func(c *simulate.Config) { c.Model.Forgetting = math.Inf(1) },
+		"scale":      func(c *simulate.Config) { c.Model.Scale = math.Inf(1) },
+		"no optimum": func(c *simulate.Config) { c.Model.Landscapes = map[string]simulate.Landscape{"a": {}} },
+		"discount": func(c *simulate.Config) {
+			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, OneMinus: true}}
+		},
+		"width": func(c *simulate.Config) {
+			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Width: -1}}
+		},
+		"drift": func(c *simulate.Config) {
+			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Drift: math.NaN()}}
+		},
+		"a bad rule":  func(c *simulate.Config) { c.Options.Mutation.Rules["learning_rate"] = "mutate_flot" },
+		"out of them": func(c *simulate.Config) { c.Options.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} },
+	} {
+		c := config(pbt.DefaultIsaacLab())
+		change(&c)
+		if r, err := simulate.Run(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "simulate: ") {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := simulate.Run(ctx, config(pbt.DefaultIsaacLab())); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	r := run(t, config(pbt.IsaacLab{ThresholdStd: 0.3}))
+	other := config(pbt.IsaacLab{ThresholdStd: 2})
+	other.Name = "timid"
+	path := filepath.Join(t.TempDir(), "simulation.png")
+	for _, results := range [][]*simulate.Result{{r}, {r, run(t, other)}} {
+		var b bytes.Buffer
+		if err := simulate.Write(&b, results...); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(b.String(), "\n"); lines != 2+len(results) || len(results) > 1 && !strings.Contains(b.String(), "timid") {
+			t.Errorf("the table is\n%s", b.String())
+		}
+		if err := simulate.WritePNG(path, results...); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if picture, err := png.Decode(bytes.NewReader(data)); err != nil || picture.Bounds().Dx() < 300 {
+			t.Errorf("the picture: %v", err)
+		}
+	}
+	if simulate.Write(&bytes.Buffer{}) == nil || simulate.WritePNG(path) == nil {
+		t.Error("nothing can be shown")
+	}
+}

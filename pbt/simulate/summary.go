@@ -1,0 +1,192 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// Summary is a result in a few numbers, all means over the seeds.
+type Summary struct {
+	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest and
+	// ControlMedian the same of the members that trained without copying.
+	Best, Median, ControlBest, ControlMedian float64
+	// Gain is by how much Best beats ControlBest (positive is better, whatever the direction), Error its standard
+	// error, and Wins the fraction of seeds where it is positive.
+	Gain, Error, Wins float64
+	// Copies is the number of members replaced per interval after which anything is decided, Fraction the same as a
+	// fraction of the members, and SelfMutations likewise.
+	Copies, Fraction, SelfMutations float64
+	// Lineages is the number of founding members whose weights are left at the end.
+	Lineages float64
+	// Diverged is the number of times that a member was found diverged, Hopeless the fraction of populations that
+	// were lost so.
+	Diverged, Hopeless float64
+}
+
+// Summary sums up.
+func (r *Result) Summary() Summary {
+	n := len(r.Runs)
+	decided := float64(max(1, len(r.Steps)-1)) // nothing is decided after the last interval
+	var s Summary
+	gains := make([]float64, n)
+	for i := range r.Runs {
+		run, control := &r.Runs[i], &r.Controls[i]
+		gains[i] = last(run.Best) - last(control.Best)
+		if r.Minimise {
+			gains[i] = -gains[i]
+		}
+		s.Best += last(run.Best)
+		s.Median += last(run.Median)
+		s.ControlBest += last(control.Best)
+		s.ControlMedian += last(control.Median)
+		for _, k := range run.Replaced {
+			s.Copies += float64(k) / decided
+		}
+		s.SelfMutations += float64(run.SelfMutations) / decided
+		s.Lineages += float64(last(run.Lineages))
+		s.Diverged += float64(run.Diverged)
+		if gains[i] > 0 {
+			s.Wins++
+		}
+		if run.Hopeless {
+			s.Hopeless++
+		}
+	}
+	for _, v := range []*float64{&s.Best, &s.Median, &s.ControlBest, &s.ControlMedian, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged, &s.Wins, &s.Hopeless} {
+		*v /= float64(n)
+	}
+	s.Fraction = s.Copies / float64(r.Members)
+	s.Gain = stat.Mean(gains, nil)
+	if n > 1 {
+		s.Error = stat.StdDev(gains, nil) / math.Sqrt(float64(n))
+	}
+	return s
+}
+
+func last[T any](values []T) T { return values[len(values)-1] }
+
+// Write writes a table with a line for each result.
+func Write(w io.Writer, results ...*Result) error {
+	if len(results) == 0 {
+		return errors.New("simulate: there are no results to show")
+	}
+	header := []string{"settings", "best", "median", "control", "gain", "wins", "copies/interval", "replaced", "self-mutations", "lineages left", "diverged"}
+	var rows [][]string
+	for i, r := range results {
+		s := r.Summary()
+		diverged := fmt.Sprintf("%.1f", s.Diverged)
+		if s.Hopeless > 0 {
+			diverged += fmt.Sprintf(" (%.0f%% lost)", 100*s.Hopeless)
+		}
+		rows = append(rows, []string{
+			label(r, i), fmt.Sprintf("%.4g", s.Best), fmt.Sprintf("%.4g", s.Median), fmt.Sprintf("%.4g", s.ControlBest),
+			fmt.Sprintf("%+.3g ± %.1g", s.Gain, s.Error), fmt.Sprintf("%.0f%%", 100*s.Wins),
+			fmt.Sprintf("%.2f of %d", s.Copies, r.Members), fmt.Sprintf("%.0f%%", 100*s.Fraction), fmt.Sprintf("%.2f", s.SelfMutations),
+			fmt.Sprintf("%.1f", s.Lineages), diverged,
+		})
+	}
+	if err := tracking.Table(w, header, rows); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	return nil
+}
+
+func label(r *Result, i int) string {
+	if r.Name == "" {
+		return fmt.Sprint(i + 1)
+	}
+	return r.Name
+}
+
+// Panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
+// environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile are drawn too.
+func Panels(results ...*Result) []tracking.Panel {
+	best := tracking.Panel{Title: "best member", YLabel: "objective, without noise"}
+	median := tracking.Panel{Title: "median member", YLabel: "objective, without noise"}
+	replaced := tracking.Panel{Title: "members replaced", YLabel: "% of the population"}
+	lineages := tracking.Panel{Title: "founding members whose weights are left", YLabel: "lineages"}
+	curves := func(p *tracking.Panel, name string, r *Result, outcomes []Outcome, from int, of func(o *Outcome, i int) float64) {
+		mean, low, high := bands(r, outcomes, from, of)
+		mean.Name, low.Name, high.Name = name, name, name
+		low.Dashed, high.Dashed = true, true
+		p.Series = append(p.Series, mean)
+		if len(results) == 1 && from == 0 {
+			p.Series = append(p.Series, low, high)
+		}
+	}
+	atBest := func(o *Outcome, i int) float64 { return o.Best[i] }
+	atMedian := func(o *Outcome, i int) float64 { return o.Median[i] }
+	for i, r := range results {
+		name := label(r, i)
+		if len(results) == 1 {
+			name = "population based training"
+		}
+		curves(&best, name, r, r.Runs, 0, atBest)
+		curves(&median, name, r, r.Runs, 0, atMedian)
+		// Nothing is decided after the last interval.
+		curves(&replaced, name, r, r.Runs, 1, func(o *Outcome, i int) float64 { return 100 * float64(o.Replaced[i]) / float64(r.Members) })
+		curves(&lineages, name, r, r.Runs, 1, func(o *Outcome, i int) float64 { return float64(o.Lineages[i]) })
+	}
+	for i, r := range results {
+		if slices.ContainsFunc(results[:i], func(other *Result) bool { return reflect.DeepEqual(r.Controls, other.Controls) }) {
+			continue // drawn already
+		}
+		name := "control: the same members without copying"
+		if i > 0 {
+			name = "control of " + label(r, i)
+		}
+		curves(&best, name, r, r.Controls, 0, atBest)
+		curves(&median, name, r, r.Controls, 0, atMedian)
+		if len(results) > 1 { // so that settings which hardly differ from it can be seen beneath
+			best.Series[len(best.Series)-1].Dashed, median.Series[len(median.Series)-1].Dashed = true, true
+		}
+	}
+	panels := []tracking.Panel{best, median, replaced, lineages}
+	for i := range panels {
+		panels[i].XLabel = "environment steps"
+	}
+	return panels
+}
+
+// bands are mean and percentiles over the seeds, without the last omit intervals where there are more.
+func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) float64) (mean, low, high tracking.Series) {
+	values := make([]float64, len(outcomes))
+	for i, steps := range r.Steps[:max(1, len(r.Steps)-omit)] {
+		for j := range outcomes {
+			values[j] = of(&outcomes[j], i)
+		}
+		slices.Sort(values)
+		x := float64(steps)
+		for _, p := range []struct {
+			to *tracking.Series
+			y  float64
+		}{{&mean, stat.Mean(values, nil)}, {&low, stat.Quantile(0.1, stat.Empirical, values, nil)}, {&high, stat.Quantile(0.9, stat.Empirical, values, nil)}} {
+			p.to.X, p.to.Y = append(p.to.X, x), append(p.to.Y, p.y)
+		}
+	}
+	return mean, low, high
+}
+
+// WritePNG draws Panels.
+func WritePNG(path string, results ...*Result) error {
+	if len(results) == 0 {
+		return errors.New("simulate: there are no results to draw")
+	}
+	r := results[0]
+	title := fmt.Sprintf("simulated populations: %d members, %d intervals, mean of %d seeds", r.Members, len(r.Steps), len(r.Runs))
+	if len(results) == 1 {
+		title += ", dashed: 10th and 90th percentile"
+	}
+	if err := tracking.WritePNG(path, title, Panels(results...), 2); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package simulate
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// Objective is the figure that synthetic members report.
+const Objective = "objective"
+
+// keptReadings bounds what Samples can return.
+const keptReadings = 256
+
+// Trainee is a synthetic member: a pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator. How it learns does not
+// depend on how training is cut into calls of Train.
+type Trainee struct {
+	model  *Model
+	grain  int64 // a reading is taken every so many steps
+	skill  float64
+	luck   float64
+	steps  int64
+	values map[string]float64
+
+	diverged bool
+	readings []float64
+	source   *rand.PCG
+	rng      *rand.Rand
+}
+
+func newTrainee(model *Model, grain, seed int64, values map[string]float64) *Trainee {
+	t := &Trainee{model: model, grain: grain, values: maps.Clone(values), source: rand.NewPCG(uint64(seed), 0)}
+	t.rng = rand.New(t.source)
+	t.drawLuck()
+	return t
+}
+
+func (t *Trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
+
+// Skill is how far the member is, from 0 to 1, without noise; 0 once it has diverged.
+func (t *Trainee) Skill() float64 {
+	if t.diverged {
+		return 0
+	}
+	return t.skill
+}
+
+// Train implements pbt.Trainee.
+func (t *Trainee) Train(ctx context.Context, steps int64) error {
+	// The probability of getting through one grain undiverged.
+	survive := math.Pow(1-t.model.Divergence, float64(t.grain)/float64(t.model.Horizon))
+	for target := t.steps + steps; t.steps < target; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// The optimum drifts from grain to grain.
+		begin := t.steps - t.steps%t.grain
+		next := min(target, begin+t.grain)
+		t.skill = t.model.learn(t.skill, t.model.suits(t.values, begin), t.luck, next-t.steps)
+		t.steps = next
+		if next == begin+t.grain {
+			fate, noise := t.rng.Float64(), t.rng.NormFloat64()
+			t.diverged = t.diverged || fate >= survive && t.model.risky(t.values)
+			t.readings = append(t.readings, t.reading(noise))
+			if len(t.readings) > 2*keptReadings {
+				t.readings = append(t.readings[:0], t.readings[len(t.readings)-keptReadings:]...)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Trainee) reading(noise float64) float64 {
+	if t.diverged {
+		return math.NaN()
+	}
+	return t.model.Offset + t.model.Scale*t.skill + t.model.Noise*noise
+}
+
+// Steps implements pbt.Trainee.
+func (t *Trainee) Steps() int64 { return t.steps }
+
+// Metrics implements pbt.Trainee: the latest reading since the weights were last replaced.
+func (t *Trainee) Metrics() map[string]float64 {
+	metrics := make(map[string]float64)
+	if n := len(t.readings); n > 0 {
+		metrics[Objective] = t.readings[n-1]
+	}
+	return metrics
+}
+
+// Samples implements pbt.Sampler with the latest readings, up to 256 of them.
+func (t *Trainee) Samples(figure string, n int) []float64 {
+	if figure != Objective {
+		return nil
+	}
+	n = max(0, min(n, keptReadings, len(t.readings)))
+	return append([]float64{}, t.readings[len(t.readings)-n:]...)
+}
+
+// EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes.
+func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
+	if episodes < 1 {
+		return nil, fmt.Errorf("simulate: an evaluation of %d episodes; give at least 1", episodes)
+	}
+	rng := rand.New(rand.NewPCG(uint64(seed), uint64(t.steps)))
+	return map[string]float64{Objective: t.reading(rng.NormFloat64() / math.Sqrt(float64(episodes)))}, nil
+}
+
+// Hyperparameters implements pbt.Trainee.
+func (t *Trainee) Hyperparameters() map[string]float64 { return maps.Clone(t.values) }
+
+// SetHyperparameters implements pbt.Trainee.
+func (t *Trainee) SetHyperparameters(values map[string]float64) error {
+	for key := range values {
+		if _, ok := t.values[key]; !ok {
+			return fmt.Errorf("simulate: there is no hyperparameter %q", key)
+		}
+	}
+	maps.Copy(t.values, values)
+	return nil
+}
+
+// Snapshot implements pbt.Trainee.
+func (t *Trainee) Snapshot() (*checkpoint.Snapshot, error) {
+	state, err := t.source.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	return &checkpoint.Snapshot{Values: map[string]any{
+		"skill": t.skill, "luck": t.luck, "steps": t.steps, "diverged": t.diverged, "random": hex.EncodeToString(state),
+	}}, nil
+}
+
+// Restore implements pbt.Trainee.
+func (t *Trainee) Restore(s *checkpoint.Snapshot) error {
+	skill, err1 := s.Float("skill")
+	luck, err2 := s.Float("luck")
+	steps, err3 := s.Int("steps")
+	text, err4 := s.Text("random")
+	state, err5 := hex.DecodeString(text)
+	diverged, ok := s.Values["diverged"].(bool)
+	err := errors.Join(err1, err2, err3, err4, err5)
+	if err == nil && !ok {
+		err = errors.New("it does not say whether the member has diverged")
+	}
+	if err == nil {
+		err = t.source.UnmarshalBinary(state)
+	}
+	if err != nil {
+		return fmt.Errorf("simulate: not a snapshot of a synthetic member: %w", err)
+	}
+	t.skill, t.luck, t.steps, t.diverged, t.readings = skill, luck, steps, diverged, nil
+	return nil
+}
+
+// Reseed implements pbt.Reseeder.
+func (t *Trainee) Reseed(seed int64) error {
+	t.source.Seed(uint64(seed), 0)
+	t.drawLuck()
+	return nil
+}
+
+// Close implements pbt.Trainee.
+func (t *Trainee) Close() error { return nil }

@@ -1,0 +1,194 @@
+// Command pbt_replay finds a schedule of hyperparameters with a population and trains a single agent by it: six PPO agents
+// learn to swing up a pendulum, the hyperparameters behind the best one's weights are taken from the journal, and fresh
+// agents replay them beside others whose hyperparameters stay as they are.
+//
+// It writes the schedule, and a page that shows what happened in the population.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/report"
+	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// options are the command's flags.
+type options struct {
+	members         int
+	steps, interval int64
+	episodes        int
+	seed            int64
+	out             string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 6, "members of the population")
+	flag.Int64Var(&o.steps, "steps", 131_072, "environment steps of each agent")
+	flag.Int64Var(&o.interval, "interval", 8192, "environment steps between decisions")
+	flag.IntVar(&o.episodes, "episodes", 64, "episodes of each evaluation")
+	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_replay"), "folder of the results; a population in it is continued")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, o); {
+	case errors.Is(err, context.Canceled):
+		fmt.Printf("Stopped. The same command continues the population in %s.\n", o.out)
+	case err != nil:
+		log.Fatal(err)
+	}
+}
+
+// pendulum builds an agent in its environment; all have the same settings to begin with.
+func pendulum(seed int64) (*trainers.Trainee, error) {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Config: map[string]any{
+			"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
+			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+}
+
+func run(ctx context.Context, o options) error {
+	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	bars := map[int]tracking.Bar{}
+	for id := range o.members {
+		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+	}
+	population, err := pbt.New(pbt.Options{
+		Members:       o.members,
+		Objective:     "episode.return",
+		IntervalSteps: o.interval,
+		TotalSteps:    o.steps,
+		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
+			"learning_rate": "mutate_float", "discount_factor": "mutate_discount",
+		}},
+		Sample: map[string]pbt.Range{
+			"learning_rate":   {Low: 1e-4, High: 3e-3, Log: true},
+			"discount_factor": {Low: 0.85, High: 0.99},
+		},
+		Seed:      o.seed,
+		Directory: filepath.Join(o.out, "population"),
+		Progress: func(u pbt.Update) {
+			if u.Event == nil {
+				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %.0f", u.Metrics["episode.return"]))
+			}
+		},
+		New: func(m pbt.Member) (pbt.Trainee, error) { return pendulum(m.Seed) },
+	})
+	if err != nil {
+		return err
+	}
+	defer population.Close()
+	best, err := population.Train(ctx)
+	progress.Wait()
+	if err != nil {
+		return err
+	}
+
+	history, err := pbt.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.Write(o.out, history, report.Options{Title: fmt.Sprintf("%d pendulums", o.members)}); err != nil {
+		return err
+	}
+	found, err := schedule.ExtractAt(history, best.Member, best.Iteration)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(o.out, "schedule.json")
+	if err := schedule.Write(file, found); err != nil {
+		return err
+	}
+	if err := compare(ctx, o, best.Snapshot, found); err != nil {
+		return err
+	}
+	fmt.Println()
+	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
+		{filepath.Join(o.out, report.PageFile), "what happened in the population"},
+		{file, "the best schedule"},
+	})
+}
+
+// compare trains agents by the schedule and by hyperparameters that stay, and evaluates all with the same episodes.
+func compare(ctx context.Context, o options, best *checkpoint.Snapshot, found schedule.Schedule) error {
+	fmt.Println("The schedule behind the best weights:")
+	fmt.Println()
+	var phases [][]string
+	for _, p := range found.Phases {
+		phases = append(phases, []string{fmt.Sprint(p.From), fmt.Sprint(p.Member), fmt.Sprintf("%.3g", p.Hyperparameters["learning_rate"]), fmt.Sprintf("%.4f", p.Hyperparameters["discount_factor"])})
+	}
+	if err := tracking.Table(os.Stdout, []string{"from step", "member", "learning rate", "discount factor"}, phases); err != nil {
+		return err
+	}
+
+	// A schedule of one phase is one of hyperparameters that stay.
+	fixed := func(values map[string]float64) schedule.Schedule {
+		return schedule.Schedule{Steps: found.Steps, Phases: []schedule.Phase{{Hyperparameters: values}}}
+	}
+	another := o.seed + 1000
+	var rows [][]string
+	for _, run := range []struct {
+		name    string
+		seed    int64
+		restore *checkpoint.Snapshot
+		play    schedule.Schedule
+	}{
+		{"the best of the population", found.Seed, best, found},
+		{"the schedule, from the seed that its weights began with", found.Seed, nil, found},
+		{"the schedule, from another seed", another, nil, found},
+		{"what the schedule begins with, all the way", another, nil, fixed(found.At(0))},
+		{"what the schedule ends with, all the way", another, nil, fixed(found.At(found.Steps))},
+		{"a common choice, all the way", another, nil, fixed(map[string]float64{"learning_rate": 3e-4, "discount_factor": 0.99})},
+	} {
+		agent, err := pendulum(run.seed)
+		if err != nil {
+			return err
+		}
+		defer agent.Close()
+		if run.restore != nil {
+			if err := agent.Restore(run.restore); err != nil { // trained to the end, so that Train has nothing to do
+				return err
+			}
+		}
+		if err := schedule.Train(ctx, agent, run.play, schedule.Options{}); err != nil {
+			return err
+		}
+		result, err := agent.Evaluate(ctx, o.episodes, o.seed)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{run.name, fmt.Sprint(agent.Steps()), fmt.Sprintf("%.0f", result.Return)})
+	}
+	fmt.Printf("\nEvaluated over %d episodes:\n\n", o.episodes)
+	return tracking.Table(os.Stdout, []string{"agent", "steps", "return"}, rows)
+}
