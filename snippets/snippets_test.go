@@ -280,7 +280,7 @@ func frames(t *testing.T, path string) int {
 func TestPBTProcesses(t *testing.T) {
 	dir := t.TempDir()
 	file := `
-pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 1024, synchronous: true,
+pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
   threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
 launcher: {name: small, max_parallel: 2}
 `
@@ -294,8 +294,8 @@ launcher: {name: small, max_parallel: 2}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != 1024 {
-			t.Errorf("policy %d ended with %+v, want the end of training after 1024 steps", policy, last)
+		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != 512 {
+			t.Errorf("policy %d ended with %+v, want the end of training after 512 steps", policy, last)
 		}
 	}
 	// Started again it finds everything done.

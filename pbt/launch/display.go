@@ -122,7 +122,7 @@ func (s *screen) draw(text string, whole bool) {
 		b.WriteString(strings.Join(lines, "\n") + "\n")
 		s.drawn = len(lines)
 	}
-	io.WriteString(s.w, b.String())
+	fmt.Fprint(s.w, b.String())
 }
 
 func table(rows []Row, launched bool) string {

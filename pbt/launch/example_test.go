@@ -31,11 +31,11 @@ func ExampleParse() {
 		log.Fatal(err)
 	}
 	fmt.Println(f.Launcher.NumPolicies, f.Launcher.Command, f.Launcher.Restarts.Max, f.Dir())
-	_, err = launch.Parse([]byte("launcher: {num_policies: 8, max_paralel: 4}"))
+	_, err = launch.Parse([]byte("launcher: {num_policies: 8, slices: 4}"))
 	fmt.Println(err)
 	// Output:
 	// 8 [/app/member -envs 16] 5 /data/runs/pendulum
-	// launch: unknown key "max_paralel" (given 4): did you mean "max_parallel"?
+	// launch: unknown key "slices" (given 4): did you mean "slice"?
 }
 
 // A program that is both the launcher and the members of a population.

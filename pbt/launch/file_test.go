@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 )
 
 func TestParseSays(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"launcher: {num_policies: 2, max_paralel: 1}", `unknown key "max_paralel" (given 1): did you mean "max_parallel"?`},
+		{"launcher: {num_policies: 2, slices: 1}", `unknown key "slices" (given 1): did you mean "slice"?`},
 		{"launcher: {num_policies: two}", `"num_policies" is "two" (string)`},
 		{"launcher: [1]", `"launcher" is [1]: want a section`},
 		{"lancher: {}", `unknown section "lancher": want one of preset, strict, pbt, launcher`},
@@ -140,6 +141,7 @@ func TestFromEnvironment(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("pbt: {num_policies: 4, directory: runs}\nlauncher: {max_parallel: 2, command: [a, b], env: {A: 1, B: true}}"))
 	f.Add([]byte("launcher: {num_policies: 1, kubernetes: {tolerations: [{key: a, operator: Exists}], resources: {cpu: 2}}, slurm: {extra: [--x]}}"))
+	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], kubernetes: {image: i, claim: c, env: {A: \"$(B)\"}}}"))
 	f.Add([]byte("preset: raytune\nseed: 2001-01-01\nlauncher: {num_policies: 1e0, grace: 1h, restarts: {jitter: .5}}"))
 	f.Add([]byte("pbt: &a {num_policies: 1}\nagent: {b: *a, c: !!binary aGk=, d: ~, e: \"\\x01\"}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -168,11 +170,14 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(string(first), string(second)); diff != "" {
 			t.Errorf("(-written +written again):\n%s", diff)
 		}
-		if _, err := Kubernetes(file); err == nil {
-			return
+		if manifests, err := Kubernetes(file); err == nil {
+			var config struct{ Data map[string]string }
+			if err := yaml.Unmarshal(manifests, &config); err != nil || config.Data[ConfigFile] != string(first) {
+				t.Errorf("the ConfigMap (%v) does not hold the file:\n%s", err, manifests)
+			}
 		}
-		if job, err := Slurm(file); err == nil && job.Script == "" {
-			t.Error("an empty script")
+		if job, err := Slurm(file); err == nil && strings.ContainsRune(strings.SplitN(job.Script, "\n\n", 2)[0], '\r') {
+			t.Errorf("a line of sbatch's options is broken:\n%q", job.Script)
 		}
 	})
 }

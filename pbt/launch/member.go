@@ -62,7 +62,7 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 			}
 			cancel(&SignalError{s})
 		case err := <-done:
-			status := statusOf(err, ctx)
+			status := statusOf(ctx, err)
 			if err != nil {
 				fmt.Fprintf(stderr, "%v\n", err)
 			}
@@ -77,7 +77,7 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 }
 
 // statusOf is the exit status that says what train's error says.
-func statusOf(err error, ctx context.Context) int {
+func statusOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return StatusFinished

@@ -118,6 +118,7 @@ func TestBatchScript(t *testing.T) {
 		"no such member":                        {member: "exit 127", settings: "restarts: {max: 0}", status: 127, starts: 1},
 		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
 		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
+		"told to save again and again":          {member: "hits=0; trap 'hits=$((hits+1))' USR1; for k in 1 2 3; do kill -USR1 $PPID; while test $hits -lt $k; do :; done; done; exit 0", starts: 1},
 		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", starts: 1},
 		"told to end while it waits":            {member: "test $n = 1 || exit 0; (read x <$fifo; kill -TERM $PPID) & exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
 	} {

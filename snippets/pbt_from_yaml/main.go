@@ -38,10 +38,9 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, path string, numEnvs int, interval, total int64) error {
+func run(ctx context.Context, path string, numEnvs int, interval, total int64) (err error) {
 	data := pendulum
 	if path != "" {
-		var err error
 		if data, err = os.ReadFile(path); err != nil {
 			return err
 		}
@@ -84,7 +83,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) e
 	if err != nil {
 		return err
 	}
-	defer population.Close()
+	defer func() { err = errors.Join(err, population.Close()) }()
 	best, err := population.Train(ctx)
 	progress.Wait()
 	if err != nil {

@@ -62,7 +62,7 @@ var held []*os.File
 
 // fake does what its arguments say, one after the other. Every start is counted in a file of the workspace; an argument
 // with "2:" before it is for the second start only, "p1:" for policy 1.
-func fake(ctx context.Context, script []string) error {
+func fake(ctx context.Context, script []string) (err error) {
 	dir := filepath.Dir(os.Getenv("GORL_PBT_CONFIG"))
 	policy, err := strconv.Atoi(os.Getenv("GORL_PBT_POLICY_IDX"))
 	if err != nil {
@@ -81,7 +81,7 @@ func fake(ctx context.Context, script []string) error {
 	if err != nil {
 		return err
 	}
-	defer seat.Release()
+	defer func() { err = errors.Join(err, seat.Release()) }()
 	view, err := board.View()
 	if err != nil {
 		return err
