@@ -29,6 +29,11 @@ shim: ## build only the two C++ libraries, into SHIM_DIR (default build/lib)
 test: setup ## vet and test everything (sets up first)
 	$(GO) vet ./...
 	$(GO) test ./...
+	$(GO) test -C internal/kubecheck ./...
+
+.PHONY: test-slurm
+test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
+	@scripts/slurm.sh
 
 .PHONY: race
 race: setup ## test everything with the race detector

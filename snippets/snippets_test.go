@@ -3,6 +3,7 @@ package snippets
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image/gif"
 	"image/png"
 	"os"
@@ -274,4 +275,42 @@ func frames(t *testing.T, path string) int {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return len(film.Image)
+}
+
+func TestPBTProcesses(t *testing.T) {
+	dir := t.TempDir()
+	file := `
+pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
+  threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
+launcher: {name: small, max_parallel: 2}
+`
+	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
+	want(t, run(t, dir, "pbt_processes", args...), `policy 2: finished`, `waits for its turn`, `Best: policy [012] after \d+ steps, episode\.return -\d+`)
+	for policy := range 3 {
+		events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), pbt.JournalFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != 512 {
+			t.Errorf("policy %d ended with %+v, want the end of training after 512 steps", policy, last)
+		}
+	}
+	// Started again it finds everything done.
+	want(t, run(t, dir, "pbt_processes", args...), `policy 0: finished`, `Best: policy`)
+}
+
+func TestPBTFromYAML(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
+	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
+	events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "pbt_from_yaml", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
+		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
+	}
 }
