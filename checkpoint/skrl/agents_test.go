@@ -38,6 +38,8 @@ type kind struct {
 	OwnNames      bool           `json:"own_names"`
 	Separately    bool           `json:"separately"`
 	Config        map[string]any `json:"config"`
+
+	native bool // gorl's own algorithm instead of skrl 2.0's to the letter
 }
 
 func kinds(t testing.TB) map[string]kind {
@@ -127,7 +129,10 @@ func (k kind) build(t testing.TB, seed uint64) agent {
 	fail(err)
 	a := agent{policy: &told{Policy: policy}}
 	config := maps.Clone(k.Config)
-	maps.Copy(config, map[string]any{"compatibility": "skrl-2.0", "rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
+	if !k.native {
+		config["compatibility"] = "skrl-2.0"
+	}
+	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
 	if k.Algorithm == "AMP" {
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
 		fail(err)
