@@ -34,6 +34,10 @@ test: setup ## vet and test everything (sets up first)
 race: setup ## test everything with the race detector
 	$(GO) test -race -timeout 30m ./...
 
+.PHONY: test-onnx
+test-onnx: setup ## compare exported policies with onnxruntime, where `make peers` has been run
+	GORL_PEERS=$(PEERS) $(GO) test -run Onnxruntime -count=1 -v ./infer/onnx
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/...
@@ -57,7 +61,7 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what the benchmarks compare with (optional: Debian's PyTorch, skrl)
+peers: ## set up what benchmarks and exports are compared with (optional: Debian's PyTorch, skrl, onnxruntime)
 	@scripts/peers.sh $(PEERS)
 
 ##@ Keep

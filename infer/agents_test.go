@@ -209,6 +209,51 @@ func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	return s.Sin(l.MLP.Forward(s, in))
 }
 
+// A network of one's own that says what it computes is believed.
+func TestDescribedByItself(t *testing.T) {
+	c := actors.Cases()[4]
+	plain := c.Models
+	c.Models = func(seed uint64) (models.Policy, models.Network, error) {
+		p, v, err := plain(seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		own := p.(*models.Stochastic)
+		own.Net = doubled{own.Net.(*models.MLP)}
+		return own, v, nil
+	}
+	agent := c.New(t, 1)
+	snap, err := agent.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := infer.FromSnapshot(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, got := make([]float32, actors.Rows*7), make([]float32, actors.Rows*3)
+	c.Observations(rand.New(rand.NewPCG(1, 1)), rows)
+	want, err := agent.Act(agents.Observation{Observations: rows})
+	if err := errors.Join(err, p.ActBatch(rows, got)); err != nil || difference(t, p, rows, got, want) > 1e-5 {
+		t.Errorf("%v, %v; want %v", err, got[:3], want[:3])
+	}
+}
+
+// doubled is a network of one's own.
+type doubled struct{ *models.MLP }
+
+func (d doubled) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+	return s.MulScalar(d.MLP.Forward(s, in), 2)
+}
+
+func (d doubled) Describe() (description.Network, error) {
+	n, err := d.MLP.Describe()
+	last := len(n.Steps)
+	two := n.Add(description.Step{Op: description.Number, Number: 2})
+	n.Add(description.Step{Op: description.Mul, Inputs: []int{last, two}})
+	return n, err
+}
+
 // The checkpoint of an earlier gorl needs a description by hand.
 func TestEarlierCheckpoint(t *testing.T) {
 	c := actors.Cases()[8]
