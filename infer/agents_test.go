@@ -166,7 +166,7 @@ func (m *moments) of(j int) (mean, deviation float64) {
 
 // A policy that says what it does not compute is not believed, and one that says nothing is named.
 func TestUndescribed(t *testing.T) {
-	c := actors.Cases()[0]
+	c := actors.Named(t, "elu/ppo")
 	c.Name = "custom"
 	plain := c.Models
 	for name, test := range map[string]struct {
@@ -211,7 +211,7 @@ func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 
 // A network of one's own that says what it computes is believed.
 func TestDescribedByItself(t *testing.T) {
-	c := actors.Cases()[4]
+	c := actors.Named(t, "relu/ppo")
 	plain := c.Models
 	c.Models = func(seed uint64) (models.Policy, models.Network, error) {
 		p, v, err := plain(seed)
@@ -256,7 +256,7 @@ func (d doubled) Describe() (description.Network, error) {
 
 // The checkpoint of an earlier gorl needs a description by hand.
 func TestEarlierCheckpoint(t *testing.T) {
-	c := actors.Cases()[8]
+	c := actors.Named(t, "tanh/ppo")
 	agent := c.New(t, 1)
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestEarlierCheckpoint(t *testing.T) {
 
 // The agents of a group are policies one by one.
 func TestGroup(t *testing.T) {
-	c := actors.Cases()[0]
+	c := actors.Named(t, "elu/ppo")
 	var list []agents.Agent
 	for seed := range uint64(2) {
 		list = append(list, c.New(t, seed))

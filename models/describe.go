@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Described is implemented by networks that can say in plain data what they compute, with the names of their parameters:
-// [MLP], and what a [Spec] builds. A custom network that implements it too can act in package infer and be
+// [MLP], [Evolvable], and what a [Spec] builds. A custom network that implements it too can act in package infer and be
 // exported to ONNX; agents compare what it says with what it computes, and believe it only where the two agree.
 type Described interface {
 	Describe() (description.Network, error)
@@ -106,6 +107,57 @@ func addLayers(n *description.Network, layers *tensor.Layers, names map[tensor.T
 		n.Add(s)
 		inputs = nil
 	}
+}
+
+// Describe implements [Described]. Indices that are no whole numbers, which the network itself rounds towards zero, are
+// none of the choices.
+func (e *Evolvable) Describe() (description.Network, error) {
+	if e.cfg.Source == "states" {
+		return description.Network{}, errStates
+	}
+	return e.cfg.Architecture.Describe(e.cfg.Outputs, e.cfg.OutputActivation), nil
+}
+
+// Describe says what an [Evolvable] network of the architecture computes. The architecture must be valid.
+func (a Architecture) Describe(outputs int, outputActivation string) description.Network {
+	n := description.Network{Inputs: a.columns()}
+	modules := a.Modules()
+	var features []int
+	column := 0
+	for i, p := range a.Parts {
+		at := 0 // the whole row
+		if len(a.Parts) > 1 {
+			at = n.Add(description.Step{Op: description.Columns, Inputs: []int{0}, From: column, To: column + p.Width})
+		}
+		column += p.Width
+		if len(p.Choices) > 0 {
+			at = n.Add(description.Step{Op: description.OneHot, Inputs: []int{at}, Choices: slices.Clone(p.Choices)})
+		}
+		if a.Latent > 0 {
+			at = modules[i].describe(&n, at, modules[i].Outputs, a.Activation)
+		}
+		features = append(features, at)
+	}
+	if len(features) > 1 {
+		features = []int{n.Add(description.Step{Op: description.Concatenate, Inputs: features})}
+	}
+	modules[len(modules)-1].describe(&n, features[0], outputs, outputActivation)
+	return n
+}
+
+// describe adds the module's layers and returns the last one's step.
+func (m Module) describe(n *description.Network, at, outputs int, last string) int {
+	for i := 0; i <= len(m.Hidden); i++ {
+		name, out, f := m.Name+".out", outputs, last
+		if i < len(m.Hidden) {
+			name, out, f = fmt.Sprintf("%s.%d", m.Name, i), m.Hidden[i], m.Activations[i]
+		}
+		if f = canonical(f); f == "identity" {
+			f = ""
+		}
+		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: name + ".weight", Bias: name + ".bias", Outputs: out, Activation: f})
+	}
+	return at
 }
 
 // Describe implements [Described].

@@ -5,6 +5,8 @@ package actors
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -51,7 +53,21 @@ func Cases() []Case {
 			list = append(list, c)
 		}
 	}
-	return append(list, distributions()...)
+	list = append(list, distributions()...)
+	slices.SortStableFunc(list, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Named is the case of a name.
+func Named(t testing.TB, name string) Case {
+	t.Helper()
+	for _, c := range Cases() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no case %q", name)
+	return Case{}
 }
 
 // distributions are policies of every distribution, and networks that are no perceptrons.
@@ -90,6 +106,38 @@ func distributions() []Case {
 				return nil, nil, err
 			}
 			value, err := models.ValueMLP(c.sp, []int{8}, "tanh", seed)
+			return policy, value, err
+		}})
+	}
+	parts := spaces.Set{Action: free, Observation: spaces.NewDict(map[string]spaces.Space{
+		"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4), "tip": spaces.Unbounded(3)}), "gripper": spaces.NewMultiDiscrete(2, 3),
+	})}
+	for name, c := range map[string]struct {
+		sp      spaces.Set
+		encoder []int
+		latent  int
+	}{
+		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5}, "evolvable/dict": {parts, []int{9, 8}, 5},
+		"evolvable/indices": {indices, nil, 0},
+	} {
+		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent", Models: func(seed uint64) (models.Policy, models.Network, error) {
+			a, err := models.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
+			if err != nil {
+				return nil, nil, err
+			}
+			dist, err := models.NewDistribution(c.sp.Action, models.DefaultGaussianConfig())
+			if err != nil {
+				return nil, nil, err
+			}
+			net, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: dist.Outputs(), OutputGain: 3}, seed)
+			if err != nil {
+				return nil, nil, err
+			}
+			policy, err := models.NewPolicy(net, dist)
+			if err != nil {
+				return nil, nil, err
+			}
+			value, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 1}, seed+1)
 			return policy, value, err
 		}})
 	}

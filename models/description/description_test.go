@@ -29,7 +29,9 @@ func TestRoundTrip(t *testing.T) {
 	discrete.Network = Network{Inputs: 1, Steps: []Step{
 		{Op: OneHot, Choices: []int{3}}, {Op: Linear, Weight: "w", Outputs: 5}, {Op: Number, Number: 0.5}, {Op: Mul, Inputs: []int{2, 3}},
 	}}
-	for _, p := range []Policy{valid(), discrete} {
+	dict := valid()
+	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)}), "gripper": spaces.NewDiscrete(2)})
+	for _, p := range []Policy{valid(), discrete, dict} {
 		values := p.Values()
 		for range 2 {
 			got, err := Of(values)

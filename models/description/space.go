@@ -16,6 +16,14 @@ type spaceJSON struct {
 	Low   limits `json:"low,omitempty"`
 	High  limits `json:"high,omitempty"`
 	NVec  []int  `json:"nvec,omitempty"`
+	// Entries are those of a Dict.
+	Entries []entryJSON `json:"entries,omitempty"`
+}
+
+// entryJSON is how an entry of a Dict is written.
+type entryJSON struct {
+	Name  string     `json:"name"`
+	Space *spaceJSON `json:"space"`
 }
 
 // limits are written with null for an infinity, which JSON has not.
@@ -55,13 +63,15 @@ func (s *spaceJSON) UnmarshalJSON(data []byte) error {
 		Low   json.RawMessage `json:"low"`
 		High  json.RawMessage `json:"high"`
 		NVec  []int           `json:"nvec"`
+
+		Entries []entryJSON `json:"entries"`
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&j); err != nil {
 		return err
 	}
-	*s = spaceJSON{Kind: j.Kind, Shape: j.Shape, NVec: j.NVec}
+	*s = spaceJSON{Kind: j.Kind, Shape: j.Shape, NVec: j.NVec, Entries: j.Entries}
 	var err error
 	if j.Low != nil {
 		if s.Low, err = limits(nil).read(-1, j.Low); err != nil {
@@ -86,6 +96,9 @@ func encodeSpace(s spaces.Space) *spaceJSON {
 			j.High = s.High
 		}
 	}
+	for _, e := range s.Entries {
+		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
+	}
 	return j
 }
 
@@ -99,10 +112,19 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product is at most %d", s.Shape, maxWidth)
 		}
 	}
-	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete} {
-		if k.String() == s.Kind {
-			return spaces.Space{Kind: k, Shape: s.Shape, Low: s.Low, High: s.High, NVec: s.NVec}, nil
+	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Dict} {
+		if k.String() != s.Kind {
+			continue
 		}
+		out := spaces.Space{Kind: k, Shape: s.Shape, Low: s.Low, High: s.High, NVec: s.NVec}
+		for _, e := range s.Entries {
+			part, err := e.Space.space()
+			if err != nil {
+				return out, err
+			}
+			out.Entries = append(out.Entries, spaces.Entry{Name: e.Name, Space: part})
+		}
+		return out, nil
 	}
 	return spaces.Space{}, fmt.Errorf("description: a space of kind %q: this version of gorl does not know it", s.Kind)
 }
