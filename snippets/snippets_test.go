@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/report"
@@ -259,6 +261,43 @@ func TestPBTReplay(t *testing.T) {
 	}
 	if again := run(t, dir, "pbt_replay", args...); again != output { // the population is trained already
 		t.Errorf("run again, it says\n%s, not\n%s", again, output)
+	}
+}
+
+// The policy alone must do what the agent does, also in the program of a board without libtorch.
+func TestDeploy(t *testing.T) {
+	dir := t.TempDir()
+	output := run(t, dir, "deploy", "-timesteps", "128", "-out", "runs/lean")
+	want(t, output, `checkpoint \d+ bytes, policy\.safetensors \d+, policy\.onnx \d+`, `return -\d+\.\d by the policy alone`, `differ by \de-0[6-9] at most|differ by 0 at most`)
+	policy := filepath.Join(dir, "runs", "lean", "policy.safetensors")
+	act := filepath.Join(dir, "act-without-cgo")
+	for _, args := range [][]string{
+		{"CGO_ENABLED=0", "-o", act, "./deploy/act"},
+		{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "-o", filepath.Join(dir, "policy.wasm"), "./deploy/browser"},
+	} {
+		i := slices.Index(args, "-o")
+		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
+		build.Env = append(os.Environ(), args[:i]...)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	command := exec.Command(act, policy)
+	command.Stdin = strings.NewReader("1 0 0.5\n-0.3 0.9 -2\n")
+	actions, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, actions)
+	}
+	loaded, err := infer.Load(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := make([]float32, 2)
+	if err := loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
+		t.Errorf("the board's actions are %q, want %q", actions, got)
 	}
 }
 

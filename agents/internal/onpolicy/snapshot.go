@@ -118,6 +118,9 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		hyper[k] = v
 	}
 	values["hyperparameters"] = hyper
+	if w.err == nil {
+		values["policy"] = c.policyValues(snap)
+	}
 	snap.Values = values
 	return snap, w.err
 }
