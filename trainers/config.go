@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -54,6 +55,9 @@ type Config struct {
 	Progress tracking.Progress `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`
+	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it is
+	// closed after it. See [Trainer.EvaluateMetrics].
+	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
 	// OnStep is called after every timestep; an error ends the run.
 	OnStep func(t *Trainer) error `yaml:"-"`
 }

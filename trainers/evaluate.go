@@ -37,9 +37,6 @@ func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evalu
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
 	}
-	if t.now == nil {
-		return evaluate(ctx, t.env, t.agent, episodes, seed, t.cfg.OnRender)
-	}
 	resume, err := t.pause()
 	if err != nil {
 		return Evaluation{}, err
@@ -48,37 +45,99 @@ func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evalu
 	return e, errors.Join(err, resume())
 }
 
+// EvaluateMetrics evaluates like [Evaluate], with the mean action, and returns figures by the names that Metrics has
+// ("episode.return"). Training goes on as if nothing had been: the episodes are those of an environment that
+// Config.EvaluationEnv makes for the purpose or, without one, of the training environment, which must then be able to
+// restore its state (envs.Stateful, envs.Observer). The agent's figures and random numbers do not change.
+func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	var e Evaluation
+	if t.cfg.EvaluationEnv != nil {
+		e, err = t.evaluateApart(ctx, episodes, seed)
+	} else {
+		e, err = t.evaluateInPlace(ctx, episodes, seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	figures = map[string]float64{}
+	for name, x := range e.Metrics {
+		figures[episodeFigure+name] = x
+	}
+	figures[episodeFigure+"return"], figures[episodeFigure+"length"] = e.Return, e.Length
+	return figures, nil
+}
+
+// evaluateApart evaluates in an environment of its own.
+func (t *Trainer) evaluateApart(ctx context.Context, episodes int, seed int64) (e Evaluation, err error) {
+	n := t.env.NumEnvs()
+	env, err := t.cfg.EvaluationEnv(n, seed)
+	if err == nil && env == nil {
+		err = errors.New("EvaluationEnv returned none")
+	}
+	if err != nil {
+		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	if got := env.NumEnvs(); got != n {
+		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
+	}
+	if err := fit(env, t.agent); err != nil {
+		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+	}
+	return evaluate(ctx, env, t.agent, episodes, seed, nil)
+}
+
+// evaluateInPlace evaluates in the environment that the agent trains in.
+func (t *Trainer) evaluateInPlace(ctx context.Context, episodes int, seed int64) (Evaluation, error) {
+	_, stateful := envs.As[envs.Stateful](t.env)
+	_, observer := envs.As[envs.Observer](t.env)
+	if !stateful || !observer {
+		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+	}
+	if err := t.open(); err != nil { // there must be a state to come back to
+		return Evaluation{}, err
+	}
+	resume, err := t.pause()
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, t.env, t.agent, episodes, seed, nil)
+	return e, errors.Join(err, resume())
+}
+
 // stochastic is implemented by agents that can sample in evaluation.
 type stochastic interface{ SetStochastic(on bool) }
 
-// pause remembers the environment, and returns what brings it back.
+// pause remembers the environment, and returns what brings it back. Meanwhile all of it has the parameters set last.
 func (t *Trainer) pause() (resume func() error, err error) {
+	curriculum := func() error { return nil }
+	if c, ok := envs.As[envs.Curriculum](t.env); ok {
+		if curriculum, err = keepCurriculum(c); err != nil {
+			return nil, err
+		}
+	}
 	s, stateful := envs.As[envs.Stateful](t.env)
 	o, observer := envs.As[envs.Observer](t.env)
-	if !stateful || !observer {
+	if t.now == nil || !stateful || !observer {
 		return func() error {
-			t.episodes.Reset()
-			now, err := t.env.Reset(-1)
-			if err == nil {
-				t.now = now
+			if err := curriculum(); err != nil || t.now == nil {
+				return err
 			}
-			return err
-		}, nil
+			t.episodes.Reset()
+			return t.reset(-1)
+		}, t.parameters.all()
 	}
 	state, err := s.MarshalState()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
+	before := t.parameters.standing()
 	return func() error {
-		if err := s.RestoreState(state); err != nil {
-			return fmt.Errorf("trainers: the environment's state: %w", err)
-		}
-		now, err := o.Observe()
-		if err == nil {
-			t.now = now
-		}
-		return err
-	}, nil
+		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))
+	}, t.parameters.all()
 }
 
 func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes int, seed int64, render RenderFunc) (e Evaluation, err error) {

@@ -10,12 +10,11 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
 // open makes the run's folder, resumes where asked, and resets the environment, once.
-func (t *Trainer) open() error {
+func (t *Trainer) open() (err error) {
 	if t.err != nil {
 		return t.err
 	}
@@ -27,16 +26,13 @@ func (t *Trainer) open() error {
 	}
 	if t.cfg.writes() && t.store == nil {
 		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
-		var err error
 		if t.store, err = checkpoint.NewStore(filepath.Join(t.dir, "checkpoints"), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
 			return err
 		}
 	}
-	first, err := t.env.Reset(t.cfg.Seed)
-	if err != nil {
+	if err := t.reset(t.cfg.Seed); err != nil {
 		return fmt.Errorf("trainers: reset: %w", err)
 	}
-	t.now = first
 	if t.cfg.Resume {
 		if err := t.resume(); err != nil {
 			t.now = nil
@@ -74,8 +70,8 @@ func (t *Trainer) resume() error {
 	return nil
 }
 
-// Snapshot returns everything needed to continue training from here: the agent's, and with SaveBuffers the environment's
-// state.
+// Snapshot returns everything needed to continue training from here: the agent's, the parameters of the environment's reward and
+// its curriculum, and with SaveBuffers the environment's state.
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if t.err != nil {
 		return nil, t.err
@@ -84,25 +80,20 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]any{"timestep": t.timestep, "episodes": t.metrics.state()}
+	own := t.metrics.state()
+	own["timestep"] = t.timestep
 	if t.hasBest {
 		own["best"] = t.best
 	}
 	snap.Values["trainer"] = own
-	if t.cfg.SaveBuffers {
-		if s, ok := envs.As[envs.Stateful](t.env); ok {
-			state, err := s.MarshalState()
-			if err != nil {
-				return nil, fmt.Errorf("trainers: the environment's state: %w", err)
-			}
-			snap.Arrays["environment/state"] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-		}
+	if err := t.saveEnvironment(snap); err != nil {
+		return nil, err
 	}
 	return snap, nil
 }
 
 // Restore puts a snapshot back, all or (on error) nothing. Where it has no environment state, or the environment cannot
-// take it, the episodes in progress go on.
+// take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if t.err != nil {
 		return t.err
@@ -128,40 +119,6 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	t.metrics = metrics{}
 	t.metrics.restore(snap)
 	return nil
-}
-
-// restoreEnvironment puts the environment's state back, where there is one, and returns what undoes it.
-func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	state, has := snap.Arrays["environment/state"]
-	stateful, can := envs.As[envs.Stateful](t.env)
-	observer, shows := envs.As[envs.Observer](t.env)
-	if !has || !can || !shows || !t.cfg.SaveBuffers {
-		return func() error { return nil }, nil
-	}
-	after, err := state.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
-	}
-	if t.now == nil { // an environment that has never been reset has no state to go back to
-		if t.now, err = t.env.Reset(t.cfg.Seed); err != nil {
-			return nil, err
-		}
-	}
-	before, err := stateful.MarshalState()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
-	}
-	set := func(state []byte) error {
-		if err := stateful.RestoreState(state); err != nil {
-			return fmt.Errorf("trainers: the environment's state: %w", err)
-		}
-		now, err := observer.Observe()
-		if err == nil {
-			t.now = now
-		}
-		return err
-	}
-	return func() error { return set(before) }, set(after)
 }
 
 // write hands tracked values to the run's files.

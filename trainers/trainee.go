@@ -8,7 +8,7 @@ import (
 )
 
 // Trainee is a [Trainer] as a population sees it: it advances by environment steps, and there is no end to its training
-// but the population's. It satisfies pbt.Trainee.
+// but the population's. It satisfies pbt.Trainee, and pbt.Reseeder, pbt.Sampler and pbt.Evaluator.
 type Trainee struct {
 	*Trainer
 }
@@ -37,27 +37,24 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 // Steps is the number of environment steps trained.
 func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
 
-// Hyperparameters are the agent's.
-func (m *Trainee) Hyperparameters() map[string]float64 { return m.agent.Hyperparameters() }
-
-// SetHyperparameters changes the agent's.
-func (m *Trainee) SetHyperparameters(values map[string]float64) error {
-	return m.agent.SetHyperparameters(values)
-}
-
-// Restore puts a snapshot of this or of another member back. Episode figures begin anew: they belong to the weights
-// that earned them.
+// Restore puts a snapshot of this or of another member back, figures of episodes included: they belong to the weights that
+// earned them. Reseed, which makes a member of another's copy, forgets them.
 func (m *Trainee) Restore(snap *checkpoint.Snapshot) error {
 	if err := m.Trainer.Restore(snap); err != nil {
 		return err
 	}
-	m.metrics = metrics{}
 	m.episodes.Reset()
 	return nil
 }
 
-// Reseed gives the agent random numbers of its own.
-func (m *Trainee) Reseed(seed int64) error { return m.agent.Reseed(uint64(seed)) }
+// Reseed gives the agent random numbers of its own. Figures begin anew: those so far are another member's.
+func (m *Trainee) Reseed(seed int64) error {
+	if err := m.agent.Reseed(uint64(seed)); err != nil {
+		return err
+	}
+	m.metrics = metrics{}
+	return nil
+}
 
 // Close closes trainer, environment and agent.
 func (m *Trainee) Close() error {

@@ -27,22 +27,23 @@ type Trainer struct {
 	cfg   Config
 	err   error // of construction, returned by the first use
 
-	timestep int64
-	now      *envs.Step // what to act on
-	episodes *tracking.Episodes
-	recorder tracking.Recorder
-	metrics  metrics
-	run      *tracking.Run
-	dir      string
-	store    *checkpoint.Store
-	best     float64
-	hasBest  bool
-	bar      tracking.Bar
-	barName  string
-	damaged  []*checkpoint.DamagedError
-	saved    bool // the newest checkpoint is of the present state
-	closed   bool
-	clock    func() time.Time
+	timestep   int64
+	now        *envs.Step  // what to act on
+	parameters *parameters // of the environment's reward; nil where it has none
+	episodes   *tracking.Episodes
+	recorder   tracking.Recorder
+	metrics    metrics
+	run        *tracking.Run
+	dir        string
+	store      *checkpoint.Store
+	best       float64
+	hasBest    bool
+	bar        tracking.Bar
+	barName    string
+	damaged    []*checkpoint.DamagedError
+	saved      bool // the newest checkpoint is of the present state
+	closed     bool
+	clock      func() time.Time
 }
 
 // Sequential returns a trainer of agent in env. Whatever is wrong with either or with cfg is the error of the first call
@@ -63,23 +64,34 @@ func (t *Trainer) check() error {
 	if t.cfg.Best == "" {
 		t.cfg.Best = "episode.return"
 	}
-	es, as := t.env.Spaces(), t.agent.Spaces()
-	if err := es.Validate(); err != nil {
-		return fmt.Errorf("trainers: the environment's %w", err)
-	}
-	if !es.Observation.Equal(as.Observation) || !es.Action.Equal(as.Action) || !es.State.Equal(as.State) {
-		return fmt.Errorf("trainers: the environment has observations %v, states %v and actions %v; the agent was made for %v, %v and %v",
-			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
-	}
-	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
-		return fmt.Errorf("trainers: the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation, as.AMPObservation)
+	if err := fit(t.env, t.agent); err != nil {
+		return fmt.Errorf("trainers: %w", err)
 	}
 	if err := t.agent.Bind(t.env.NumEnvs()); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	var err error
+	if t.parameters, err = newParameters(t.env); err != nil {
+		return err
+	}
 	t.episodes, err = tracking.NewEpisodes(t.env.NumEnvs())
 	return err
+}
+
+// fit says where an environment is not one that the agent was made for.
+func fit(env envs.Env, agent agents.Agent) error {
+	es, as := env.Spaces(), agent.Spaces()
+	if err := es.Validate(); err != nil {
+		return fmt.Errorf("the environment's %w", err)
+	}
+	if !es.Observation.Equal(as.Observation) || !es.Action.Equal(as.Action) || !es.State.Equal(as.State) {
+		return fmt.Errorf("the environment has observations %v, states %v and actions %v; the agent was made for %v, %v and %v",
+			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
+	}
+	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
+		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation, as.AMPObservation)
+	}
+	return nil
 }
 
 // Agent and Env are what the trainer drives; Timestep is the number of steps trained.
@@ -176,6 +188,9 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	t.now = next
 	t.timestep++
 	t.saved = false
+	if err := t.parameters.stepped(next); err != nil {
+		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
+	}
 	if t.agent.Ready() {
 		if err := t.update(ctx); err != nil {
 			return nil, err
@@ -198,7 +213,7 @@ func (t *Trainer) update(ctx context.Context) error {
 	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
 	t.agent.Tracked(func(tag string, value float64) {
 		t.recorder.Track(tag, value)
-		t.metrics.tracked(tag, value)
+		t.metrics.track(tag, value)
 	})
 	return nil
 }
@@ -216,7 +231,7 @@ func (t *Trainer) note(s *envs.Step) error {
 	}
 	for name, x := range s.Metrics {
 		t.recorder.Track("Info / "+name, x)
-		t.metrics.tracked(name, x)
+		t.metrics.step(name, x)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
 	"math"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,12 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-var _ pbt.Trainee = (*trainers.Trainee)(nil)
+var (
+	_ pbt.Trainee   = (*trainers.Trainee)(nil)
+	_ pbt.Reseeder  = (*trainers.Trainee)(nil)
+	_ pbt.Sampler   = (*trainers.Trainee)(nil)
+	_ pbt.Evaluator = (*trainers.Trainee)(nil)
+)
 
 func every(n int) agents.Interval { return agents.Interval{Steps: n} }
 
@@ -360,10 +366,16 @@ func TestTrainee(t *testing.T) {
 	if b.Steps() != 200 {
 		t.Errorf("%d steps after Restore, want 200", b.Steps())
 	}
-	if m := b.Metrics(); len(m) != 0 {
-		t.Errorf("figures of other weights remain: %v", m)
+	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 {
+		t.Errorf("the weights come with figures %v, want %v", got, want)
 	}
-	if err := errors.Join(b.Reseed(9), b.Train(context.Background(), 100)); err != nil {
+	if err := b.Reseed(9); err != nil {
+		t.Fatal(err)
+	}
+	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
+		t.Errorf("a copy has another's figures: %v", m)
+	}
+	if err := b.Train(context.Background(), 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := b.Metrics()["episode.return"]; !ok {

@@ -1,7 +1,8 @@
 // Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
 // [Acrobot] and [MountainCar]. Each is an [envs.Single] that never truncates an episode; the constructors
 // [NewCartPole], [NewPendulum], [NewAcrobot] and [NewMountainCar] return batches of them with Gymnasium's time limits.
-// All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]).
+// All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]); the reward of MountainCar can be shaped
+// ([envs.RewardShaper]).
 //
 // State and dynamics are float64, observations and actions float32.
 package classic

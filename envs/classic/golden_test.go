@@ -51,7 +51,7 @@ func TestGoldenGymnasium(t *testing.T) {
 			env, state = e, func() []float64 { return e.state[:] }
 		case "MountainCarContinuous-v0":
 			// Gymnasium keeps this one's state in float32.
-			e := &MountainCar{s[0], s[1]}
+			e := &MountainCar{x: s[0], v: s[1]}
 			env, state, tolerance = e, func() []float64 { return []float64{e.x, e.v} }, 1e-5
 		default:
 			t.Fatalf("unknown environment %q", c.Environment)

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -17,9 +18,16 @@ import (
 // The reward is -0.1·action², of the action before clipping, and 100 more for the step that terminates at position
 // 0.45. Episodes start at rest, uniformly in [-0.6, -0.4). The zero value is ready for Reset.
 //
+// The goal is hardly ever found by chance, so the reward can be shaped (see [envs.SingleRewardShaper]): in every step it
+// grows by "height" times the height reached, from 0 in the valley to 1 on the hill, and by "velocity" times the share
+// of the greatest speed. Both are 0 by default. An episode's figure "true_objective" is its return without them.
+//
 // Gymnasium rounds the state to float32 after every step, gorl does not: over an episode they differ by about 1e-6.
 type MountainCar struct {
-	x, v float64
+	x, v             float64
+	objective        float64 // the running episode's return without shaping
+	height, velocity float64 // weights
+	figures          map[string]float64
 }
 
 const (
@@ -30,7 +38,7 @@ const (
 	mountainCarPower  = 0.0015
 	mountainCarWeight = 0.0025
 	mountainCarLimit  = 999
-	mountainCarHeader = "gorl mountain car 1"
+	mountainCarHeader = "gorl mountain car 2"
 )
 
 // NewMountainCar returns a batch of [MountainCar] environments whose episodes are truncated after 999 steps.
@@ -49,7 +57,7 @@ func (m *MountainCar) Spaces() spaces.Set {
 
 // Reset starts an episode at the bottom of the valley.
 func (m *MountainCar) Reset(rng *rand.Rand, out envs.Row) error {
-	m.x, m.v = rng.Float64()*0.2-0.6, 0
+	m.x, m.v, m.objective = rng.Float64()*0.2-0.6, 0, 0
 	put(out.Observation, m.x, m.v)
 	return nil
 }
@@ -69,19 +77,52 @@ func (m *MountainCar) Step(action []float32, out envs.Row) (reward float64, term
 	}
 	put(out.Observation, m.x, m.v)
 	if m.x >= mountainCarGoal && m.v >= 0 {
-		return reward + 100, true, false, nil
+		reward, terminated = reward+100, true
 	}
-	return reward, false, false, nil
+	m.objective += reward
+	if m.height != 0 {
+		reward += m.height * (1 + math.Sin(3*m.x)) / 2
+	}
+	if m.velocity != 0 {
+		reward += m.velocity * math.Abs(m.v) / mountainCarSpeed
+	}
+	return reward, terminated, false, nil
+}
+
+// EpisodeMetrics returns "true_objective", the episode's return without shaping.
+func (m *MountainCar) EpisodeMetrics() map[string]float64 {
+	if m.figures == nil {
+		m.figures = map[string]float64{}
+	}
+	m.figures["true_objective"] = m.objective
+	return m.figures
+}
+
+// RewardShaping returns the weights "height" and "velocity".
+func (m *MountainCar) RewardShaping() map[string]any {
+	return map[string]any{"height": m.height, "velocity": m.velocity}
+}
+
+// SetRewardShaping changes the weights, all or (on an error) none.
+func (m *MountainCar) SetRewardShaping(values map[string]any) error {
+	if err := envs.AssignShaping(values, map[string]*float64{"height": &m.height, "velocity": &m.velocity}); err != nil {
+		return fmt.Errorf("classic: MountainCar: %w", err)
+	}
+	return nil
 }
 
 // Close does nothing.
 func (m *MountainCar) Close() error { return nil }
 
-// MarshalState returns the two state variables.
-func (m *MountainCar) MarshalState() ([]byte, error) { return marshal(mountainCarHeader, m.x, m.v) }
+// MarshalState returns the two state variables and the episode's true objective so far.
+func (m *MountainCar) MarshalState() ([]byte, error) {
+	return marshal(mountainCarHeader, m.x, m.v, m.objective)
+}
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
-func (m *MountainCar) RestoreState(b []byte) error { return restore(mountainCarHeader, b, &m.x, &m.v) }
+func (m *MountainCar) RestoreState(b []byte) error {
+	return restore(mountainCarHeader, b, &m.x, &m.v, &m.objective)
+}
 
 // Render draws hills, car and flag, 300 × 200 pixels.
 func (m *MountainCar) Render() (image.Image, error) {

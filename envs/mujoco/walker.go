@@ -47,9 +47,13 @@ type WalkerConfig struct {
 // beyond 1 rad, and is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²) with v the forward speed. Metrics of
 // an episode are its "length", its mean "speed" in m/s, and its mean "joint_error" in radians: the smallest mean
 // absolute difference between the six joint angles and those of any frame of the clip.
+//
+// The reward can be shaped (see [envs.RewardShaper]): it is weight · exp(−sharpness (v − 1.3)²) + alive, with the parameters
+// "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
 type Walker struct {
 	*Env
-	task *walkerTask
+	task    *walkerTask
+	shaping walkerTerms // that were last set for all environments
 }
 
 // NewWalker makes a batch of walkers. The error says which setting is wrong.
@@ -73,7 +77,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 	if err := checkWalkerMotion(cfg.Motion); err != nil {
 		return nil, err
 	}
-	task := newWalkerTask(cfg.Motion, cfg.TargetSpeed)
+	task := newWalkerTask(cfg.Motion, cfg.TargetSpeed, max(1, cfg.NumEnvs))
 	env, err := New(Config{
 		XML: walkerXML, NumEnvs: cfg.NumEnvs, Substeps: walkerSubsteps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
@@ -81,7 +85,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Walker{Env: env, task: task}, nil
+	return &Walker{Env: env, task: task, shaping: defaultWalkerTerms}, nil
 }
 
 func checkWalkerMotion(c *motions.Clip) error {

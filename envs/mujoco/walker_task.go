@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
@@ -25,18 +26,19 @@ var (
 	walkerScale = [walkerDOF]float64{1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2} // of velocities
 )
 
-// walkerTask is the [Task] of [Walker]. Its tables do not change.
+// walkerTask is the [Task] of [Walker]. Its tables do not change; its terms only do between steps.
 type walkerTask struct {
 	clip     *motions.Clip
 	speed    float64
+	terms    []walkerTerms                    // of the reward, one an environment
 	pos, vel [][walkerDOF]float64             // the clip, one row a control step
 	joints   [][walkerActions]float64         // its joint angles
 	pairs    [][2 * walkerObservation]float32 // its AMP observations
 }
 
-func newWalkerTask(clip *motions.Clip, speed float64) *walkerTask {
+func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 	n := max(2, int(math.Round(clip.Duration()/walkerControlStep)))
-	w := &walkerTask{clip: clip, speed: speed, pos: make([][walkerDOF]float64, n), vel: make([][walkerDOF]float64, n),
+	w := &walkerTask{clip: clip, speed: speed, terms: slices.Repeat([]walkerTerms{defaultWalkerTerms}, numEnvs), pos: make([][walkerDOF]float64, n), vel: make([][walkerDOF]float64, n),
 		joints: make([][walkerActions]float64, n), pairs: make([][2 * walkerObservation]float32, n)}
 	for k := range n {
 		t := float64(k) * walkerControlStep
@@ -99,8 +101,8 @@ func (w *walkerTask) Act(s *State, action []float32) {
 
 // Reward implements [Task].
 func (w *walkerTask) Reward(s *State) (reward float64, terminated bool) {
-	d := s.QVel[0] - w.speed
-	return math.Exp(-2 * d * d), s.QPos[1] < -0.25 || math.Abs(s.QPos[2]) > 1
+	d, t := s.QVel[0]-w.speed, &w.terms[s.Env]
+	return t.weight*math.Exp(-t.sharpness*d*d) + t.alive, s.QPos[1] < -0.25 || math.Abs(s.QPos[2]) > 1
 }
 
 // Observe implements [Task].

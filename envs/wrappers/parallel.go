@@ -27,8 +27,9 @@ type ParallelOptions struct {
 // an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode
 // ends whose environment is [envs.Metered].
 //
-// Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer] and [envs.MotionSource] where its
-// environments are (a Single draws itself as [envs.SingleRenderer]); ask [envs.As].
+// Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper] and
+// [envs.Curriculum] where its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
+// [envs.SingleRewardShaper]); ask [envs.As].
 type Parallel struct {
 	set     spaces.Set
 	singles []envs.Single
@@ -38,6 +39,7 @@ type Parallel struct {
 	returns []float64
 	lengths []int
 	metrics []map[string]float64 // of episodes that ended in this step
+	shaping map[string]any       // the reward parameters set for all environments; nil while none were set
 
 	step                                        envs.Step // what was returned last
 	observations, states                        []float32

@@ -9,21 +9,33 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Supports reports whether the environments can be saved, drawn or asked for reference motion, see [envs.As].
+// Supports reports whether the environments can be saved, drawn, shaped or asked for reference motion, and whether they
+// have a curriculum, see [envs.As].
 func (p *Parallel) Supports(iface any) bool {
 	ok := true
 	switch iface.(type) {
 	case *envs.Stateful:
-		for _, s := range p.singles {
-			_, has := envs.SingleAs[envs.Stateful](s)
-			ok = ok && has
-		}
+		ok = every[envs.Stateful](p.singles)
+	case *envs.RewardShaper:
+		ok = every[envs.SingleRewardShaper](p.singles)
+	case *envs.Curriculum:
+		ok = every[envs.Curriculum](p.singles)
 	case *envs.Renderer:
 		_, ok = envs.SingleAs[envs.SingleRenderer](p.singles[0])
 	case *envs.MotionSource:
 		_, ok = envs.SingleAs[envs.MotionSource](p.singles[0])
 	}
 	return ok
+}
+
+// every reports whether all of the environments implement T.
+func every[T any](singles []envs.Single) bool {
+	for _, s := range singles {
+		if _, ok := envs.SingleAs[T](s); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // Render draws environment i.

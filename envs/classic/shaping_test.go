@@ -1,0 +1,105 @@
+package classic
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Shaping adds its terms to the reward and nothing else; the true objective is the return without them.
+func TestMountainCarShaping(t *testing.T) {
+	plain, shaped := &MountainCar{}, &MountainCar{}
+	if err := shaped.SetRewardShaping(map[string]any{"height": 0.5, "velocity": 2.0}); err != nil {
+		t.Fatal(err)
+	}
+	if got := shaped.RewardShaping(); got["height"] != 0.5 || got["velocity"] != 2.0 {
+		t.Errorf("parameters %v", got)
+	}
+	row := func() envs.Row { return envs.Row{Observation: make([]float32, 2)} }
+	a, b := row(), row()
+	sum, ended := 0.0, false
+	if err := errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)), b)); err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		action := []float32{1}
+		if a.Observation[1] < 0 { // rocking reaches the flag
+			action[0] = -1
+		}
+		r1, end1, _, err1 := plain.Step(action, a)
+		r2, end2, _, err2 := shaped.Step(action, b)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.Observation, b.Observation) || end1 != end2 {
+			t.Fatal("shaping has changed what happens")
+		}
+		height, speed := 0.5+0.5*math.Sin(3*plain.x), math.Abs(plain.v)/0.07
+		if want := r1 + 0.5*height + 2*speed; math.Abs(r2-want) > 1e-12 {
+			t.Fatalf("reward %g, want %g", r2, want)
+		}
+		if sum += r1; end1 {
+			ended = true
+			break
+		}
+	}
+	if !ended || sum < 50 {
+		t.Fatalf("the flag is not reached: return %g", sum)
+	}
+	for _, m := range []*MountainCar{plain, shaped} {
+		if got := m.EpisodeMetrics()["true_objective"]; math.Abs(got-sum) > 1e-12 {
+			t.Errorf("true objective %g, want %g", got, sum)
+		}
+	}
+	for _, bad := range []map[string]any{{"height": math.Inf(1)}, {"height": 9.0, "hight": 1.0}} {
+		if err := shaped.SetRewardShaping(bad); err == nil || shaped.height != 0.5 {
+			t.Errorf("%v: %v, height %g", bad, err, shaped.height)
+		}
+	}
+	// The true objective goes with the state, the parameters do not.
+	state, err := shaped.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &MountainCar{velocity: 7}
+	if err := other.RestoreState(state); err != nil || other.objective != shaped.objective || other.velocity != 7 {
+		t.Errorf("restored (%v): objective %g, velocity %g", err, other.objective, other.velocity)
+	}
+}
+
+// A batch reports the true objective of every episode, and takes parameters of single environments.
+func TestMountainCarBatch(t *testing.T) {
+	env, err := NewMountainCar(Config{NumEnvs: 3, MaxEpisodeSteps: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	shaper, ok := envs.As[envs.RewardShaper](env)
+	if !ok {
+		t.Fatal("MountainCar is no RewardShaper")
+	}
+	if err := shaper.SetRewardShaping(map[string]any{"height": 10.0}, []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		s, err := env.Step([]float32{1, 1, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range s.Episodes {
+			if got := e.Metrics["true_objective"]; math.Abs(got+2) > 1e-9 || (math.Abs(e.Return-got) > 1e-9) != (e.Env == 1) {
+				t.Errorf("environment %d: return %g, true objective %g", e.Env, e.Return, got)
+			}
+		}
+		if s.Truncated[0] != (len(s.Episodes) == 3) {
+			t.Error("episodes and their ends differ")
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package envs
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+const (
+	maxShapingDepth = 64
+	maxExactInteger = 1 << 53 // above it not every integer has a float64 of its own
+)
+
+// FlattenShaping returns the numbers of a tree of reward parameters (see [RewardShaper]) by dotted keys: {"scale": 2,
+// "delta": [0.1, 0.2]} has "scale", "delta.0" and "delta.1". Booleans are 0 and 1; texts and nil values have no key.
+// Maps, slices and arrays may be of any element type. It is an error where a number is not finite or an integer
+// beyond ±2⁵³, where a map's key is empty or has a dot, and where a value is none of these.
+func FlattenShaping(values map[string]any) (map[string]float64, error) {
+	flat := make(map[string]float64, len(values))
+	_, err := walkShaping(reflect.ValueOf(values), "", 0, func(key string, v reflect.Value) (reflect.Value, error) {
+		x, err := numberOf(key, v)
+		flat[key] = x
+		return v, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return flat, nil
+}
+
+// UnflattenShaping returns a copy of a tree with the numbers of flat in the places that their keys name, in the types
+// that the tree has there: an integer takes the nearest integer, a boolean is true from 0.5 on. Numbers that flat has
+// no key for stay as they are. It is an error where flat has a key that the tree has not, or a number that is not
+// finite or does not fit the type.
+func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]any, error) {
+	known := make(map[string]bool)
+	copied, err := walkShaping(reflect.ValueOf(tree), "", 0, func(key string, v reflect.Value) (reflect.Value, error) {
+		known[key] = true
+		if x, ok := flat[key]; ok {
+			return numberAs(key, x, v.Type())
+		}
+		_, err := numberOf(key, v)
+		return v, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(flat)) {
+		if !known[key] {
+			keys := slices.Sorted(maps.Keys(known))
+			if near := config.Nearest(key, keys); near != "" {
+				return nil, fmt.Errorf("envs: there is no reward parameter %q: did you mean %q?", key, near)
+			}
+			return nil, fmt.Errorf("envs: there is no reward parameter %q; there are [%s]", key, strings.Join(keys, ", "))
+		}
+	}
+	return copied.Interface().(map[string]any), nil
+}
+
+// walkShaping copies a tree with every number and boolean replaced by what leaf makes of it, in the order of keys and
+// indices.
+func walkShaping(v reflect.Value, path string, depth int, leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
+	if depth > maxShapingDepth {
+		return v, fmt.Errorf("envs: reward parameter %.80q…: it is nested more than %d deep", path, maxShapingDepth)
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		if v.IsNil() {
+			return v, nil
+		}
+		return walkShaping(v.Elem(), path, depth, leaf)
+	case reflect.Map:
+		return walkMap(v, path, depth, leaf)
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			return v, nil
+		}
+		copied := reflect.New(v.Type()).Elem()
+		if v.Kind() == reflect.Slice {
+			copied.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		}
+		for i := range v.Len() {
+			element, err := walkShaping(v.Index(i), join(path, strconv.Itoa(i)), depth+1, leaf)
+			if err != nil {
+				return v, err
+			}
+			copied.Index(i).Set(element)
+		}
+		return copied, nil
+	case reflect.String:
+		return v, nil
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32, reflect.Float64:
+		return leaf(path, v)
+	}
+	return v, fmt.Errorf("envs: reward parameter %q is of type %v; want a number, a boolean, a text, a list or a map with text keys", path, v.Type())
+}
+
+func walkMap(v reflect.Value, path string, depth int, leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
+	if v.Type().Key().Kind() != reflect.String {
+		return v, fmt.Errorf("envs: reward parameter %q is of type %v; the keys of a map must be texts", path, v.Type())
+	}
+	if v.IsNil() {
+		return v, nil
+	}
+	copied := reflect.MakeMapWithSize(v.Type(), v.Len())
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range keys {
+		name := key.String()
+		if name == "" || strings.Contains(name, ".") {
+			return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates keys", path, name)
+		}
+		element, err := walkShaping(v.MapIndex(key), join(path, name), depth+1, leaf)
+		if err != nil {
+			return v, err
+		}
+		copied.SetMapIndex(key, element)
+	}
+	return copied, nil
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// numberOf is a number or boolean as a float64.
+func numberOf(key string, v reflect.Value) (float64, error) {
+	switch {
+	case v.Kind() == reflect.Bool:
+		if v.Bool() {
+			return 1, nil
+		}
+		return 0, nil
+	case v.CanInt():
+		if x := v.Int(); x >= -maxExactInteger && x <= maxExactInteger {
+			return float64(x), nil
+		}
+	case v.CanUint():
+		if x := v.Uint(); x <= maxExactInteger {
+			return float64(x), nil
+		}
+	default:
+		if x := v.Float(); !math.IsNaN(x) && !math.IsInf(x, 0) {
+			return x, nil
+		}
+		return 0, fmt.Errorf("envs: reward parameter %q is %v; it must be finite", key, v)
+	}
+	return 0, fmt.Errorf("envs: reward parameter %q is %v; an integer must lie within ±2⁵³", key, v)
+}
+
+// numberAs is x in a type.
+func numberAs(key string, x float64, t reflect.Type) (reflect.Value, error) {
+	v := reflect.New(t).Elem()
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return v, fmt.Errorf("envs: reward parameter %q cannot be %v; it must be finite", key, x)
+	}
+	n := math.Round(x)
+	switch {
+	case t.Kind() == reflect.Bool:
+		v.SetBool(x >= 0.5)
+		return v, nil
+	case v.CanInt():
+		if math.Abs(n) <= maxExactInteger && !v.OverflowInt(int64(n)) {
+			v.SetInt(int64(n))
+			return v, nil
+		}
+	case v.CanUint():
+		if n >= 0 && n <= maxExactInteger && !v.OverflowUint(uint64(n)) {
+			v.SetUint(uint64(n))
+			return v, nil
+		}
+	case !v.OverflowFloat(x):
+		v.SetFloat(x)
+		return v, nil
+	}
+	return v, fmt.Errorf("envs: reward parameter %q cannot be %v: that is out of the range of its type %v", key, x, t)
+}

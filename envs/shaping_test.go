@@ -1,0 +1,260 @@
+package envs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// level is a type that an environment may have of its own.
+type level int8
+
+func TestFlattenShaping(t *testing.T) {
+	tree := map[string]any{
+		"scale": 2.5, "delta": []any{0.1, 3, true, "text", nil}, "on": false, "name": "as it is",
+		"typed": map[string]float32{"a": 0.5}, "list": []int{4, -5}, "pair": [2]uint8{6, 7}, "level": level(-3),
+		"deep": map[string]any{"er": []map[string]any{{"x": 1}}}, "none": nil, "empty": map[string]any{}, "nil": []float64(nil),
+	}
+	flat, err := envs.FlattenShaping(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"scale": 2.5, "delta.0": 0.1, "delta.1": 3, "delta.2": 1, "on": 0, "typed.a": 0.5, "list.0": 4, "list.1": -5,
+		"pair.0": 6, "pair.1": 7, "level": -3, "deep.er.0.x": 1}
+	if d := cmp.Diff(want, flat); d != "" {
+		t.Error(d)
+	}
+	same, err := envs.UnflattenShaping(tree, flat)
+	if err != nil || !reflect.DeepEqual(same, tree) {
+		t.Errorf("there and back: %v, %v", same, err)
+	}
+	other, err := envs.UnflattenShaping(tree, map[string]float64{"scale": -1, "delta.1": 2.4, "delta.2": 0.49, "on": 17, "list.1": 2.5, "pair.0": 254.6, "level": -7.5, "typed.a": 0.1, "deep.er.0.x": 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]any{
+		"scale": -1.0, "delta": []any{0.1, 2, false, "text", nil}, "on": true, "name": "as it is",
+		"typed": map[string]float32{"a": 0.1}, "list": []int{4, 3}, "pair": [2]uint8{255, 7}, "level": level(-8),
+		"deep": map[string]any{"er": []map[string]any{{"x": 9}}}, "none": nil, "empty": map[string]any{}, "nil": []float64(nil),
+	}, other); d != "" {
+		t.Error(d)
+	}
+	// The copy shares nothing with the tree.
+	other["list"].([]int)[0] = 99
+	other["typed"].(map[string]float32)["a"] = 99
+	other["deep"].(map[string]any)["er"].([]map[string]any)[0]["x"] = 99
+	if again, _ := envs.FlattenShaping(tree); !maps.Equal(again, want) {
+		t.Errorf("the tree has changed: %v", again)
+	}
+	if flat, err := envs.FlattenShaping(nil); err != nil || len(flat) != 0 {
+		t.Errorf("of no tree: %v, %v", flat, err)
+	}
+}
+
+func TestFlattenShapingRefuses(t *testing.T) {
+	endless := map[string]any{}
+	endless["again"] = endless
+	for words, tree := range map[string]map[string]any{
+		`"a.b" is NaN`:              {"a": map[string]any{"b": math.NaN()}},
+		`"a.0" is +Inf`:             {"a": []float32{float32(math.Inf(1))}},
+		`within ±2⁵³`:               {"a": int64(1)<<53 + 1},
+		`"b" is 18446744073709`:     {"b": uint64(math.MaxUint64)},
+		`key "b.c" is empty or`:     {"a": map[string]any{"b.c": 1}},
+		`key "" is empty or`:        {"": 1},
+		`"c" is of type complex128`: {"c": 1i},
+		`"c.0" is of type chan int`: {"c": []any{make(chan int)}},
+		`"c" is of type map[int]`:   {"c": map[int]any{1: 2}},
+		`"c" is of type *int`:       {"c": new(int)},
+		`nested more than 64 deep`:  endless,
+	} {
+		if _, err := envs.FlattenShaping(tree); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("error %v, want one with %q", err, words)
+		}
+		if _, err := envs.UnflattenShaping(tree, nil); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("copying: error %v, want one with %q", err, words)
+		}
+	}
+	tree := map[string]any{"speed": map[string]any{"weight": 1.0}, "small": int8(1), "byte": byte(1), "single": float32(1), "n": 1}
+	for _, test := range []struct {
+		key   string
+		value float64
+		words string
+	}{
+		{"sped.weight", 1, `did you mean "speed.weight"?`}, {"speed", 1, "there is no reward parameter"}, {"zzzzzzzzz", 1, "there are [byte, n, single"},
+		{"n", math.NaN(), "must be finite"}, {"n", math.Inf(-1), "must be finite"}, {"n", 1e17, "out of the range of its type int"},
+		{"small", 127.5, "type int8"}, {"small", -129, "type int8"}, {"byte", -0.6, "type uint8"}, {"byte", 256, "type uint8"}, {"single", 1e39, "type float32"},
+	} {
+		if _, err := envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}); err == nil || !strings.Contains(err.Error(), test.words) {
+			t.Errorf("%s = %v: error %v, want one with %q", test.key, test.value, err, test.words)
+		}
+	}
+}
+
+func TestAssignShaping(t *testing.T) {
+	a, b := 1.0, 2.0
+	targets := map[string]*float64{"a": &a, "b.0": &b}
+	if err := envs.AssignShaping(map[string]any{"b": []any{5}}, targets); err != nil || a != 1 || b != 5 {
+		t.Errorf("%v: %g, %g", err, a, b)
+	}
+	for _, values := range []map[string]any{{"a": 9.0, "c": 1.0}, {"a": 9.0, "b": []any{math.NaN()}}, {"a": 9, "b": []any{1, 2}}} {
+		if err := envs.AssignShaping(values, targets); err == nil || a != 1 || b != 5 {
+			t.Errorf("%v: %v: %g, %g", values, err, a, b)
+		}
+	}
+}
+
+// typed gives the numbers of a JSON document types of their own.
+func typed(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for key, e := range x {
+			x[key] = typed(e)
+		}
+	case []any:
+		for i, e := range x {
+			x[i] = typed(e)
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
+			return n
+		}
+		f, _ := x.Float64()
+		if g := float32(f); float64(g) == f {
+			return g
+		}
+		return f
+	}
+	return v
+}
+
+// checkRoundTrip verifies what holds of every tree that can be flattened.
+func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
+	t.Helper()
+	flat, err := envs.FlattenShaping(tree)
+	if err != nil {
+		return
+	}
+	same, err := envs.UnflattenShaping(tree, flat)
+	if err != nil || !reflect.DeepEqual(same, tree) {
+		t.Fatalf("%#v came back as %#v (%v)", tree, same, err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	changed := map[string]float64{}
+	for key := range flat {
+		switch rng.IntN(4) {
+		case 0:
+			changed[key] = rng.NormFloat64() * 100
+		case 1:
+			changed[key] = float64(rng.IntN(3))
+		}
+	}
+	other, err := envs.UnflattenShaping(tree, changed)
+	if err != nil {
+		t.Fatalf("%#v with %v: %v", tree, changed, err)
+	}
+	if a, b := shape(tree), shape(other); !reflect.DeepEqual(a, b) {
+		t.Fatalf("types %v have become %v", a, b)
+	}
+	// What is in effect is in effect again, and what was not changed is what it was.
+	inEffect, err := envs.FlattenShaping(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := envs.UnflattenShaping(tree, inEffect)
+	if err != nil || !reflect.DeepEqual(again, other) {
+		t.Fatalf("%#v is not the same the second time: %#v (%v)", other, again, err)
+	}
+	for key, x := range flat {
+		given, ok := changed[key]
+		if got := inEffect[key]; !ok && got != x || ok && math.Abs(got-given) > 0.5 && got != 0 && got != 1 { // a boolean
+			t.Fatalf("%s is %g, was %g and set to %g (%t)", key, got, x, given, ok)
+		}
+	}
+}
+
+// shape is a tree with types in place of numbers.
+func shape(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, e := range x {
+			out[key] = shape(e)
+		}
+		return out
+	case []any:
+		var out []any
+		for _, e := range x {
+			out = append(out, shape(e))
+		}
+		return out
+	case string:
+		return x
+	}
+	return reflect.TypeOf(v)
+}
+
+// Trees drawn at random.
+func TestShapingRoundTrips(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var draw func(depth int) any
+	draw = func(depth int) any {
+		kind := rng.IntN(9)
+		if depth > 3 {
+			kind %= 6
+		}
+		switch kind {
+		case 0:
+			return rng.NormFloat64()
+		case 1:
+			return rng.IntN(100) - 50
+		case 2:
+			return rng.IntN(2) == 0
+		case 3:
+			return "text" + strconv.Itoa(rng.IntN(9))
+		case 4:
+			return float32(rng.NormFloat64())
+		case 5:
+			return int64(rng.Int64N(1<<54) - 1<<53)
+		case 6:
+			list := []any{}
+			for range rng.IntN(4) {
+				list = append(list, draw(depth+1))
+			}
+			return list
+		default:
+			m := map[string]any{}
+			for range rng.IntN(5) {
+				m[string(rune('a'+rng.IntN(26)))] = draw(depth + 1)
+			}
+			return m
+		}
+	}
+	for k := range 2000 {
+		checkRoundTrip(t, map[string]any{"root": draw(0), "more": draw(0)}, uint64(k))
+	}
+}
+
+func FuzzFlattenShaping(f *testing.F) {
+	for _, seed := range []string{`{"scale": 0.1, "delta": [1, 2.5, true, "text"], "deep": {"er": {"x": -7e-3}}}`, `{}`, `{"a.b": 1}`, `{"a": [[[]], null]}`,
+		`{"big": 9007199254740993, "huge": 1e999, "zero": -0.0}`, `[1]`} {
+		f.Add([]byte(seed), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+		var tree map[string]any
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		if d.Decode(&tree) != nil || tree == nil {
+			return
+		}
+		checkRoundTrip(t, typed(tree).(map[string]any), seed)
+	})
+}

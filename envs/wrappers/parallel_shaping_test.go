@@ -1,0 +1,258 @@
+package wrappers_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+)
+
+// shaped is a probe with parameters and a curriculum.
+type shaped struct {
+	*probe
+	weight, bonus float64
+	level         string
+	refuses       bool
+}
+
+func (s *shaped) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	_, terminated, truncated, err = s.probe.Step(action, out)
+	return s.weight, terminated, truncated, err
+}
+
+func (s *shaped) RewardShaping() map[string]any {
+	return map[string]any{"weight": s.weight, "terms": map[string]any{"bonus": s.bonus}}
+}
+
+func (s *shaped) SetRewardShaping(values map[string]any) error {
+	if s.refuses {
+		return errors.New("no")
+	}
+	return envs.AssignShaping(values, map[string]*float64{"weight": &s.weight, "terms.bonus": &s.bonus})
+}
+
+func (s *shaped) CurriculumState() ([]byte, error) { return []byte(s.level), nil }
+
+func (s *shaped) SetCurriculumState(b []byte) error {
+	if s.refuses {
+		return errors.New("no")
+	}
+	s.level = string(b)
+	return nil
+}
+
+// shapedBatch is a batch behind every wrapper that there is.
+func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
+	t.Helper()
+	var all []*shaped
+	env, err := wrappers.NewParallel(n, func(i int) (envs.Single, error) {
+		s := &shaped{probe: &probe{index: i, length: 3 + i}, weight: 1, bonus: 2, level: fmt.Sprint(i)}
+		all = append(all, s)
+		return wrappers.NewTimeLimit(s, 40)
+	}, wrappers.ParallelOptions{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	statistics, err1 := wrappers.NewEpisodeStatistics(env)
+	scaled, err2 := wrappers.NewRewardScale(statistics, 2)
+	normalized, err3 := wrappers.NewNormalizeReward(scaled, 0.9)
+	clipped, err4 := wrappers.NewClipAction(normalized)
+	rescaled, err5 := wrappers.NewRescaleAction(clipped)
+	recorded, err6 := wrappers.NewRecord(rescaled, wrappers.RecordOptions{Dir: t.TempDir(), Transitions: true})
+	checked, err7 := envs.Checked(recorded)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := checked.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return checked, all
+}
+
+func weights(all []*shaped) (out []float64) {
+	for _, s := range all {
+		out = append(out, s.weight)
+	}
+	return out
+}
+
+func TestShapingReachesEveryEnvironment(t *testing.T) {
+	env, all := shapedBatch(t, 4)
+	shaper, ok := envs.As[envs.RewardShaper](env)
+	if !ok {
+		t.Fatal("the wrappers do not pass RewardShaper on")
+	}
+	defaults := map[string]any{"weight": 1.0, "terms": map[string]any{"bonus": 2.0}}
+	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
+		t.Error(d)
+	}
+	set := func(values map[string]any, environments []int, want ...float64) {
+		t.Helper()
+		if err := shaper.SetRewardShaping(values, environments); err != nil {
+			t.Fatal(err)
+		}
+		if got := weights(all); !slices.Equal(got, want) {
+			t.Errorf("weights %v, want %v", got, want)
+		}
+	}
+	set(map[string]any{"weight": 3.0}, []int{0, 2}, 3, 1, 3, 1)
+	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
+		t.Errorf("what single environments have is not what all were given: %s", d)
+	}
+	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
+	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
+	want := map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}
+	got := shaper.RewardShaping()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	got["terms"].(map[string]any)["bonus"] = 99.0 // the caller's
+	if d := cmp.Diff(want, shaper.RewardShaping()); d != "" {
+		t.Error(d)
+	}
+	// While environments step on several goroutines, parameters change between steps.
+	if _, err := env.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	actions := make([]float32, 4*2)
+	for k := range 30 {
+		set(map[string]any{"weight": float64(k)}, []int{3}, 5, 5, 5, float64(k))
+		if _, err := env.Step(actions); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestShapingIsAllOrNothing(t *testing.T) {
+	env, all := shapedBatch(t, 4)
+	shaper, _ := envs.As[envs.RewardShaper](env)
+	all[2].refuses = true
+	for _, test := range []struct {
+		values       map[string]any
+		environments []int
+		words        string
+	}{
+		{map[string]any{"weight": 7.0}, nil, "environment 2"},
+		{map[string]any{"weight": 7.0}, []int{0, 1, 2}, "no"},
+		{map[string]any{"weight": 7.0}, []int{1, 4}, "environment 4 is not one of 4"},
+		{map[string]any{"weight": 7.0}, []int{-1}, "environment -1"},
+		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
+		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
+	} {
+		if err := shaper.SetRewardShaping(test.values, test.environments); err == nil || !strings.Contains(err.Error(), test.words) {
+			t.Errorf("%v: error %v, want one with %q", test.environments, err, test.words)
+		}
+		if got := weights(all); !slices.Equal(got, []float64{1, 1, 1, 1}) {
+			t.Errorf("%v: weights %v", test.environments, got)
+		}
+	}
+}
+
+func TestCurriculumReachesEveryEnvironment(t *testing.T) {
+	env, all := shapedBatch(t, 3)
+	levels := func(all []*shaped) (out string) {
+		for _, s := range all {
+			out += s.level + " "
+		}
+		return out
+	}
+	curriculum, ok := envs.As[envs.Curriculum](env)
+	if !ok {
+		t.Fatal("the wrappers do not pass Curriculum on")
+	}
+	all[1].level = ""
+	state, err := curriculum.CurriculumState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		s.level = "x"
+	}
+	all[2].refuses = true
+	if err := curriculum.SetCurriculumState(state); err == nil || levels(all) != "x x x " {
+		t.Errorf("refused: %v, levels %q", err, levels(all))
+	}
+	all[2].refuses = false
+	if err := curriculum.SetCurriculumState(state); err != nil || levels(all) != "0  2 " {
+		t.Errorf("%v: levels %q", err, levels(all))
+	}
+	more, other := shapedBatch(t, 5)
+	curriculum, _ = envs.As[envs.Curriculum](more)
+	if err := curriculum.SetCurriculumState(state); err != nil || levels(other) != "0  2 0  " {
+		t.Errorf("into more environments: %v, levels %q", err, levels(other))
+	}
+	for _, bad := range [][]byte{nil, []byte("x"), state[:len(state)-1], append(slices.Clone(state), 1)} {
+		if err := curriculum.SetCurriculumState(bad); err == nil || levels(other) != "0  2 0  " {
+			t.Errorf("%d bytes: %v, levels %q", len(bad), err, levels(other))
+		}
+	}
+}
+
+// Where a single environment has no parameters, the batch has none.
+func TestParallelWithoutShaping(t *testing.T) {
+	plain := probes(t, 2, wrappers.ParallelOptions{}, nil)
+	mixed, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
+		p := &probe{index: i, length: 3}
+		if i == 1 {
+			return p, nil
+		}
+		return &shaped{probe: p}, nil
+	}, wrappers.ParallelOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mixed.Close()
+	for _, env := range []*wrappers.Parallel{plain, mixed} {
+		if _, ok := envs.As[envs.RewardShaper](env); ok {
+			t.Error("it passes for a RewardShaper")
+		}
+		if _, ok := envs.As[envs.Curriculum](env); ok {
+			t.Error("it passes for a Curriculum")
+		}
+		if err := env.SetRewardShaping(nil, nil); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("SetRewardShaping: %v", err)
+		}
+		if _, err := env.CurriculumState(); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("CurriculumState: %v", err)
+		}
+	}
+	if got := plain.RewardShaping(); got != nil {
+		t.Errorf("parameters %v", got)
+	}
+}
+
+func FuzzParallelCurriculum(f *testing.F) {
+	make := func(t testing.TB) *wrappers.Parallel {
+		env, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
+			return &shaped{probe: &probe{index: i, length: 3}, level: fmt.Sprint(rand.IntN(9))}, nil
+		}, wrappers.ParallelOptions{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env
+	}
+	seed := make(f)
+	state, err := seed.CurriculumState()
+	if err := errors.Join(err, seed.Close()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(state)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		env := make(t)
+		defer env.Close()
+		before, _ := env.CurriculumState()
+		err := env.SetCurriculumState(b)
+		if after, _ := env.CurriculumState(); err != nil && !slices.Equal(before, after) {
+			t.Fatalf("refused (%v), and changed", err)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package pbt
+
+// savedMember is what a member's next process needs beside its snapshot. Objectives are the figures themselves.
+type savedMember struct {
+	Steps           int64   `json:"steps"`
+	Parent          *int    `json:"parent,omitempty"`
+	Objective       *number `json:"objective,omitempty"`
+	Failure         string  `json:"failure,omitempty"`
+	FailedIteration int64   `json:"failed_iteration,omitempty"`
+	Hyperparameters numbers `json:"hyperparameters"`
+	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
+	CopiedAt  int64 `json:"copied_at,omitempty"`
+	Inherited int64 `json:"inherited,omitempty"`
+	// MeasuredAt is the interval that Objective belongs to.
+	MeasuredAt int64    `json:"measured_at,omitempty"`
+	Samples    int      `json:"samples,omitempty"`
+	Readings   []number `json:"readings,omitempty"`
+	Figure     string   `json:"figure,omitempty"`
+	Peak       *number  `json:"peak,omitempty"`
+	Diverged   string   `json:"diverged,omitempty"`
+	// Snapshot is the name of the member's snapshot in its folder, "" for none.
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// state is the member's, with the name of its snapshot.
+func (m *member) state(o *Options, snapshot string) savedMember {
+	s := savedMember{
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters),
+		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
+		Snapshot: snapshot,
+	}
+	if parent := m.parent; parent >= 0 {
+		s.Parent = &parent
+	}
+	if m.hasObjective {
+		objective := number(o.Measure.signed(m.objective))
+		s.Objective = &objective
+	}
+	if m.hasPeak {
+		peak := number(o.Measure.signed(m.peak))
+		s.Peak = &peak
+	}
+	for _, r := range m.readings {
+		s.Readings = append(s.Readings, number(r))
+	}
+	return s
+}
+
+// load is the reverse of state.
+func (m *member) load(o *Options, s savedMember) {
+	m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
+	m.failure, m.failedIteration = s.Failure, s.FailedIteration
+	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.samples, m.figure, m.diverged = s.Samples, s.Figure, s.Diverged
+	if s.Objective != nil {
+		m.objective, m.hasObjective = o.Measure.signed(float64(*s.Objective)), true
+	}
+	if s.Peak != nil {
+		m.peak, m.hasPeak = o.Measure.signed(float64(*s.Peak)), true
+	}
+	for _, r := range s.Readings {
+		m.readings = append(m.readings, float64(r))
+	}
+}
+
+func (s savedMember) parent() int {
+	if s.Parent == nil {
+		return -1
+	}
+	return *s.Parent
+}

@@ -1,0 +1,69 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// TestRealPopulationResumes interrupts a population of PPO agents within intervals, rollouts and episodes, as a killed and
+// restarted program does, and expects the journal of one that was not.
+func TestRealPopulationResumes(t *testing.T) {
+	agenttest.CheckLive(t)
+	run := func(dir string, breakAfter int) (journal string, breaks int) {
+		for {
+			ctx, cancel := context.WithCancel(t.Context())
+			left := breakAfter
+			p, err := New(Options{
+				Members: 3, Objective: "episode.length", Measure: Measure{Window: 8, Reducer: ReduceMedian, EvaluationSeed: 1},
+				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
+				Strategy: IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
+				Mutation: Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
+				Inherit:  Inheritance{Optimizer: DecayPart, MomentDecay: 0.5, Schedule: KeepPart},
+				New: func(m Member) (Trainee, error) {
+					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
+					if err != nil {
+						return nil, err
+					}
+					agent := smallPPO(t, env.Spaces(), uint64(m.Seed), map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
+					return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
+						if left--; left == 0 {
+							cancel()
+						}
+						return nil
+					}}).Trainee(), nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.Train(ctx)
+			cancel()
+			if closing := p.Close(); closing != nil {
+				t.Fatal(closing)
+			}
+			if err == nil {
+				if len(kinds(p.Journal(), EventReplace)) < 3 {
+					t.Errorf("only %d replacements: this shows little", len(kinds(p.Journal(), EventReplace)))
+				}
+				return string(read(t, dir, JournalFile)), breaks
+			}
+			if breaks++; !errors.Is(err, context.Canceled) || breaks > 50 {
+				t.Fatal(err)
+			}
+		}
+	}
+	want, _ := run(t.TempDir(), -1)
+	got, breaks := run(t.TempDir(), 83)
+	if breaks < 5 {
+		t.Errorf("only %d interruptions", breaks)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+}

@@ -1,0 +1,198 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// The arrays in which a snapshot keeps the environment: its whole state (with SaveBuffers), the parameters of its reward,
+// and its curriculum.
+const (
+	stateArray      = "environment/state"
+	parametersArray = "environment/parameters"
+	curriculumArray = "environment/curriculum"
+)
+
+// reset starts every episode anew, with the parameters that were set last.
+func (t *Trainer) reset(seed int64) error {
+	if err := t.parameters.all(); err != nil {
+		return err
+	}
+	first, err := t.env.Reset(seed)
+	if err != nil {
+		return err
+	}
+	t.now = first
+	return nil
+}
+
+// saveEnvironment adds what is the environment's to a snapshot.
+func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
+	add := func(name string, b []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("trainers: %s: %w", name, err)
+		}
+		snap.Arrays[name] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
+		return nil
+	}
+	if c, ok := envs.As[envs.Curriculum](t.env); ok {
+		state, err := c.CurriculumState()
+		if err := add(curriculumArray, state, err); err != nil {
+			return err
+		}
+	}
+	s, whole := envs.As[envs.Stateful](t.env)
+	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
+		state, err := s.MarshalState()
+		if err := add(stateArray, state, err); err != nil {
+			return err
+		}
+	}
+	if t.parameters == nil {
+		return nil
+	}
+	b, err := t.parameters.marshal(whole)
+	return add(parametersArray, b, err)
+}
+
+// restoreEnvironment puts back what is the environment's, where the snapshot has it, and returns what undoes it. On an error
+// nothing has changed.
+func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() error, err error) {
+	var changes []func() error // what undoes them
+	undo = func() error {
+		var errs []error
+		for i := len(changes) - 1; i >= 0; i-- {
+			errs = append(errs, changes[i]())
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err, undo = errors.Join(err, undo()), nil
+		}
+	}()
+	array, has := snap.Arrays[stateArray]
+	stateful, can := envs.As[envs.Stateful](t.env)
+	observer, shows := envs.As[envs.Observer](t.env)
+	whole := has && can && shows && t.cfg.SaveBuffers
+
+	parameters, given, err := t.readParameters(snap, whole)
+	if err != nil {
+		return undo, err
+	}
+	if c, ok := envs.As[envs.Curriculum](t.env); ok {
+		back, err := t.restoreCurriculum(c, snap)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		if err != nil {
+			return undo, err
+		}
+	}
+	before := t.parameters.standing()
+	changes = append(changes, func() error { return t.parameters.restore(before) })
+	switch {
+	case whole:
+		back, err := t.restoreState(array, stateful, observer)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		if err != nil {
+			return undo, err
+		}
+		if !given { // a snapshot of before there were any: nothing is known about the episodes
+			parameters = before
+			parameters.fresh = make([]bool, len(before.fresh))
+		}
+		return undo, t.parameters.restore(parameters)
+	case given:
+		return undo, t.parameters.set(parameters.target)
+	}
+	return undo, nil
+}
+
+// readParameters reads a snapshot's parameters, where it and the environment have any.
+func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
+	array, has := snap.Arrays[parametersArray]
+	if !has || t.parameters == nil {
+		return s, false, nil
+	}
+	b, err := array.Bytes()
+	if err != nil {
+		return s, false, fmt.Errorf("trainers: %s: %w", parametersArray, err)
+	}
+	n := 0
+	if whole {
+		n = len(t.parameters.current)
+	}
+	saved, err := decodeParameters(b, n)
+	if err == nil {
+		s, err = t.parameters.read(saved)
+	}
+	return s, true, err
+}
+
+// restoreCurriculum puts the curriculum back, where the snapshot has one.
+func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
+	array, has := snap.Arrays[curriculumArray]
+	if !has {
+		return func() error { return nil }, nil
+	}
+	after, err := array.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %s: %w", curriculumArray, err)
+	}
+	if undo, err = keepCurriculum(c); err != nil {
+		return nil, err
+	}
+	return undo, setCurriculum(c, after)
+}
+
+// keepCurriculum returns what brings the curriculum back to where it stands.
+func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
+	before, err := c.CurriculumState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's curriculum: %w", err)
+	}
+	return func() error { return setCurriculum(c, before) }, nil
+}
+
+func setCurriculum(c envs.Curriculum, state []byte) error {
+	if err := c.SetCurriculumState(state); err != nil {
+		return fmt.Errorf("trainers: the environment's curriculum: %w", err)
+	}
+	return nil
+}
+
+// restoreState puts the environment's state back.
+func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
+	after, err := array.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %s: %w", stateArray, err)
+	}
+	if t.now == nil { // an environment that has never been reset has no state to go back to
+		if err := t.reset(t.cfg.Seed); err != nil {
+			return nil, err
+		}
+	}
+	before, err := s.MarshalState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	return func() error { return t.setState(s, o, before) }, t.setState(s, o, after)
+}
+
+// setState puts a state into force, and shows it to the agent.
+func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error {
+	if err := s.RestoreState(state); err != nil {
+		return fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	now, err := o.Observe()
+	if err == nil {
+		t.now = now
+	}
+	return err
+}
