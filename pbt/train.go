@@ -50,8 +50,8 @@ func (p *Population) begin() error {
 		Strategy: fmt.Sprintf("%T%+v", p.opt.Strategy, p.opt.Strategy), Tuned: p.tuned,
 	}}}
 	for _, m := range p.members {
-		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters)})
-		m.original = nil
+		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe(&p.opt)})
+		m.original, m.mutation = nil, ""
 	}
 	return p.record(events)
 }
@@ -69,6 +69,9 @@ func (p *Population) interval(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	for _, m := range p.members {
+		m.score(p.iteration)
+	}
 	g := p.Generation()
 	if err := p.checkHealth(g); err != nil {
 		return err
@@ -76,7 +79,7 @@ func (p *Population) interval(ctx context.Context) error {
 	if err := p.rememberBest(g); err != nil {
 		return err
 	}
-	if p.iteration >= p.opt.lastIteration() {
+	if p.iteration >= p.opt.lastIteration() || p.opt.reached(g) {
 		return p.finish()
 	}
 	decisions, err := p.opt.decide(g, stream(p.opt.Seed, streamDecide, p.iteration))
