@@ -108,7 +108,7 @@ type Decision struct {
 // Strategy decides who is replaced by whom. Decide is a pure function: equal generations and equally seeded random
 // numbers give equal decisions. It must not change the generation. Members without a decision are kept.
 //
-// A strategy may also have a method Validate() error, which New calls.
+// A strategy may also have a method Validate() error, or ValidateMembers(members int) error, which New calls.
 type Strategy interface {
 	Decide(g Generation, rng *rand.Rand) []Decision
 }

@@ -49,6 +49,11 @@ func (o Options) validate() error {
 			return err
 		}
 	}
+	if v, ok := o.Strategy.(interface{ ValidateMembers(members int) error }); ok {
+		if err := v.ValidateMembers(o.Members); err != nil {
+			return err
+		}
+	}
 	for _, check := range []func() error{o.Measure.validate, o.Inherit.validate, o.validateReference} {
 		if err := check(); err != nil {
 			return err
