@@ -75,6 +75,10 @@ type Options struct {
 	// steps of a member. The objective is read there, which matters to Status.Peak and Measure.Window. Default 0: at
 	// interval ends only.
 	ProgressSteps int64
+	// OnInterval, when not nil, is called at the end of every interval, once its decisions are applied and the state is
+	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
+	// trainees. An error ends training.
+	OnInterval func(p *Population) error
 	// New builds a member. Members are built one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over

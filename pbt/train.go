@@ -93,7 +93,10 @@ func (p *Population) interval(ctx context.Context) error {
 	for _, m := range p.members {
 		m.nextInterval()
 	}
-	return p.save(false)
+	if err := p.save(false); err != nil {
+		return err
+	}
+	return p.tellInterval()
 }
 
 // checkHealth ends training when nobody can be copied, or the objective does not exist.
@@ -174,7 +177,21 @@ func (p *Population) finish() error {
 		events = append(events, m.event(&p.opt, p.iteration, EventFinal, ""))
 	}
 	p.done = true
-	return p.record(events)
+	if err := p.record(events); err != nil {
+		return err
+	}
+	return p.tellInterval()
+}
+
+// tellInterval calls Options.OnInterval.
+func (p *Population) tellInterval() error {
+	if p.opt.OnInterval == nil {
+		return nil
+	}
+	if err := guarded(func() error { return p.opt.OnInterval(p) }); err != nil {
+		return fmt.Errorf("pbt: OnInterval: %w", err)
+	}
+	return nil
 }
 
 // troubles are the events of members that failed or diverged in this interval.
