@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/tracking"
@@ -42,7 +43,7 @@ func (e *Evolution) Rows() []Row {
 		if event.Kind == pbt.EventReplace {
 			r.Parent = event.Parent
 		}
-		if event.Mutation != "" && event.Mutation != kindNone {
+		if event.Mutation != "" && !strings.HasPrefix(event.Mutation, kindNone) {
 			r.Mutation = event.Mutation
 		}
 		if event.Architecture != "" {

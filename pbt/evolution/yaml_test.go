@@ -128,11 +128,11 @@ training: {population_size: 5, target: 1, hpo: true}
 
 func TestFromYAMLRefuses(t *testing.T) {
 	for text, wants := range map[string][]string{
-		"mutations: {}":                              {`unknown key "mutations"`, `did you mean "mutation"?`},
-		"mutation: {probabilities: {no_mutt: 1}}":    {`"mutation.probabilities.no_mutt"`, `no_mut"?`},
-		"mutation: {no_mutation: 1, rl_ph: 2}":       {`"mutation.rl_ph"`, `rl_hp"?`},
-		"mutation: {mutation_sd: 0}":                 {`"mutation.mutation_sd" is 0`},
-		"mutation: {rl_hp_selection: {lr: {mn: 1}}}": {`"mutation.rl_hp_selection.lr.mn"`, `min"?`},
+		"mutations: {}": {`unknown key "mutations"`, `did you mean "mutation"?`},
+		"mutation: {probabilities: {no_mutt: 1}}":                                                               {`"mutation.probabilities.no_mutt"`, `no_mut"?`},
+		"mutation: {no_mutation: 1, rl_ph: 2}":                                                                  {`"mutation.rl_ph"`, `rl_hp"?`},
+		"mutation: {mutation_sd: 0}":                                                                            {`"mutation.mutation_sd" is 0`},
+		"mutation: {rl_hp_selection: {lr: {mn: 1}}}":                                                            {`"mutation.rl_hp_selection.lr.mn"`, `min"?`},
 		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}":                                         {"there is no such hyperparameter", `did you mean "learning_rate"?`},
 		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}":                  {"under another name as well"},
 		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}":                                                   {`"mutation.rl_hp_selection.lr.min" is "a"`},
