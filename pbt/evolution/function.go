@@ -107,10 +107,11 @@ func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	if w.holds == values {
 		slope, offset := linear(m.Activations[n])
+		reaches := zeros(bias.rows, 1, true) // what is left of the bias behind the activation
 		for i, b := range bias.data {
-			bias.data[i] = slope*b + offset
+			reaches.data[i] = slope*b + offset
 		}
-		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(bias), 1)
+		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
 		layers[out+".weight"] = outer.times(inner).scaled(slope)
 	} else {
 		made := zeros(outer.rows, inner.cols, false)

@@ -7,7 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// matrix is a weight (rows × columns), or a bias (rows × 1), in float32 as snapshots hold them.
+// matrix is a weight (rows × columns), or a bias (rows × 1), in float32 as snapshots hold them. One that was read shares
+// its numbers with the snapshot and must not be changed.
 type matrix struct {
 	rows, cols int
 	data       []float32

@@ -161,13 +161,13 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	}
 	known, seen := networksIn(snap), map[string]bool{}
 	for _, g := range r.Groups {
-		own := arraysOf(snap, g.Name)
+		own := parametersOf(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
 			wrong("members have no network %q: their snapshots have %q%s", g.Name, known, nearby(g.Name, known))
 		}
 		for _, shared := range g.Shared {
 			seen[shared] = true
-			if !sameShapes(own, arraysOf(snap, shared)) {
+			if !sameShapes(own, parametersOf(snap, shared)) {
 				wrong("the network %q is shared with %q, but its arrays are others", shared, g.Name)
 			}
 		}
@@ -203,8 +203,8 @@ func nearby(name string, known []string) string {
 	return ""
 }
 
-// arraysOf are a network's parameters by their names within it.
-func arraysOf(snap *checkpoint.Snapshot, network string) map[string]checkpoint.Array {
+// parametersOf are a network's parameters by their names within it.
+func parametersOf(snap *checkpoint.Snapshot, network string) map[string]checkpoint.Array {
 	own := map[string]checkpoint.Array{}
 	for name, a := range snap.Arrays {
 		if rest, ok := strings.CutPrefix(name, network+"/"); ok {

@@ -75,7 +75,7 @@ func (e *Evolver) settle(snap, view *checkpoint.Snapshot, architectures map[stri
 	for _, g := range e.registry.Groups {
 		for _, shared := range g.Shared {
 			maps.DeleteFunc(out.Arrays, func(name string, _ checkpoint.Array) bool { return strings.HasPrefix(name, shared+"/") })
-			for rest, a := range arraysOf(next, g.Name) {
+			for rest, a := range parametersOf(next, g.Name) {
 				out.Arrays[shared+"/"+rest] = a
 			}
 			if own, ok := tree[g.Name]; ok && shaped {

@@ -22,12 +22,14 @@ func (c *Core) Architectures() map[string]models.Architecture {
 
 // checkChoices refuses a scaler before a network that reads indices.
 func (c *Core) checkChoices() error {
-	for name, a := range c.Architectures() {
+	all := c.Architectures()
+	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
+		a := all[name]
 		key, scaled := "observation_preprocessor", c.ObservationScaler != nil
-		if name == "value" && c.spaces.State.Width() > 0 {
+		if name != "policy" && c.spaces.State.Width() > 0 {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
-		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled && name != "discriminator" {
+		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
 			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty", strings.ToLower(c.name), key, name, a.Parts[i].Name)
 		}
 	}
