@@ -34,7 +34,6 @@ func (h Inheritance) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 	}
 	if h.Environment == KeepPart {
 		c.keepArrays(func(name string) bool { return strings.HasPrefix(name, "environment/") })
-		keepValues(c.to.Values, own.Values, "environment")
 	}
 	return c.to, nil
 }

@@ -200,6 +200,9 @@ func TestRebuild(t *testing.T) {
 				if want := map[Action]int64{SelfMutate: 200, Replace: 150}[d.Action]; s.Steps != 200 || s.SinceCopy != want {
 					t.Errorf("it ended as %+v", s)
 				}
+				if events, err := ReadJournal(filepath.Join(c.opt.Directory, JournalFile)); err != nil || !cmp.Equal(events, p.Journal()) {
+					t.Errorf("the journal read is another: %s, %v", cmp.Diff(p.Journal(), events), err)
+				}
 				// A new process builds it with what it has now.
 				if err := p.Close(); err != nil {
 					t.Fatal(err)

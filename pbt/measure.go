@@ -43,15 +43,15 @@ func (m Measure) signed(x float64) float64 {
 
 // read takes the objective from the trainee's latest figures. What is not there leaves it as it was.
 func (m *member) read(o *Options, iteration int64) {
+	w := o.Measure
+	if w.EvaluationEpisodes > 0 { // that is the only measurement
+		return
+	}
 	name, value, ok := figureOf(m.metrics, o.Objective, m.figure)
 	if !ok {
 		return
 	}
 	m.figure = name
-	w := o.Measure
-	if w.EvaluationEpisodes > 0 {
-		return
-	}
 	if n := max(w.Window, w.MinSamples); n > 0 {
 		samples := m.measurements(name, value, n)
 		m.samples = len(samples)

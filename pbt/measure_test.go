@@ -430,6 +430,16 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
+// TestEvaluationWithoutTheObjective has it among the figures of training only.
+func TestEvaluationWithoutTheObjective(t *testing.T) {
+	c, _, _ := newExamined(2)
+	c.opt.Objective = "loss"
+	_, err := mustNew(t, c.opt).Train(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `no member reported the objective "loss" by the end of interval 1: `) || !strings.Contains(err.Error(), "known are episode.score, episode.x") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestEvaluationThatFails(t *testing.T) {
 	c, _, evaluate := newExamined(3)
 	*evaluate = func(m *climber) error {

@@ -9,14 +9,16 @@ type Measure struct {
 	// and results have the figure itself.
 	Minimise bool
 	// Window is the number of last measurements that Reducer makes the objective of: those of a [Sampler] (episodes)
-	// or, for other trainees, the readings after every [Options.ProgressSteps]. Default 0: the figure as reported.
+	// or, for other trainees and figures, the readings after every [Options.ProgressSteps], of the present weights.
+	// Default 0: the figure as reported.
 	Window int
 	// Reducer is what becomes of the window. Default ReduceMean.
 	Reducer Reducer
 	// MinSamples is the number of measurements below which the objective counts as not known. Default 0.
 	MinSamples int
 	// EvaluationEpisodes, when positive, makes the objective of a separate evaluation of that many episodes at the
-	// interval's end; the trainee must be an [Evaluator]. EvaluationSeed seeds its environments, each time alike.
+	// interval's end; the trainee must be an [Evaluator]. It then also decides who is the best, and Window must be 0.
+	// EvaluationSeed seeds its environments, each time alike; choose one that nothing trains on.
 	EvaluationEpisodes int
 	EvaluationSeed     int64
 }

@@ -137,10 +137,12 @@ func (p *Population) checkHealth(g Generation) error {
 func (p *Population) unknownObjective() error {
 	names, reported, most := make(map[string]bool), "", 0
 	for _, m := range p.members {
-		for _, figures := range []map[string]float64{m.metrics, m.evaluation} {
-			for name := range figures {
-				names[name] = true
-			}
+		figures := m.metrics
+		if p.opt.Measure.EvaluationEpisodes > 0 {
+			figures = m.evaluation
+		}
+		for name := range figures {
+			names[name] = true
 		}
 		if m.figure != "" {
 			reported, most = m.figure, max(most, m.samples)

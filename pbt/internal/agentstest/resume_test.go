@@ -1,13 +1,16 @@
-package pbt
+package agentstest
 
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -19,13 +22,13 @@ func TestRealPopulationResumes(t *testing.T) {
 		for {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := breakAfter
-			p, err := New(Options{
-				Members: 3, Objective: "episode.length", Measure: Measure{Window: 8, Reducer: ReduceMedian, EvaluationSeed: 1},
+			p, err := pbt.New(pbt.Options{
+				Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian, EvaluationSeed: 1},
 				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
-				Strategy: IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
-				Mutation: Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-				Inherit:  Inheritance{Optimizer: DecayPart, MomentDecay: 0.5, Schedule: KeepPart},
-				New: func(m Member) (Trainee, error) {
+				Strategy: pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
+				Mutation: pbt.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
+				Inherit:  pbt.Inheritance{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
+				New: func(m pbt.Member) (pbt.Trainee, error) {
 					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
 					if err != nil {
 						return nil, err
@@ -48,10 +51,20 @@ func TestRealPopulationResumes(t *testing.T) {
 				t.Fatal(closing)
 			}
 			if err == nil {
-				if len(kinds(p.Journal(), EventReplace)) < 3 {
-					t.Errorf("only %d replacements: this shows little", len(kinds(p.Journal(), EventReplace)))
+				replaced := 0
+				for _, e := range p.Journal() {
+					if e.Kind == pbt.EventReplace {
+						replaced++
+					}
 				}
-				return string(read(t, dir, JournalFile)), breaks
+				if replaced < 3 {
+					t.Errorf("only %d replacements: this shows little", replaced)
+				}
+				data, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(data), breaks
 			}
 			if breaks++; !errors.Is(err, context.Canceled) || breaks > 50 {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package pbt
+package agentstest
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -59,16 +60,16 @@ type learner interface {
 
 // realColony is a population of gorl's own agents.
 type realColony struct {
-	opt    Options
+	opt    pbt.Options
 	agents []learner
 	envs   []*scripted
 }
 
-func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m Member) learner) *realColony {
+func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m pbt.Member) learner) *realColony {
 	c := &realColony{}
-	c.opt = Options{
+	c.opt = pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: 2 * 21, TotalSteps: 2 * 60, Seed: 3, Parallel: 1, // 2 environments, rollouts of 8
-		New: func(m Member) (Trainee, error) {
+		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := newScripted(sp, 2, int64(100*m.ID)), make(m)
 			c.agents, c.envs = append(c.agents, agent), append(c.envs, env)
 			return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
@@ -96,55 +97,55 @@ func (c *realColony) placesOf(t *testing.T) []place {
 // TestLearningRateAfterReplacement: what is in the optimizer after a copy is the mutated rate, not the one that came with
 // the weights; a schedule scales it as far as it is inherited.
 func TestLearningRateAfterReplacement(t *testing.T) {
-	ppoOf := func(settings map[string]any) func(t *testing.T) func(m Member) learner {
-		return func(t *testing.T) func(m Member) learner {
-			return func(m Member) learner { return smallPPO(t, boxed, uint64(m.Seed), settings) }
+	ppoOf := func(settings map[string]any) func(t *testing.T) func(m pbt.Member) learner {
+		return func(t *testing.T) func(m pbt.Member) learner {
+			return func(m pbt.Member) learner { return smallPPO(t, boxed, uint64(m.Seed), settings) }
 		}
 	}
 	adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e-8, "min_lr": 1e-9}}
 	for name, test := range map[string]struct {
 		sp       spaces.Set
-		make     func(t *testing.T) func(m Member) learner
-		schedule Part
+		make     func(t *testing.T) func(m pbt.Member) learner
+		schedule pbt.Part
 	}{
-		"PPO":                                {boxed, ppoOf(nil), CopyPart},
-		"PPO, KLAdaptive copied":             {boxed, ppoOf(adaptive), CopyPart},
-		"PPO, KLAdaptive kept":               {boxed, ppoOf(adaptive), KeepPart},
-		"PPO, KLAdaptive from its beginning": {boxed, ppoOf(adaptive), ResetPart},
-		"AMP": {styled, func(t *testing.T) func(m Member) learner {
-			return func(m Member) learner { return smallAMP(t, uint64(m.Seed), nil) }
-		}, CopyPart},
-		"AMP, KLAdaptive copied": {styled, func(t *testing.T) func(m Member) learner {
-			return func(m Member) learner { return smallAMP(t, uint64(m.Seed), adaptive) }
-		}, CopyPart},
+		"PPO":                                {boxed, ppoOf(nil), pbt.CopyPart},
+		"PPO, KLAdaptive copied":             {boxed, ppoOf(adaptive), pbt.CopyPart},
+		"PPO, KLAdaptive kept":               {boxed, ppoOf(adaptive), pbt.KeepPart},
+		"PPO, KLAdaptive from its beginning": {boxed, ppoOf(adaptive), pbt.ResetPart},
+		"AMP": {styled, func(t *testing.T) func(m pbt.Member) learner {
+			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), nil) }
+		}, pbt.CopyPart},
+		"AMP, KLAdaptive copied": {styled, func(t *testing.T) func(m pbt.Member) learner {
+			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), adaptive) }
+		}, pbt.CopyPart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			c := newRealColony(t, 3, test.sp, test.make(t))
-			c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}, {Member: 1, Action: SelfMutate}}
-			c.opt.Mutation = Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+			c.opt.Strategy = decided{{Member: 2, Action: pbt.Replace, Source: 0, Reason: "test"}, {Member: 1, Action: pbt.SelfMutate}}
+			c.opt.Mutation = pbt.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
 			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
 			c.opt.Inherit.Schedule = test.schedule
 			var before, after []place
 			checked := 0
-			c.opt.Progress = func(u Update) {
+			c.opt.Progress = func(u pbt.Update) {
 				switch {
 				case u.Event == nil && u.Iteration == 1 && u.Status.Member == 2:
 					before = c.placesOf(t)
 				case u.Event != nil && u.Iteration == 1 && after == nil:
 					after = c.placesOf(t)
 				}
-				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == EventKeep {
+				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == pbt.EventKeep {
 					return
 				}
 				checked++
 				id := u.Event.Member
-				scheduled := map[Action]place{Replace: before[0], SelfMutate: before[1]}[Action(u.Event.Kind)]
-				if test.schedule == KeepPart {
+				scheduled := map[pbt.Action]place{pbt.Replace: before[0], pbt.SelfMutate: before[1]}[pbt.Action(u.Event.Kind)]
+				if test.schedule == pbt.KeepPart {
 					scheduled = before[id]
 				}
 				factor := scheduled.rate / scheduled.base
-				if test.schedule == ResetPart && id == 2 {
+				if test.schedule == pbt.ResetPart && id == 2 {
 					factor = 1
 				}
 				mutated := u.Event.After["learning_rate"]
@@ -159,7 +160,7 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 					t.Errorf("member %d went from %v to %v", id, old, mutated)
 				}
 			}
-			p, err := New(c.opt)
+			p, err := pbt.New(c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,341 @@
+package agentstest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+var (
+	boxed  = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}
+	styled = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+)
+
+func smallPPO(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) *ppo.Agent {
+	t.Helper()
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
+	maps.Copy(all, settings)
+	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Config: all, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func smallAMP(t testing.TB, seed uint64, settings map[string]any) *amp.Agent {
+	t.Helper()
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3, "discriminator_optimizer": "separate"}
+	maps.Copy(all, settings)
+	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: all, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// What an array is part of, by the names that gorl's agents use.
+func partOf(name string) string {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "agent_0/"), "agent_1/")
+	first, rest, _ := strings.Cut(name, "/")
+	switch first {
+	case "optimizer", "discriminator_optimizer":
+		return "optimizer"
+	case "observation_preprocessor", "state_preprocessor", "value_preprocessor", "amp_observation_preprocessor":
+		return "normalizers"
+	case "rollout":
+		return "rollout"
+	case "motion_dataset", "reply_buffer":
+		return "memories"
+	case "environment":
+		return "environment"
+	}
+	if rest == "" && first != "log_std" {
+		return "?"
+	}
+	return "weights"
+}
+
+func float32s(t testing.TB, a checkpoint.Array) []float32 {
+	t.Helper()
+	v, err := a.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// leaf are the values of a snapshot's first agent.
+func leaf(s *checkpoint.Snapshot) map[string]any {
+	if m, ok := s.Values["agent_0"].(map[string]any); ok {
+		return m
+	}
+	return s.Values
+}
+
+// pupil is an agent in a world of its own that has trained for a number of steps after its first Train.
+type pupil struct {
+	agents.Agent
+	world *agenttest.World
+	first int
+	steps int64
+	own   []byte // the state of its environment
+	given *checkpoint.Snapshot
+}
+
+func (p *pupil) Train(_ context.Context, steps int64) error {
+	p.steps += steps
+	n := p.first
+	p.first = 0
+	return agenttest.Advance(p.Agent, p.world, n)
+}
+
+func (p *pupil) Steps() int64                { return p.steps }
+func (p *pupil) Metrics() map[string]float64 { return map[string]float64{"score": 1} }
+
+func (p *pupil) Snapshot() (*checkpoint.Snapshot, error) {
+	s, err := p.Agent.Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		return nil, err
+	}
+	s.Arrays["environment/state"] = checkpoint.ArrayBytes([]int64{int64(len(p.own))}, p.own)
+	s.Arrays["environment/curriculum"] = checkpoint.ArrayBytes([]int64{1}, p.own[:1])
+	s.Values["trainer"] = map[string]any{"timestep": 7}
+	p.given = s
+	return s, nil
+}
+
+func (p *pupil) Restore(s *checkpoint.Snapshot) error {
+	state, err := s.Arrays["environment/state"].Bytes()
+	if err != nil {
+		return err
+	}
+	p.own = state
+	return p.Agent.Restore(s)
+}
+
+// inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
+func inherit(t *testing.T, h pbt.Inheritance, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
+	t.Helper()
+	var pupils []*pupil
+	var given []*checkpoint.Snapshot
+	p, err := pbt.New(pbt.Options{
+		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Inherit: h, Strategy: decided{{Member: 1, Action: pbt.Replace, Source: 0, Reason: "test"}},
+		New: func(m pbt.Member) (pbt.Trainee, error) {
+			a := build(t, uint64(1+10*m.ID))
+			if err := a.Bind(4); err != nil {
+				return nil, err
+			}
+			pupils = append(pupils, &pupil{
+				Agent: a, world: agenttest.NewWorld(sp, agenttest.Seeds(uint64(m.ID)*100, 4)...),
+				first: []int{43, 19}[m.ID], own: []byte{byte(m.ID + 1), 9}, // both are within a rollout then
+			})
+			return pupils[m.ID], nil
+		},
+		Progress: func(u pbt.Update) {
+			switch {
+			case u.Event == nil && u.Iteration == 1 && u.Status.Member == 1:
+				for _, x := range pupils {
+					s, err := x.Snapshot()
+					if err != nil {
+						t.Error(err)
+					}
+					given = append(given, agenttest.Through(t, s))
+				}
+			case u.Event != nil && u.Event.Kind == pbt.EventApplyFailed:
+				t.Error(u.Event.Cause)
+			case u.Event != nil && u.Event.Kind == pbt.EventReplace:
+				for i, x := range pupils {
+					if d := agenttest.Differences(given[i], agenttest.Through(t, x.given)); len(d) > 0 {
+						t.Errorf("a snapshot that member %d gave has changed in %q", i, d)
+					}
+				}
+				s, err := pupils[1].Snapshot()
+				if err != nil {
+					t.Error(err)
+				}
+				got = s
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if got == nil {
+		t.Fatal("nothing was taken over")
+	}
+	return given[0], given[1], got
+}
+
+// decided gives fixed decisions at the first interval's end, and keeps everyone later.
+type decided []pbt.Decision
+
+func (d decided) Decide(g pbt.Generation, _ *rand.Rand) []pbt.Decision {
+	if g.Iteration > 1 {
+		return nil
+	}
+	return d
+}
+
+// TestInheritance lets agents take over a snapshot of a more learned one, part by part, and looks at what they then are.
+func TestInheritance(t *testing.T) {
+	for name, test := range map[string]struct {
+		sp   spaces.Set
+		make func(t testing.TB, seed uint64) agents.Agent
+	}{
+		"PPO": {boxed, func(t testing.TB, seed uint64) agents.Agent {
+			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
+		}},
+		"PPO without a schedule": {boxed, func(t testing.TB, seed uint64) agents.Agent { return smallPPO(t, boxed, seed, nil) }},
+		"AMP": {styled, func(t testing.TB, seed uint64) agents.Agent {
+			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
+		}},
+		"group": {styled, func(t testing.TB, seed uint64) agents.Agent {
+			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil), smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for what, h := range map[string]pbt.Inheritance{
+				"everything":                {},
+				"everything, in words":      {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart, Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
+				"own optimizer":             {Optimizer: pbt.KeepPart},
+				"no moments":                {Optimizer: pbt.ResetPart},
+				"half the moments":          {Optimizer: pbt.DecayPart, MomentDecay: 0.5},
+				"own normalizers":           {Normalizers: pbt.KeepPart},
+				"own schedule":              {Schedule: pbt.KeepPart},
+				"schedule anew":             {Schedule: pbt.ResetPart},
+				"own environment":           {Environment: pbt.KeepPart},
+				"own buffers":               {Buffers: pbt.KeepPart},
+				"own world":                 {Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+				"weights only":              {Optimizer: pbt.KeepPart, Normalizers: pbt.KeepPart, Schedule: pbt.KeepPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+				"weights only, no schedule": {Optimizer: pbt.ResetPart, Normalizers: pbt.KeepPart, Schedule: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+			} {
+				t.Run(what, func(t *testing.T) {
+					agenttest.CheckLive(t)
+					their, own, got := inherit(t, h, test.sp, test.make)
+					checkParts(t, h, their, own, got)
+				})
+			}
+		})
+	}
+}
+
+// checkParts compares an agent after it took over with what was asked for.
+func checkParts(t *testing.T, h pbt.Inheritance, their, own, got *checkpoint.Snapshot) {
+	t.Helper()
+	broken := (h.Environment == pbt.KeepPart) != (h.Buffers == pbt.KeepPart) // a rollout in progress
+	from := func(part pbt.Part) *checkpoint.Snapshot {
+		if part == pbt.KeepPart {
+			return own
+		}
+		return their
+	}
+	counted := map[string]int{}
+	for name, array := range got.Arrays {
+		part := partOf(name)
+		want := map[string]*checkpoint.Snapshot{"weights": their, "optimizer": from(h.Optimizer), "normalizers": from(h.Normalizers),
+			"rollout": from(h.Buffers), "memories": from(h.Buffers), "environment": from(h.Environment)}[part]
+		if strings.HasSuffix(name, "random/generator") {
+			want, part = their, "random"
+		}
+		if want == nil {
+			t.Fatalf("the array %q is part of nothing", name)
+		}
+		counted[part]++
+		expected := want.Arrays[name]
+		if factor := map[pbt.Part]float32{pbt.ResetPart: 0, pbt.DecayPart: 0.5}; part == "optimizer" && (h.Optimizer == pbt.ResetPart || h.Optimizer == pbt.DecayPart) {
+			values := slices.Clone(float32s(t, expected))
+			for i := range values {
+				values[i] *= factor[h.Optimizer]
+			}
+			if !slices.Equal(values, float32s(t, array)) {
+				t.Errorf("%s is not what it should be", name)
+			}
+			continue
+		}
+		if !bytes.Equal(expected.Data, array.Data) {
+			t.Errorf("%s is not that of the right member", name)
+		}
+		if other := map[bool]*checkpoint.Snapshot{true: own, false: their}[want == their]; part != "random" && !strings.HasSuffix(name, "current_count") && bytes.Equal(other.Arrays[name].Data, array.Data) && nonzero(array.Data) {
+			t.Errorf("%s is the same in both members: this shows nothing", name)
+		}
+	}
+	if broken != (counted["rollout"] == 0) {
+		t.Errorf("%d arrays of a rollout in progress", counted["rollout"])
+	}
+	for _, part := range []string{"weights", "optimizer", "normalizers", "environment", "random"} {
+		if counted[part] == 0 {
+			t.Errorf("no array is part of the %s", part)
+		}
+	}
+	values, theirs, owns := leaf(got), leaf(their), leaf(own)
+	equal := func(key string, want any) {
+		t.Helper()
+		if fmt.Sprint(values[key]) != fmt.Sprint(want) {
+			t.Errorf("%s is %v, want %v", key, values[key], want)
+		}
+	}
+	steps := leaf(from(h.Optimizer))["optimizer_steps"]
+	if h.Optimizer == pbt.ResetPart {
+		zero := map[string]any{}
+		for name := range steps.(map[string]any) {
+			zero[name] = 0
+		}
+		steps = zero
+	}
+	equal("optimizer_steps", steps)
+	if fmt.Sprint(theirs["optimizer_steps"]) == fmt.Sprint(owns["optimizer_steps"]) {
+		t.Error("both have made as many steps: this shows nothing")
+	}
+	equal("timestep", theirs["timestep"])
+	equal("memories", leaf(from(h.Buffers))["memories"])
+	rollout := leaf(from(h.Buffers))["rollout_steps"]
+	if broken {
+		rollout = 0
+	}
+	equal("rollout_steps", rollout)
+	state := leaf(from(h.Schedule))["scheduler_state"]
+	if state == nil {
+		return
+	}
+	if fmt.Sprint(theirs["scheduler_state"]) == fmt.Sprint(owns["scheduler_state"]) {
+		t.Error("both schedules stand alike: this shows nothing")
+	}
+	if h.Schedule == pbt.ResetPart {
+		begun := maps.Clone(state.(map[string]any))
+		begun["step"] = 0
+		if _, ok := begun["learning_rate"]; ok {
+			begun["learning_rate"] = begun["base"]
+		}
+		state = begun
+	}
+	equal("scheduler_state", state)
+}
+
+func nonzero(data []byte) bool {
+	return slices.ContainsFunc(data, func(b byte) bool { return b != 0 })
+}
