@@ -397,3 +397,45 @@ func TestEventOfEvolution(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+func TestOnInterval(t *testing.T) {
+	c := newColony(3)
+	c.opt.TotalSteps = 175
+	var seen []int64
+	c.opt.OnInterval = func(p *Population) error {
+		g := p.Generation()
+		seen = append(seen, g.Members[0].Steps)
+		if p.Best() == nil || p.Trainee(2) == nil {
+			t.Error("there is no best, or no trainee")
+		}
+		return nil
+	}
+	mustTrain(t, c.opt)
+	if !slices.Equal(seen, []int64{50, 100, 150, 175}) {
+		t.Errorf("called after %v steps", seen)
+	}
+	c.opt.OnInterval = func(*Population) error { return errors.New("the disk is full") }
+	if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "OnInterval: the disk is full") {
+		t.Error(err)
+	}
+}
+
+type forFour struct{ Never }
+
+func (forFour) ValidateMembers(members int) error {
+	if members != 4 {
+		return errors.New("four members, please")
+	}
+	return nil
+}
+
+func TestStrategyKnowsItsPopulation(t *testing.T) {
+	c := newColony(3)
+	c.opt.Strategy = forFour{}
+	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), "four members") {
+		t.Error(err)
+	}
+	c = newColony(4)
+	c.opt.Strategy = forFour{}
+	mustNew(t, c.opt)
+}

@@ -63,7 +63,7 @@ func (e *Evolution) Population() *pbt.Population { return e.population }
 // Elite is the best that any member has been at the end of a generation; nil before the first one. See Build.
 func (e *Evolution) Elite() *pbt.Result { return e.population.Best() }
 
-// Evolver carries out the mutations; its registry is the one in use.
+// Evolver carries out the mutations.
 func (e *Evolution) Evolver() *Evolver { return e.evolver }
 
 // Close releases all members. It may be called twice.

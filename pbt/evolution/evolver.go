@@ -44,7 +44,7 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 	if err := m.checkNetworks(r); err != nil {
 		return nil, err
 	}
-	e := &Evolver{mutations: m, registry: r, keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
+	e := &Evolver{mutations: m, registry: r.clone(), keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
 	for _, name := range e.keys {
 		if r.Hyperparameters != nil && !slices.Contains(r.Hyperparameters, name) {
 			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s", name, strings.Join(r.Hyperparameters, ", "), nearby(name, r.Hyperparameters))
@@ -74,6 +74,9 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 	}
 	return nil
 }
+
+// Registry is the one in use.
+func (e *Evolver) Registry() Registry { return e.registry.clone() }
 
 // Validate implements pbt.Evolver.
 func (e *Evolver) Validate(hyperparameters []string) error {
@@ -181,7 +184,7 @@ func (e *Evolver) networks(snap *checkpoint.Snapshot, kind string, rng *rand.Ran
 		if agent, _ := snap.Values["agent"].(string); m.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
 		}
-		done, err = SetActivation(own, view, m.ActivationSelection, e.editOptions(), rng)
+		done, err = e.activation(own, view, rng)
 	} else {
 		edit := own[policy].Random(rng, m.NewLayerProb)
 		what = edit.String()
@@ -199,12 +202,44 @@ func (e *Evolver) networks(snap *checkpoint.Snapshot, kind string, rng *rand.Ran
 	return e.settle(snap, done.Snapshot, done.Architectures), done.String(), nil
 }
 
+// activation changes that of all networks; networks that are like another follow it.
+func (e *Evolver) activation(all map[string]models.Architecture, view *checkpoint.Snapshot, rng *rand.Rand) (Edited, error) {
+	leading, following := maps.Clone(all), map[string]models.Edit{}
+	for _, g := range e.registry.Groups {
+		if g.Like != "" {
+			delete(leading, e.alias(g.Name))
+		}
+	}
+	done, err := SetActivation(leading, view, e.mutations.ActivationSelection, e.editOptions(), rng)
+	if err != nil {
+		return done, err
+	}
+	for _, g := range e.registry.Groups {
+		if edit, ok := done.Done[e.alias(g.Like)]; ok && g.Like != "" {
+			following[e.alias(g.Name)] = edit
+		}
+	}
+	architectures := maps.Clone(all)
+	maps.Copy(architectures, done.Architectures)
+	next, err := apply(architectures, done.Snapshot, following, e.editOptions(), rng)
+	if err != nil {
+		return next, err
+	}
+	maps.Copy(next.Done, done.Done)
+	return next, nil
+}
+
 // editOptions are the mutations' with the names that networks have in a view.
 func (e *Evolver) editOptions() EditOptions {
 	o := e.mutations.editOptions()
 	limits := make(map[string]models.Limits, len(o.NetworkLimits))
 	for name, l := range o.NetworkLimits {
 		limits[e.alias(name)] = l
+	}
+	for _, g := range e.registry.Groups {
+		if l, ok := limits[e.alias(g.Like)]; ok && g.Like != "" {
+			limits[e.alias(g.Name)] = l
+		}
 	}
 	o.NetworkLimits = limits
 	return o

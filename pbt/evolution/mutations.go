@@ -169,7 +169,9 @@ func (m Mutations) draw(rng *rand.Rand, first bool) string {
 func (m Mutations) checkNetworks(r Registry) error {
 	var names []string
 	for _, g := range r.Groups {
-		names = append(names, g.Name)
+		if g.Like == "" { // the limits of others are those of the network that they are like
+			names = append(names, g.Name)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
 		if !slices.Contains(names, name) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models"
 )
 
 // Registry says which of a member's networks, optimizers and settings evolve. [RegistryOf] makes one for gorl's agents.
@@ -31,6 +32,9 @@ type NetworkGroup struct {
 	Name string
 	// Shared are networks with the same weights (target networks): after a mutation they are copies of it.
 	Shared []string
+	// Like is a network whose architecture this one always has, with weights of its own (AMP's second critic has the value
+	// network's): it is edited alike, and given no other activation and limits. Empty for none.
+	Like string
 	// Policy marks the network whose mutations lead: edits are drawn for it, noise is put on its weights.
 	Policy bool
 }
@@ -46,7 +50,7 @@ type OptimizerConfig struct {
 }
 
 // RegistryOf returns the registry of an agent of gorl's (PPO, AMP), by a snapshot of it or of its trainer: every network
-// is a group of its own, and all hyperparameters may be mutated.
+// is a group of its own, AMP's second critic is like the first, and all hyperparameters may be mutated.
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	networks := networksIn(snap)
 	if !slices.Contains(networks, policy) {
@@ -54,7 +58,11 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	}
 	var r Registry
 	for _, name := range networks {
-		r.Groups = append(r.Groups, NetworkGroup{Name: name, Policy: name == policy})
+		g := NetworkGroup{Name: name, Policy: name == policy}
+		if name == "style_value" && slices.Contains(networks, "value") {
+			g.Like = "value"
+		}
+		r.Groups = append(r.Groups, g)
 	}
 	optimizers := optimizersIn(snap)
 	for _, name := range optimizers {
@@ -67,6 +75,18 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 		r.Optimizers = append(r.Optimizers, o)
 	}
 	return r, nil
+}
+
+// clone shares no slice with r.
+func (r Registry) clone() Registry {
+	r.Groups, r.Optimizers, r.Hyperparameters = slices.Clone(r.Groups), slices.Clone(r.Optimizers), slices.Clone(r.Hyperparameters)
+	for i := range r.Groups {
+		r.Groups[i].Shared = slices.Clone(r.Groups[i].Shared)
+	}
+	for i := range r.Optimizers {
+		r.Optimizers[i].Networks = slices.Clone(r.Optimizers[i].Networks)
+	}
+	return r
 }
 
 // optimizersIn are the names of a snapshot's optimizers, sorted.
@@ -131,6 +151,11 @@ func (r Registry) Validate() error {
 			seen[name] = true
 		}
 	}
+	for _, g := range r.Groups {
+		if i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like }); g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
+			wrong("the network %q is like %q; that must be another group, which is like no other, and the policy leads", g.Name, g.Like)
+		}
+	}
 	if policies != 1 {
 		wrong("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
 	}
@@ -164,6 +189,9 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 		own := parametersOf(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
 			wrong("members have no network %q: their snapshots have %q%s", g.Name, known, nearby(g.Name, known))
+		}
+		if tree, ok := snap.Values["architectures"].(map[string]any); ok && g.Like != "" && !sameArchitecture(tree[g.Name], tree[g.Like]) {
+			wrong("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
 		for _, shared := range g.Shared {
 			seen[shared] = true
@@ -226,4 +254,11 @@ func (r Registry) policy() string {
 		}
 	}
 	return policy
+}
+
+// sameArchitecture compares two entries of a snapshot.
+func sameArchitecture(a, b any) bool {
+	x, err1 := models.ArchitectureOfValues(a)
+	y, err2 := models.ArchitectureOfValues(b)
+	return err1 == nil && err2 == nil && x.Equal(y)
 }
