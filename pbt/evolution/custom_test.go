@@ -83,6 +83,7 @@ func (c *custom) Train(ctx context.Context, steps int64) error {
 		for name, a := range c.arrays {
 			if strings.HasPrefix(name, "actor/") {
 				values, _ := a.Float32s()
+				values = slices.Clone(values) // others may have been given the same array
 				for i := range values {
 					values[i] *= float32(1 - c.rate*c.epochs/4)
 				}

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Settings are an evolution's, as a file gives them.
@@ -223,88 +221,6 @@ func (f *manifest) hyperparameter(key string) (name string, ok bool) {
 	return "", slices.Contains(fixed, key)
 }
 
-// selection reads the section selection_strategy.
-func (f *manifest) selection(s *Settings) error {
-	kind := struct {
-		Strategy string         `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
-		Rest     map[string]any `yaml:"rest"`
-	}{Strategy: "tournament"}
-	rest := maps.Clone(f.Selection)
-	delete(rest, "strategy")
-	if given, ok := f.Selection["strategy"]; ok {
-		if err := config.Merge(&kind, map[string]any{"strategy": given}, config.Options{Prefix: "evolution: selection_strategy"}); err != nil {
-			return err
-		}
-		if err := config.Check(kind, "evolution: selection_strategy"); err != nil {
-			return err
-		}
-	}
-	if kind.Strategy == "multi_frequency" {
-		return f.multiFrequency(s, rest)
-	}
-	t := struct {
-		Selection struct {
-			Size     int  `yaml:"tournament_size" config:"min=1"`
-			Elitism  bool `yaml:"elitism"`
-			EvalLoop int  `yaml:"eval_loop" config:"min=1"`
-		} `yaml:"selection_strategy"`
-	}{}
-	t.Selection.Size, t.Selection.Elitism, t.Selection.EvalLoop = 2, true, 1
-	if err := config.Merge(&t, map[string]any{"selection_strategy": rest}, config.Options{Prefix: "evolution"}); err != nil {
-		return err
-	}
-	s.Options.Selection = Tournament{TournamentSize: t.Selection.Size, Elitism: t.Selection.Elitism, EvalLoop: t.Selection.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict}
-	return nil
-}
-
-// multiFrequency reads the section where it is of MF-PBT.
-func (f *manifest) multiFrequency(s *Settings, rest map[string]any) error {
-	t := struct {
-		Selection struct {
-			Subpopulations int    `yaml:"n_subpopulations" config:"min=1"`
-			Individuals    int    `yaml:"n_individuals_per_subpopulation" config:"min=3"`
-			Ratios         []int  `yaml:"evolution_frequency_ratios" config:"min=1"`
-			Winners        *int   `yaml:"n_winners" config:"min=0"`
-			Survivors      *int   `yaml:"n_survivors" config:"min=0"`
-			Open           *int   `yaml:"n_open_for_migration" config:"min=0"`
-			Losers         *int   `yaml:"n_losers" config:"min=0"`
-			RandSeed       *int64 `yaml:"rand_seed" config:"min=0"`
-			EvalLoop       int    `yaml:"eval_loop" config:"min=1"`
-		} `yaml:"selection_strategy"`
-	}{}
-	x := &t.Selection
-	x.Subpopulations, x.EvalLoop = 2, 1
-	if err := config.Merge(&t, map[string]any{"selection_strategy": rest}, config.Options{Prefix: "evolution", Aliases: map[string]config.Alias{
-		"selection_strategy.n_open": {Key: "selection_strategy.n_open_for_migration"},
-	}}); err != nil {
-		return err
-	}
-	if x.RandSeed != nil {
-		s.Notes = append(s.Notes, "selection_strategy.rand_seed does nothing: seed, or mutation.rand_seed, makes all decisions")
-	}
-	if x.Individuals > 0 {
-		f.Training.PopSize = x.Individuals * x.Subpopulations
-	}
-	m := MultiFrequency{Subpopulations: x.Subpopulations, Ratios: x.Ratios, EvalLoop: x.EvalLoop, Strict: f.Strict}
-	if x.Winners != nil || x.Survivors != nil || x.Open != nil || x.Losers != nil {
-		// What is not given is as by default; losers are the rest.
-		b, err := m.Brackets(f.Training.PopSize)
-		if err != nil {
-			return err
-		}
-		pick := func(given *int, usual int) int {
-			if given != nil {
-				return *given
-			}
-			return usual
-		}
-		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors), pick(x.Open, b.Open)
-		m.Losers = pick(x.Losers, max(0, f.Training.PopSize/x.Subpopulations-m.Winners-m.Survivors-m.Open))
-	}
-	s.Options.Selection = m
-	return m.ValidateMembers(f.Training.PopSize)
-}
-
 // training reads the section training.
 func (f *manifest) training(s *Settings) {
 	x, o := f.Training, &s.Options
@@ -323,85 +239,4 @@ func (f *manifest) training(s *Settings) {
 	if s.Network != nil {
 		o.Mutations.Limits = s.Network.Limits
 	}
-}
-
-// Network is what a manifest says of networks: those of policy and value alike.
-type Network struct {
-	// Encoder, Latent and Head are the widths of hidden layers before the latent, the latent's, and those after it.
-	Encoder []int
-	Latent  int
-	Head    []int
-	// Activation is that of all of them.
-	Activation string
-	// Limits are those of mutations.
-	Limits models.Limits
-}
-
-type stackSection struct {
-	Hidden     []int  `yaml:"hidden_size" config:"min=1"`
-	Activation string `yaml:"activation"`
-	MinLayers  int    `yaml:"min_hidden_layers" config:"min=0"`
-	MaxLayers  int    `yaml:"max_hidden_layers" config:"min=0"`
-	MinNodes   int    `yaml:"min_mlp_nodes" config:"min=1"`
-	MaxNodes   int    `yaml:"max_mlp_nodes" config:"min=1"`
-	LayerNorm  bool   `yaml:"layer_norm"`
-	Output     string `yaml:"output_activation"`
-	Vanish     bool   `yaml:"output_vanish"`
-}
-
-// network reads the section network.
-func (f *manifest) network(s *Settings) error {
-	if f.Network == nil {
-		return nil
-	}
-	l := models.DefaultLimits()
-	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers, MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
-	t := struct {
-		Network struct {
-			Latent    int          `yaml:"latent_dim" config:"min=0"`
-			MinLatent int          `yaml:"min_latent_dim" config:"min=1"`
-			MaxLatent int          `yaml:"max_latent_dim" config:"min=1"`
-			Arch      string       `yaml:"arch" config:"oneof=mlp"`
-			Squash    bool         `yaml:"squash_output"`
-			Encoder   stackSection `yaml:"encoder_config"`
-			Head      stackSection `yaml:"head_config"`
-		} `yaml:"network"`
-	}{}
-	x := &t.Network
-	x.Latent, x.MinLatent, x.MaxLatent, x.Arch, x.Encoder, x.Head = 64, l.MinLatent, l.MaxLatent, "mlp", usual, usual
-	if err := config.Merge(&t, map[string]any{"network": f.Network}, config.Options{Prefix: "evolution"}); err != nil {
-		return err
-	}
-	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder, "head_config": x.Head} {
-		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish, "output_activation": stack.Output != ""} {
-			if on {
-				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none", name, key))
-			}
-		}
-	}
-	if x.Squash {
-		s.Notes = append(s.Notes, "network.squash_output does nothing: gorl's evolvable networks have none")
-	}
-	slices.Sort(s.Notes)
-	if x.Encoder.Activation != x.Head.Activation {
-		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation, Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
-	}
-	l = models.Limits{
-		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes, x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
-		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
-	}
-	if err := l.Validate(); err != nil {
-		return fmt.Errorf("evolution: network: %w", err)
-	}
-	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation, Limits: l}
-	return nil
-}
-
-// Architecture is the network's for an observation space.
-func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
-	encoder := n.Encoder
-	if n.Latent == 0 {
-		encoder = nil
-	}
-	return models.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
 }
