@@ -28,6 +28,8 @@ type page struct {
 	Lineage     template.HTML
 	Objective   template.HTML
 	Panels      []template.HTML
+	Shapes      template.HTML // empty where no networks evolve
+	Nodes       template.HTML
 	Hidden      string // what is left out of the pictures
 	Standings   table
 	Unlisted    string // which members are not in Standings
@@ -81,6 +83,12 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	for _, key := range f.keys {
 		p.Panels = append(p.Panels, f.hyperparameter(key).svg())
+	}
+	if f.evolves {
+		p.Shapes = f.architectures().svg()
+		if f.mostNodes > 0 {
+			p.Nodes = f.hidden().svg()
+		}
 	}
 	var hidden []string
 	if n := len(f.Members) - len(f.lanes); n > 0 {
