@@ -353,3 +353,38 @@ func TestPBTFromYAML(t *testing.T) {
 		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
 	}
 }
+
+// The population continues with the architectures that it had evolved to.
+func TestEvolvePPO(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-members", "4", "-envs", "4", "-steps", "2048", "-interval", "256", "-out", "demo"}
+	first := run(t, dir, "evolve_ppo", args...)
+	want(t, first, `last mutation`, `Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`, `population\.png`)
+	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
+		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
+	}
+	events, err := pbt.ReadJournal(filepath.Join(dir, "demo", "population", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, mutations := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		shapes[e.Architecture], mutations[e.Mutation] = true, true
+	}
+	if len(shapes) < 3 || !mutations["learning_rate"] { // one of them is none
+		t.Errorf("architectures %v, mutations %v", shapes, mutations)
+	}
+	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
+	if err != nil || len(elites) != 1 {
+		t.Errorf("elites %v, %v", elites, err)
+	}
+}
+
+func TestEvolveAMP(t *testing.T) {
+	dir := t.TempDir()
+	want(t, run(t, dir, "evolve_amp", "-members", "2", "-envs", "4", "-steps", "512", "-interval", "128", "-out", "demo"),
+		`style_reward_scale`, `Elite: member [01] of generation \d, return \d+\.\d: policy 17→\[.*discriminator 34→\[.* A film is in demo`)
+	if n := frames(t, filepath.Join(dir, "demo", "walk.gif")); n < 100 {
+		t.Errorf("the film has %d pictures, want 6 seconds", n)
+	}
+}
