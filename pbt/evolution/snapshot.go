@@ -40,11 +40,41 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 			tree[name] = a.Values()
 		}
 		out.Values["architectures"] = tree
+		reorder(out, architectures)
 		if a, ok := architectures["policy"]; ok {
 			describe(out, snap, a)
 		}
 	}
 	return out
+}
+
+// reorder brings the list of parameters, which is in the optimizer's order, in line with the architectures.
+func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
+	listed, ok := out.Values["parameters"].([]any)
+	if !ok {
+		return
+	}
+	begun := map[string]bool{}
+	var names []any
+	for _, v := range listed {
+		name, _ := v.(string)
+		network, parameter, _ := strings.Cut(name, "/")
+		a, evolves := architectures[network]
+		if !evolves || !strings.HasPrefix(parameter, "encoder.") && !strings.HasPrefix(parameter, "head.") {
+			names = append(names, v)
+			continue
+		}
+		if begun[network] {
+			continue
+		}
+		begun[network] = true
+		for _, m := range a.Modules() {
+			for i := 0; i <= len(m.Hidden); i++ {
+				names = append(names, network+"/"+layer(m, i)+".weight", network+"/"+layer(m, i)+".bias")
+			}
+		}
+	}
+	out.Values["parameters"] = names
 }
 
 // describe brings the policy's description in line with its architecture. One that says more than the architecture did
