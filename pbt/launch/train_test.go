@@ -41,7 +41,7 @@ func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Opti
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: int64(m.ID + 1)}, nil }}
+	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: int64(9 - m.ID)}, nil }}
 	for policy := range policies {
 		if err := program.Train(t.Context(), Process{Config: path, Policy: policy}); err != nil {
 			t.Fatal(err)
@@ -67,5 +67,26 @@ func TestTrainTakesTheFilesPlace(t *testing.T) {
 	})
 	if places != 1 {
 		t.Errorf("%d places", places)
+	}
+}
+
+// A population that is not enabled trains to its end, and nothing is decided.
+func TestTrainNotEnabled(t *testing.T) {
+	for _, enabled := range []string{"true", "false"} {
+		decided, finished := 0, 0
+		for _, e := range trainAll(t, 4, "num_policies: 4, threshold_std: 0.1, threshold_abs: 0, enabled: "+enabled, nil) {
+			switch e.Kind {
+			case pbt.EventReplace, pbt.EventSelfMutate:
+				decided++
+			case pbt.EventFinal:
+				finished++
+				if e.Steps != 50 {
+					t.Errorf("enabled: %s: policy %d ends with %d steps", enabled, e.Member, e.Steps)
+				}
+			}
+		}
+		if decided > 0 != (enabled == "true") || finished != 4 {
+			t.Errorf("enabled: %s: %d decisions, %d policies are finished", enabled, decided, finished)
+		}
 	}
 }

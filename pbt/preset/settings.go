@@ -30,7 +30,8 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original's decisions, flaws included.
 	Strict bool
-	// Enabled is whether there is to be a population.
+	// Enabled is whether there is to be a population. Where not, Options.Strategy is pbt.Never: the members train as many
+	// independent runs, which begin as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
 	// population of one process. TotalSteps is 0 where the file has no total_steps.
@@ -127,6 +128,10 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 		return nil, err
 	}
 	s.Name, s.Strict = f.Preset, f.Strict
+	if !s.Enabled {
+		s.Options.Strategy = pbt.Never{}
+		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
+	}
 	return s, nil
 }
 
