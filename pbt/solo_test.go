@@ -129,7 +129,10 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
 		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
 		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
-		"short end":  func(o *Options) { o.TotalSteps = 420 },
+		"settling": func(o *Options) {
+			o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true
+		},
+		"short end": func(o *Options) { o.TotalSteps = 420 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newColony(6)
@@ -171,6 +174,21 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 	}
 }
 
+// alternating replaces odd members and lets even ones mutate themselves.
+type alternating struct{}
+
+func (alternating) Decide(g Generation, _ *rand.Rand) []Decision {
+	var decisions []Decision
+	for _, m := range g.Members[1:] {
+		d := Decision{Member: m.Member, Action: SelfMutate, Source: m.Member, Reason: "even"}
+		if m.Member%2 == 1 {
+			d = Decision{Member: m.Member, Action: Replace, Source: 0, Reason: "odd"}
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
 // Measure is the result's objective, of which more is better.
 func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
 
@@ -196,7 +214,15 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 
 // TestSoloLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
 func TestSoloLearnsAsPopulation(t *testing.T) {
+	t.Run("usual", func(t *testing.T) { learnsAsPopulation(t, func(*Options) {}) })
+	t.Run("settling", func(t *testing.T) {
+		learnsAsPopulation(t, func(o *Options) { o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true })
+	})
+}
+
+func learnsAsPopulation(t *testing.T, adjust func(o *Options)) {
 	explore := func(o *Options) {
+		adjust(o)
 		o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
 	}
 	c := newColony(5)

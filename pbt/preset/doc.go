@@ -22,7 +22,7 @@
 //
 // In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
 // synchronous (members that are processes wait for each other; see [Settings]);
-// start_after; measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit:
+// start_after; settle_mutations; measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit:
 // {optimizer, moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low,
 // high] or {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
 // step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and for

@@ -136,7 +136,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05,
 		MutationRate: 0.15, ChangeMin: 1.1, ChangeMax: 1.5, Mutation: defaultMutation(), Objective: "true_objective", Diversify: true,
 	}
-	c.StartAfter = 10_000_000
+	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts anew, and with it the count
 	return c
 }
 

@@ -33,6 +33,8 @@ type shared struct {
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
 	// which nothing becomes of it.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
+	// SettleMutations lets start_after also count from when a member last mutated itself.
+	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
 	Measure measure `yaml:"measure"`
 	// Inherit says what is taken over beside the weights.
@@ -201,6 +203,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o := &s.Options
 	o.Members, o.TotalSteps, o.StartAfter = c.NumPolicies, c.TotalSteps, c.StartAfter
+	o.SettleMutations = c.SettleMutations
 	o.Reference, o.Parallel, o.ProgressSteps = c.Reference, c.Parallel, c.ProgressSteps
 	rebuild := make(map[string]string, len(c.Rebuild))
 	for _, key := range c.Rebuild {
