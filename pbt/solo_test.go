@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -238,3 +239,68 @@ func learnsAsPopulation(t *testing.T, adjust func(o *Options)) {
 	}
 	compareWorkspace(t, want, dir)
 }
+
+// TestSoloUnknownObjective: where the objective does not exist, all report what a population does, however few intervals
+// there are and whoever is done first.
+func TestSoloUnknownObjective(t *testing.T) {
+	for _, total := range []int64{50, 200} {
+		adjust := func(o *Options) { o.Objective, o.TotalSteps, o.IntervalSteps = "reward", total, 50 }
+		c := newColony(3)
+		adjust(&c.opt)
+		_, want := mustNew(t, c.opt).Train(t.Context())
+		if want == nil || !strings.Contains(want.Error(), `no member reported the objective "reward" by the end of interval 1: `) {
+			t.Fatal(want)
+		}
+		for _, synchronous := range []bool{true, false} {
+			r := newTribe(3, workspace.NewMemory(3))
+			adjust(&r.opt)
+			r.place.Synchronous = synchronous
+			r.train(t)
+			for id, err := range r.errs {
+				// Who does not wait may notice it later.
+				if err == nil || synchronous && err.Error() != want.Error() || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+					t.Errorf("%d steps, synchronous %t, policy %d: %v, want %v", total, synchronous, id, err, want)
+				}
+			}
+		}
+		_, err := TrainAsync(t.Context(), c.opt)
+		if err == nil || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+			t.Errorf("%d steps: TrainAsync: %v", total, err)
+		}
+	}
+}
+
+// TestSoloObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
+// one, and is finished where one has.
+func TestSoloObjectiveOfOthers(t *testing.T) {
+	r := newTribe(2, workspace.NewMemory(2))
+	r.opt.TotalSteps = 50
+	trained := make(chan struct{})
+	build := r.opt.New
+	r.opt.New = func(m Member) (Trainee, error) {
+		trainee, err := build(m)
+		if m.ID == 0 {
+			return mute{trainee}, err
+		}
+		return trainee, err
+	}
+	r.faults.train = func(c *climber) error {
+		if c.id == 1 {
+			<-trained
+		}
+		return nil
+	}
+	r.adjust = func(id int, _ *Place, o *Options) {
+		o.Progress = func(u Update) {
+			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
+				close(trained)
+			}
+		}
+	}
+	r.mustTrain(t)
+}
+
+// mute has no figures.
+type mute struct{ Trainee }
+
+func (mute) Metrics() map[string]float64 { return nil }
