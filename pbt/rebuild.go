@@ -43,7 +43,7 @@ func (m *member) rebuildTaking(o *Options, iteration int64, s inheritance, snaps
 	return err
 }
 
-// rebuildAsIs builds the member's trainee anew with the weights that it has.
+// rebuildAsIs builds the member's trainee anew with the weights that it has and mutated hyperparameters.
 func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]float64) error {
 	snapshot, err := m.snapshotOf()
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]floa
 		return fresh.adopt(values)
 	})
 	if err == nil {
-		m.snapshot = nil
+		m.snapshot, m.changedAt = nil, m.steps
 	}
 	return err
 }
