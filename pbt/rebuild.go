@@ -105,7 +105,7 @@ func (m *member) diversify(o *Options) error {
 		return nil
 	}
 	values := o.explorerAt(0, m.id, func() []Event { return nil }).Apply(maps.Clone(original), stream(o.Seed, streamDiversify, int64(m.id)))
-	err := error(ErrRebuild)
+	err := ErrRebuild
 	if !o.needsRebuild(original, values) {
 		err = m.adopt(values)
 	}
