@@ -24,7 +24,7 @@ func (f *facts) newChart(width, height float64, title string, y axis, label stri
 	if beyond := y.beyond; beyond > 0 {
 		title += fmt.Sprintf(" (%d values far outside are not shown)", beyond)
 	}
-	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: plain(title, int(width/7))})
+	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: plain(title, int((width-c.left)/7))})
 	for _, k := range y.ticks(max(3, int((c.bottom-c.top)/34))) {
 		at := c.bottom - (c.bottom-c.top)*k.at
 		s.add(item{kind: stroke, ink: inkGrid, width: 1, path: path{{'M', [3]point{2: {c.left, at}}}, {'L', [3]point{2: {c.right, at}}}}})

@@ -167,7 +167,16 @@ func inside(t testing.TB, page string) {
 			case "circle":
 				at(e, numbers(t, attribute(e, "cx"))[0], numbers(t, attribute(e, "cy"))[0])
 			case "text":
-				at(e, numbers(t, attribute(e, "x"))[0], numbers(t, attribute(e, "y"))[0])
+				x, y := numbers(t, attribute(e, "x"))[0], numbers(t, attribute(e, "y"))[0]
+				at(e, x, y)
+				if attribute(e, "transform") != "" { // turned
+					continue
+				}
+				width := wordsWidth(e.text, numbers(t, attribute(e, "font-size"))[0])
+				left := x - width*map[string]float64{"middle": 0.5, "end": 1}[attribute(e, "text-anchor")]
+				if left < -2 || left+width > box[2]+2 {
+					t.Errorf("%q goes from %v to %v, and the picture is %v wide", e.text, left, left+width, box[2])
+				}
 			case "path":
 				d := attribute(e, "d")
 				if strings.Trim(d, "MLCZ-0123456789. ") != "" {
@@ -192,6 +201,18 @@ func numbers(t testing.TB, s string) (all []float64) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// A long objective's name is not cut off, in no picture.
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{"episode.true_objective", strings.Repeat("episode.", 40)} {
+		h := small(t)
+		h.Run.Objective = name
+		page := html(t, h, Options{})
+		if inside(t, page); len(name) < 60 && strings.Count(page, ">"+name+"<") == 0 {
+			t.Errorf("%s is nowhere", name)
+		}
+	}
 }
 
 func TestPagesOfPopulations(t *testing.T) {
