@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -47,6 +48,13 @@ type Agent interface {
 	Reseed(seed uint64) error
 	// Close releases every tensor the agent holds. It may be called twice.
 	Close() error
+}
+
+// Evolvable is implemented by agents that can say what architectures their networks have. [Agent.Snapshot] records them.
+type Evolvable interface {
+	// Architectures returns them by the networks' names, which are the prefixes of their parameters in snapshots:
+	// "policy", "value", "discriminator", "style_value". Networks without one (models.Shaped) are left out.
+	Architectures() map[string]models.Architecture
 }
 
 // Observation is what N environments show before an action.

@@ -54,3 +54,41 @@ func ValueMLP(sp spaces.Set, hidden []int, activation string, seed uint64) (*MLP
 	}
 	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source}, seed)
 }
+
+// EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
+// [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
+func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed uint64) (Policy, Network, error) {
+	dist, err := NewDistribution(sp.Action, gaussian)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := evolvable("policy", sp.Observation, EvolvableConfig{Architecture: policy, Outputs: dist.Outputs(), OutputGain: 0.01}, seed)
+	if err != nil {
+		dist.Close()
+		return nil, nil, err
+	}
+	v, err := EvolvableValue(sp, value, seed+1)
+	if err != nil {
+		p.Close()
+		dist.Close()
+		return nil, nil, err
+	}
+	return &Stochastic{Net: p, Dist: dist}, v, nil
+}
+
+// EvolvableValue returns a value network of the given architecture, with one output, that reads states where there are
+// any, otherwise observations.
+func EvolvableValue(sp spaces.Set, value Architecture, seed uint64) (*Evolvable, error) {
+	space, source := sp.Observation, "observations"
+	if sp.State.Width() > 0 {
+		space, source = sp.State, "states"
+	}
+	return evolvable("value network", space, EvolvableConfig{Architecture: value, Outputs: 1, Source: source}, seed)
+}
+
+func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed uint64) (*Evolvable, error) {
+	if err := cfg.Architecture.Fits(s); err != nil {
+		return nil, fmt.Errorf("models: %s: %w", what, err)
+	}
+	return NewEvolvable(cfg, seed)
+}

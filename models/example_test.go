@@ -272,3 +272,62 @@ func ExampleValueMLP() {
 	// Output:
 	// reads 40 values: the privileged state
 }
+
+func ExampleNewArchitecture() {
+	a, err := models.NewArchitecture(spaces.Unbounded(4), []int{32}, 16, []int{64, 64}, "tanh")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(a)
+	// Output: 4→[32]→16→[64 64] tanh
+}
+
+func ExampleArchitecture_Apply() {
+	a, err := models.NewArchitecture(spaces.Unbounded(4), nil, 0, []int{64, 64}, "tanh")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range []models.Edit{
+		{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64},
+		{Kind: models.AddLayer, Module: "head"},
+		{Kind: models.AddLayer, Module: "head", Nodes: 16}, // three layers are the most: nodes instead
+		{Kind: models.RemoveNode, Module: "head", Layer: 1, Nodes: 32},
+	} {
+		next, done, changed, err := a.Apply(e, models.DefaultLimits())
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(done, changed, next)
+		a = next
+	}
+	// Output:
+	// head.add_node(layer 0, 64) true 4→[128 64] tanh
+	// head.add_layer true 4→[128 64 64:elu] tanh
+	// head.add_node(layer 0, 16) true 4→[144 64 64:elu] tanh
+	// head.remove_node(layer 1, 32) false 4→[144 64 64:elu] tanh
+}
+
+func ExampleNewEvolvable() {
+	observation := spaces.NewDict(map[string]spaces.Space{"gripper": spaces.NewDiscrete(2), "joints": spaces.Unbounded(7)})
+	a, err := models.NewArchitecture(observation, nil, 8, []int{16}, "relu")
+	if err != nil {
+		panic(err)
+	}
+	network, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 3}, 1)
+	if err != nil {
+		panic(err)
+	}
+	defer network.Close()
+	for _, p := range network.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// encoder.gripper.out.weight [8 2]
+	// encoder.gripper.out.bias [8]
+	// encoder.joints.out.weight [8 7]
+	// encoder.joints.out.bias [8]
+	// head.0.weight [16 16]
+	// head.0.bias [16]
+	// head.out.weight [3 16]
+	// head.out.bias [3]
+}

@@ -15,14 +15,15 @@ func (s Space) Check(rows []float32, n int) error {
 		return fmt.Errorf("spaces: %v: got %d values, want %d (%d environments × %d)", s, len(rows), n*w, n, w)
 	}
 	for i, v := range rows {
-		if s.Kind == Box {
+		leaf, d := s.at(i % w)
+		if leaf.Kind == Box {
 			// Inf-Inf and NaN-NaN are NaN, so one comparison finds both.
 			if v-v != 0 {
 				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be finite", s, i/w, i%w, v)
 			}
 			continue
 		}
-		choices := s.NVec[i%w]
+		choices := leaf.NVec[d]
 		if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
 			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d", s, i/w, i%w, v, choices-1)
 		}

@@ -54,3 +54,20 @@ func ExampleSet_Validate() {
 	fmt.Println(set.Validate())
 	// Output: action space: spaces: Discrete size 0 is 0; it must be positive
 }
+
+func ExampleNewDict() {
+	s := spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(7), "gripper": spaces.NewDiscrete(2)})
+	// A row has the gripper's index, then the seven joints.
+	fmt.Println(s, s.Width())
+	// Output: Dict(gripper: Discrete(2), joints: Box(7)) 8
+}
+
+func ExampleSpace_Leaves() {
+	s := spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(7)}), "goal": spaces.Unbounded(3)})
+	for _, leaf := range s.Leaves() {
+		fmt.Println(leaf.Name, leaf.Space)
+	}
+	// Output:
+	// arm.joints Box(7)
+	// goal Box(3)
+}

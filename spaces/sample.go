@@ -11,17 +11,17 @@ import (
 func (s Space) Sample(rng *rand.Rand, rows []float32) {
 	w := s.Width()
 	for i := range rows {
-		d := i % w
-		if s.Kind != Box {
-			rows[i] = float32(rng.IntN(s.NVec[d]))
+		leaf, d := s.at(i % w)
+		if leaf.Kind != Box {
+			rows[i] = float32(rng.IntN(leaf.NVec[d]))
 			continue
 		}
 		low, high := math.Inf(-1), math.Inf(1)
-		if s.Low != nil {
-			low = float64(s.Low[d])
+		if leaf.Low != nil {
+			low = float64(leaf.Low[d])
 		}
-		if s.High != nil {
-			high = float64(s.High[d])
+		if leaf.High != nil {
+			high = float64(leaf.High[d])
 		}
 		below, above := !math.IsInf(low, 0), !math.IsInf(high, 0)
 		switch {

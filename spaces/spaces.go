@@ -25,6 +25,8 @@ const (
 	Discrete
 	// MultiDiscrete is a vector of indices, the i-th in [0, NVec[i]).
 	MultiDiscrete
+	// Dict is several named elements at once, each of a space of its own.
+	Dict
 )
 
 // String returns the Gymnasium name of the kind.
@@ -38,6 +40,8 @@ func (k Kind) String() string {
 		return "Discrete"
 	case MultiDiscrete:
 		return "MultiDiscrete"
+	case Dict:
+		return "Dict"
 	}
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
@@ -52,6 +56,8 @@ type Space struct {
 	Low, High []float32
 	// NVec is the number of choices of each index of a Discrete (one) or MultiDiscrete space.
 	NVec []int
+	// Entries are the parts of a Dict, sorted by name.
+	Entries []Entry
 }
 
 // NewBox returns a Box of the given width whose every dimension lies in [low, high].
@@ -81,7 +87,7 @@ func NewMultiDiscrete(nvec ...int) Space {
 
 // Width is the number of float32 values that one element occupies in a row (skrl: the
 // occupied size): the product of a Box's shape, 1 for Discrete, the number of indices of
-// MultiDiscrete, 0 for None.
+// MultiDiscrete, the sum of a Dict's entries, 0 for None.
 func (s Space) Width() int {
 	switch s.Kind {
 	case Box:
@@ -94,17 +100,26 @@ func (s Space) Width() int {
 		return 1
 	case MultiDiscrete:
 		return len(s.NVec)
+	case Dict:
+		n := 0
+		for i := range s.Entries {
+			n += s.Entries[i].Space.Width()
+		}
+		return n
 	}
 	return 0
 }
 
 // Outputs is the number of values that a network must produce to describe one element: the
-// width of a Box, the number of choices (summed) of Discrete and MultiDiscrete.
+// width of a Box, the number of choices (summed) of Discrete and MultiDiscrete, the sum of a Dict's entries.
 func (s Space) Outputs() int {
 	if s.Kind == Box {
 		return s.Width()
 	}
 	n := 0
+	for i := range s.Entries {
+		n += s.Entries[i].Space.Outputs()
+	}
 	for _, k := range s.NVec {
 		n += k
 	}
@@ -163,6 +178,8 @@ func (s Space) Validate() error {
 				return fmt.Errorf("spaces: %v size %d is %d; it must be positive", s.Kind, i, n)
 			}
 		}
+	case Dict:
+		return s.validateDict()
 	default:
 		return fmt.Errorf("spaces: unknown kind %d", int(s.Kind))
 	}
@@ -172,7 +189,8 @@ func (s Space) Validate() error {
 // Equal reports whether two spaces describe the same elements. Limits that are nil equal infinite ones.
 func (s Space) Equal(o Space) bool {
 	return s.Kind == o.Kind && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
-		equalLimits(s.Low, o.Low, math.Inf(-1)) && equalLimits(s.High, o.High, math.Inf(1))
+		equalLimits(s.Low, o.Low, math.Inf(-1)) && equalLimits(s.High, o.High, math.Inf(1)) &&
+		slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool { return a.Name == b.Name && a.Space.Equal(b.Space) })
 }
 
 // equalLimits compares limits of boxes of one shape, where nil means unbounded everywhere.
@@ -186,8 +204,11 @@ func equalLimits(a, b []float32, unbounded float64) bool {
 	return !slices.ContainsFunc(a, func(v float32) bool { return float64(v) != unbounded })
 }
 
-// String writes the space as Gymnasium would, e.g. Box(17) or Discrete(2).
+// String writes the space as Gymnasium would, e.g. Box(17), Discrete(2) or Dict(gripper: Discrete(2), joints: Box(7)).
 func (s Space) String() string {
+	if s.Kind == Dict {
+		return s.dictString()
+	}
 	dims := s.Shape
 	if s.Kind != Box {
 		dims = s.NVec

@@ -57,7 +57,10 @@ type Agent struct {
 	draw          sampler
 }
 
-var _ agents.Agent = (*Agent)(nil)
+var (
+	_ agents.Agent     = (*Agent)(nil)
+	_ agents.Evolvable = (*Agent)(nil)
+)
 
 // New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is changed;
 // the models are closed then.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -81,4 +82,27 @@ func ExampleDefaultConfig() {
 	cfg.DiscriminatorOptimizer = "separate"
 	fmt.Println(cfg.LearningEpochs, cfg.StyleRewardScale, cfg.AMPBatchSize, cfg.DiscriminatorLoss, cfg.Validate())
 	// Output: 6 2 512 bce <nil>
+}
+
+// The networks of an agent made from architectures can be evolved; see package pbt/evolution.
+func ExampleEvolvable() {
+	one, err := models.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	discriminator, err := models.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.Evolvable(swingSpaces, one, one, discriminator, amp.DefaultGaussian()), Motions: swing{},
+		Config: map[string]any{"motion_dataset_size": 1000}, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	fmt.Println(agent.Architectures()["discriminator"])
+	// Output: 2→[64] relu
 }

@@ -24,11 +24,17 @@ type Models struct {
 	Make func(seed uint64) (Models, error)
 }
 
+// DefaultGaussian returns the settings of the Gaussian policy of [MLPs]: a log standard deviation that starts at −1.
+func DefaultGaussian() models.GaussianConfig {
+	gaussian := models.DefaultGaussianConfig()
+	gaussian.InitialLogStd = -1
+	return gaussian
+}
+
 // MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy with a log standard
 // deviation that starts at −1, value networks, and a discriminator of the AMP observation.
 func MLPs(sp spaces.Set, hidden []int, activation string) Models {
-	gaussian := models.DefaultGaussianConfig()
-	gaussian.InitialLogStd = -1
+	gaussian := DefaultGaussian()
 	return Models{Make: func(seed uint64) (m Models, err error) {
 		defer func() {
 			if err != nil {
@@ -46,6 +52,36 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 	}}
 }
 
+// Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
+// again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
+// value network's.
+func Evolvable(sp spaces.Set, policy, value, discriminator models.Architecture, gaussian models.GaussianConfig) Models {
+	return Models{Make: func(seed uint64) (m Models, err error) {
+		defer func() {
+			if err != nil {
+				m.close()
+			}
+		}()
+		if err := discriminator.Fits(sp.AMPObservation); err != nil {
+			return m, fmt.Errorf("amp: discriminator: %w", err)
+		}
+		if m.Policy, m.Value, err = models.EvolvableActorCritic(sp, policy, value, gaussian, seed); err != nil {
+			return m, err
+		}
+		d, err := models.NewEvolvable(models.EvolvableConfig{Architecture: discriminator, Outputs: 1}, seed+2)
+		if err != nil {
+			return m, err
+		}
+		m.Discriminator = d
+		style, err := models.EvolvableValue(sp, value, seed+4)
+		if err != nil {
+			return m, err
+		}
+		m.StyleValue = style
+		return m, nil
+	}}
+}
+
 func (m Models) close() {
 	if m.Policy != nil {
 		m.Policy.Close()
@@ -58,7 +94,7 @@ func (m Models) close() {
 }
 
 func network(name string, n models.Network) onpolicy.NamedNetwork {
-	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close}
+	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close, Network: n}
 }
 
 func (m Models) check(cfg *Config) error {

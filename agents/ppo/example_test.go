@@ -94,3 +94,23 @@ func ExampleDefaultConfig() {
 	fmt.Println(cfg.Rollouts, cfg.LearningEpochs, cfg.MiniBatches, cfg.TimeLimitBootstrap, cfg.Validate())
 	// Output: 16 4 2 true <nil>
 }
+
+// The networks of an agent made from architectures can be evolved; see package pbt/evolution.
+func ExampleEvolvable() {
+	policy, err := models.NewArchitecture(pointSpaces.Observation, nil, 0, []int{32}, "elu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value := policy.Clone()
+	value.Head.Hidden = []int{64, 64}
+	agent, err := ppo.New(ppo.Options{Spaces: pointSpaces, Models: ppo.Evolvable(pointSpaces, policy, value, models.DefaultGaussianConfig()), Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	all := agent.Architectures()
+	fmt.Println(all["policy"], "and", all["value"])
+	// Output: 2→[32] elu and 2→[64 64] elu
+}

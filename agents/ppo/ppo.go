@@ -31,6 +31,15 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 	}}
 }
 
+// Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
+// again, and package pbt/evolution changes them. The value network reads states where there are any, and its architecture
+// must fit them then.
+func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
+	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)
+	}}
+}
+
 // Options is what an agent is made of.
 type Options struct {
 	// Spaces describes one environment, NumEnvs is how many act together; 0 leaves it to the trainer.
@@ -52,7 +61,10 @@ type Agent struct {
 	cfg *Config
 }
 
-var _ agents.Agent = (*Agent)(nil)
+var (
+	_ agents.Agent     = (*Agent)(nil)
+	_ agents.Evolvable = (*Agent)(nil)
+)
 
 // New makes an agent. Whatever is wrong with spaces, models or settings is an error before anything is changed; the
 // models are closed then.

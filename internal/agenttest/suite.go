@@ -332,7 +332,7 @@ func (x Suite) divergence(t *testing.T) {
 
 	// Parameters that are not finite show in the first action.
 	for name, array := range before.Arrays {
-		if name == "policy/net.0.weight" {
+		if name == "policy/net.0.weight" || name == "policy/head.0.weight" {
 			p, _ := array.Float32s()
 			p[0] = float32(math.NaN())
 		}
@@ -557,7 +557,11 @@ func (x Suite) firstSteps(t *testing.T) {
 	first := func(seed uint64, steps int) []float32 {
 		b := x.make(t, 5, settings)
 		snap := Snapshot(t, b)
-		p, err := snap.Arrays["policy/net.2.bias"].Float32s()
+		last := "policy/net.2.bias"
+		if _, evolvable := snap.Arrays["policy/head.out.bias"]; evolvable {
+			last = "policy/head.out.bias"
+		}
+		p, err := snap.Arrays[last].Float32s()
 		if err != nil {
 			t.Fatal(err)
 		}

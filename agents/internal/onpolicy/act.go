@@ -73,6 +73,10 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
+	if a.Kind == spaces.Dict {
+		a.Sample(c.Rng, out)
+		return out
+	}
 	for i := range out {
 		j := i % a.Width()
 		switch {

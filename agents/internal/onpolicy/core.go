@@ -28,6 +28,7 @@ type NamedNetwork struct {
 	Name       string
 	Parameters []tensor.Parameter
 	Close      func()
+	Network    any // whose architecture snapshots name, where it has one
 }
 
 // Options is what an agent is made of.
@@ -102,8 +103,8 @@ type Core struct {
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{
-		{"policy", o.Policy.Parameters(), o.Policy.Close},
-		{"value", o.Value.Parameters(), o.Value.Close},
+		{"policy", o.Policy.Parameters(), o.Policy.Close, o.Policy},
+		{"value", o.Value.Parameters(), o.Value.Close, o.Value},
 	}, o.Extra...)
 	var made *Core // c itself is nil again where an error is returned
 	defer func() {
@@ -148,6 +149,9 @@ func New(o Options) (c *Core, err error) {
 		return nil, err
 	}
 	if err = c.scalers(); err != nil {
+		return nil, err
+	}
+	if err = c.checkChoices(); err != nil {
 		return nil, err
 	}
 	if err = c.probe(); err != nil {

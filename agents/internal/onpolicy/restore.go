@@ -28,6 +28,7 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	if format, err := snap.Int("format"); err != nil || format != snapshotFormat {
 		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
 	}
+	r.architectures(c)
 	r.entries("", c.Flat, c.Flat.Values)
 	steps := make([]int64, len(c.optimizers))
 	for i, o := range c.optimizers {

@@ -73,6 +73,9 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
 		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": steps, "rollout_steps": 0,
 	}
+	if tree := c.architectureValues(); tree != nil {
+		values["architectures"] = tree
+	}
 	if c.Scheduler != nil {
 		values["scheduler"] = c.Scheduler.Name()
 		state := map[string]any{}

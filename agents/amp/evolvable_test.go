@@ -1,0 +1,68 @@
+package amp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) models.Architecture {
+	t.Helper()
+	a, err := models.NewArchitecture(s, encoder, latent, head, "elu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// parted reads the plain AMP observation in two parts, which the fast gradient penalty cannot.
+func parted() models.Architecture {
+	return models.Architecture{Parts: []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}}, Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh"}
+}
+
+// What every agent must hold, for networks that can be evolved.
+func TestEvolvableSuite(t *testing.T) {
+	for name, discriminator := range map[string]models.Architecture{"one part": architecture(t, plain.AMPObservation, []int{6}, 4, []int{8}), "two parts": parted()} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.Suite{
+				Spaces: plain,
+				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+					t.Helper()
+					m := Evolvable(plain, architecture(t, plain.Observation, []int{6}, 4, []int{8}), architecture(t, plain.Observation, nil, 0, []int{8}), discriminator, DefaultGaussian())
+					a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: small(settings), Seed: seed})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return a
+				},
+			}.Run(t)
+		})
+	}
+}
+
+func TestEvolvableArchitectures(t *testing.T) {
+	agenttest.CheckLive(t)
+	one := architecture(t, plain.Observation, nil, 0, []int{8})
+	m := Evolvable(plain, one, one, parted(), DefaultGaussian())
+	a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: small(map[string]any{"separate_critics": true}), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	all := a.Architectures()
+	for name, want := range map[string]models.Architecture{"policy": one, "value": one, "style_value": one, "discriminator": parted()} {
+		if !all[name].Equal(want) || len(all) != 4 {
+			t.Errorf("%s is %v, want %v", name, all[name], want)
+		}
+	}
+	if _, err := Evolvable(plain, one, one, one, DefaultGaussian()).Make(1); err == nil || !strings.Contains(err.Error(), "amp: discriminator: models: the architecture 4→[8] elu reads 4 columns, Box(3) has 3") {
+		t.Error(err)
+	}
+	if _, err := Evolvable(plain, one, parted(), parted(), DefaultGaussian()).Make(1); err == nil || !strings.Contains(err.Error(), "value network") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,95 @@
+package ppo
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) models.Architecture {
+	t.Helper()
+	a, err := models.NewArchitecture(s, encoder, latent, head, "tanh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// What every agent must hold, for networks that can be evolved.
+func TestEvolvableSuite(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}), Action: spaces.NewBox(-2, 2, 2)}
+	agenttest.Suite{
+		Spaces: sp,
+		New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+			t.Helper()
+			m := Evolvable(sp, architecture(t, sp.Observation, []int{6}, 4, []int{8}), architecture(t, sp.Observation, nil, 4, nil), models.DefaultGaussianConfig())
+			a, err := New(Options{Spaces: sp, Models: m, Config: small(settings), Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		},
+	}.Run(t)
+}
+
+func TestEvolvableRestore(t *testing.T) {
+	agenttest.CheckLive(t)
+	make := func(policy models.Architecture) *Agent {
+		a, err := New(Options{Spaces: plain, Models: Evolvable(plain, policy, architecture(t, plain.Observation, nil, 0, []int{8}), models.DefaultGaussianConfig()), Config: small(nil), Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agenttest.Close(t, a)
+		return a
+	}
+	narrow, wide := architecture(t, plain.Observation, nil, 0, []int{8}), architecture(t, plain.Observation, nil, 0, []int{12, 8})
+	a, b := make(narrow), make(wide)
+	snap := agenttest.Through(t, agenttest.Snapshot(t, b))
+	if got := a.Architectures(); len(got) != 2 || !got["policy"].Equal(narrow) {
+		t.Errorf("%v", got)
+	}
+	want := "ppo: the checkpoint's policy network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture"
+	if err := a.Restore(snap); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	mlp := newAgent(t, plain, 1, nil)
+	agenttest.Close(t, mlp)
+	if err := mlp.Restore(snap); err == nil || !strings.Contains(err.Error(), "the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture") {
+		t.Error(err)
+	}
+	if len(mlp.Architectures()) != 0 || agenttest.Snapshot(t, mlp).Values["architectures"] != nil {
+		t.Errorf("an agent of perceptrons has architectures %v", mlp.Architectures())
+	}
+	snap.Values["architectures"].(map[string]any)["policy"] = 3
+	if err := b.Restore(snap); err == nil || !strings.Contains(err.Error(), "an architecture in a snapshot") {
+		t.Error(err)
+	}
+	delete(snap.Values, "architectures") // of a version that did not record them
+	if err := b.Restore(snap); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEvolvableRefuses(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "gripper": spaces.NewDiscrete(3)}), Action: spaces.NewDiscrete(2)}
+	good, other := architecture(t, sp.Observation, nil, 4, []int{8}), architecture(t, spaces.Unbounded(4), nil, 0, []int{8})
+	for want, c := range map[string]struct {
+		policy, value models.Architecture
+		scaler        string
+	}{
+		"policy: models: the architecture 4→[8] tanh reads 4 columns":        {other, good, ""},
+		"value network: models: the architecture 4→[8] tanh reads 4 columns": {good, other, ""},
+		"at least one part": {models.Architecture{}, good, ""},
+		`"observation_preprocessor" scales the choices that the policy network`: {good, good, "RunningStandardScaler"},
+	} {
+		_, err := New(Options{Spaces: sp, Models: Evolvable(sp, c.policy, c.value, models.DefaultGaussianConfig()), Config: small(map[string]any{"observation_preprocessor": c.scaler})})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+// Command evolve_growth shows what happens to an agent whose networks grow while it learns. PPO balances Pendulum; after
+// 40 % of the steps policy and value network get 64 nodes in their first layer, and a layer. Three copies go on from
+// there: one as it was, one that was grown such that it computes the same, and one whose weights were carried over where
+// old and new ones overlap, with the rest drawn anew and fresh optimizers. Every copy is evaluated as it learns.
+//
+//	go run ./benchmarks/evolve_growth -out docs/images/evolution_growth.png
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+type options struct {
+	seeds, episodes int
+	steps, interval int64
+	out             string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.seeds, "seeds", 3, "number of agents, with seeds 1, 2, ...")
+	flag.IntVar(&o.episodes, "episodes", 64, "episodes of every evaluation")
+	flag.Int64Var(&o.steps, "steps", 245_760, "environment steps of each agent")
+	flag.Int64Var(&o.interval, "interval", 8_192, "environment steps between evaluations")
+	flag.StringVar(&o.out, "out", "evolution_growth.png", "where the picture goes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// ways are how an agent goes on, with their names in the picture.
+var ways = []struct {
+	name     string
+	preserve evolution.Preserve // none for no edit
+}{
+	{"not grown", ""},
+	{"grown, same function", evolution.PreserveFunction},
+	{"grown, overlapping weights", evolution.PreserveOverlap},
+}
+
+func run(ctx context.Context, o options) error {
+	at := o.steps * 4 / 10 / o.interval * o.interval
+	var panels []tracking.Panel
+	var table [][]string
+	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+		panel := tracking.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
+			Events: []tracking.Event{{X: float64(at), Label: "grows"}}}
+		snapshot, first, err := begin(ctx, o, seed, at)
+		if err != nil {
+			return err
+		}
+		row := []string{fmt.Sprint(seed), number(first.Y[len(first.Y)-1])}
+		for _, way := range ways {
+			s, err := continued(ctx, o, seed, at, snapshot, way.preserve)
+			if err != nil {
+				return err
+			}
+			s.Name = way.name
+			row = append(row, number(s.Y[0]), number(s.Y[1]), number(s.Y[len(s.Y)-1]))
+			panel.Series = append(panel.Series, s)
+		}
+		first.Name = "before"
+		panel.Series = append([]tracking.Series{first}, panel.Series...)
+		panels, table = append(panels, panel), append(table, row)
+	}
+	header := []string{"seed", "before"}
+	for range ways {
+		header = append(header, "at once", "next", "end")
+	}
+	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, o.interval)
+	if err := tracking.Table(os.Stdout, header, table); err != nil {
+		return err
+	}
+	return tracking.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
+}
+
+func number(x float64) string { return fmt.Sprintf("%.0f", x) }
+
+// begin trains an agent up to the place where others go on.
+func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s tracking.Series, err error) {
+	a, err := models.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
+	if err != nil {
+		return nil, s, err
+	}
+	t, err := trainee(seed, map[string]models.Architecture{"policy": a, "value": a})
+	if err != nil {
+		return nil, s, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if s, err = train(ctx, o, t, until); err != nil {
+		return nil, s, err
+	}
+	snapshot, err = t.Snapshot()
+	return snapshot, s, err
+}
+
+// continued trains a copy of the agent in the snapshot from there to the end.
+func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s tracking.Series, err error) {
+	architectures, err := evolution.Architectures(snapshot)
+	if err != nil {
+		return s, err
+	}
+	rng := rand.New(rand.NewPCG(uint64(seed), 0))
+	for _, e := range []models.Edit{{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64}, {Kind: models.AddLayer, Module: "head"}} {
+		if how == "" {
+			break
+		}
+		edited, err := evolution.Edit(architectures, snapshot, e, evolution.EditOptions{Preserve: how}, rng)
+		if err != nil {
+			return s, err
+		}
+		architectures, snapshot = edited.Architectures, edited.Snapshot
+	}
+	t, err := trainee(seed, architectures)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Train(ctx, 0); err != nil { // resets the environment, whose state the snapshot replaces
+		return s, err
+	}
+	if err := t.Restore(snapshot); err != nil {
+		return s, err
+	}
+	if t.Steps() != at {
+		return s, fmt.Errorf("the copy has %d steps behind it, want %d", t.Steps(), at)
+	}
+	return train(ctx, o, t, o.steps)
+}
+
+// train evaluates, trains, and evaluates again, until there are so many steps.
+func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s tracking.Series, err error) {
+	for {
+		e, err := t.Evaluate(ctx, o.episodes, 1000)
+		if err != nil {
+			return s, err
+		}
+		s.X, s.Y = append(s.X, float64(t.Steps())), append(s.Y, e.Return)
+		if t.Steps() >= until {
+			return s, nil
+		}
+		if err := t.Train(ctx, o.interval); err != nil {
+			return s, err
+		}
+	}
+}
+
+// trainee is a PPO agent of the given architectures with sixteen pendulums.
+func trainee(seed int64, a map[string]models.Architecture) (*trainers.Trainee, error) {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
+		Config: map[string]any{
+			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
+			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+}

@@ -1,0 +1,100 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Validate says what makes no sense.
+func (a Architecture) Validate() error {
+	if len(a.Parts) == 0 {
+		return errors.New("models: an architecture needs at least one part of the observation")
+	}
+	if _, err := tensor.ParseActivation(a.Activation); err != nil {
+		return fmt.Errorf("models: architecture: %w", err)
+	}
+	if a.Latent < 0 || a.Latent == 0 && len(a.Parts) > 1 || a.Latent > maxLayerWidth {
+		return fmt.Errorf("models: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent, len(a.Parts), maxLayerWidth)
+	}
+	names := map[string]bool{}
+	for _, p := range a.Parts {
+		if err := p.validate(); err != nil {
+			return err
+		}
+		if names[p.Name] {
+			return fmt.Errorf("models: part %q: every part needs a name of its own", p.Name)
+		}
+		if a.Latent == 0 && len(p.Encoder.Hidden) > 0 {
+			return fmt.Errorf("models: part %q has an encoder and the latent is 0; give the latent a width, or leave the encoder out", p.Name)
+		}
+		names[p.Name] = true
+	}
+	return a.Head.validate("head")
+}
+
+func (p Part) validate() error {
+	switch {
+	case p.Name == "" || strings.ContainsFunc(p.Name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) }):
+		return fmt.Errorf("models: part %q: a name has printable characters other than a slash", p.Name)
+	case p.Width < 1 || p.Width > maxLayerWidth:
+		return fmt.Errorf("models: part %q has %d columns; want 1 to %d", p.Name, p.Width, maxLayerWidth)
+	case len(p.Choices) > 0 && len(p.Choices) != p.Width:
+		return fmt.Errorf("models: part %q has %d columns and choices for %d", p.Name, p.Width, len(p.Choices))
+	case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 || n > maxLayerWidth }):
+		return fmt.Errorf("models: part %q has choices %v; each must be 1 to %d", p.Name, p.Choices, maxLayerWidth)
+	}
+	return p.Encoder.validate("encoder of " + p.Name)
+}
+
+func (s Stack) validate(what string) error {
+	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
+		return fmt.Errorf("models: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden), len(s.Activations))
+	}
+	for i, w := range s.Hidden {
+		if w < 1 || w > maxLayerWidth {
+			return fmt.Errorf("models: %s: layer %d has width %d; want 1 to %d", what, i, w, maxLayerWidth)
+		}
+	}
+	for _, name := range s.Activations {
+		if _, err := tensor.ParseActivation(name); err != nil {
+			return fmt.Errorf("models: %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// Fits says whether networks of the architecture read rows of a space: it must have as many columns.
+func (a Architecture) Fits(s spaces.Space) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if got, want := a.columns(), s.Width(); got != want {
+		return fmt.Errorf("models: the architecture %v reads %d columns, %v has %d", a, got, s, want)
+	}
+	return nil
+}
+
+// Equal reports whether networks of both architectures compute the same from the same weights.
+func (a Architecture) Equal(b Architecture) bool {
+	return a.Latent == b.Latent && canonical(a.Activation) == canonical(b.Activation) &&
+		slices.EqualFunc(a.Parts, b.Parts, func(p, q Part) bool {
+			return p.Name == q.Name && p.Width == q.Width && slices.Equal(p.Choices, q.Choices)
+		}) &&
+		slices.EqualFunc(a.Modules(), b.Modules(), func(m, n Module) bool {
+			return slices.Equal(m.Hidden, n.Hidden) && slices.EqualFunc(m.Activations, n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
+		})
+}
+
+// canonical is an activation's one name among its several; unknown names stay.
+func canonical(name string) string {
+	if f, err := tensor.ParseActivation(name); err == nil {
+		return f.String()
+	}
+	return name
+}

@@ -1,0 +1,223 @@
+package models
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func sampled(s *tensor.Scope, space spaces.Space, n int) tensor.Tensor {
+	rows := make([]float32, n*space.Width())
+	space.Sample(rand.New(rand.NewPCG(3, 4)), rows)
+	return tensor.From(s, rows, int64(n), int64(space.Width()))
+}
+
+// Every kind of network computes what its layers, applied one by one to the parts of its rows, do.
+func TestEvolvableForward(t *testing.T) {
+	for name, c := range map[string]struct {
+		space   spaces.Space
+		encoder []int
+		latent  int
+	}{
+		"box":            {spaces.Unbounded(5), nil, 0},
+		"encoder":        {spaces.Unbounded(5), []int{6, 4}, 3},
+		"latent":         {spaces.Unbounded(5), nil, 3},
+		"discrete":       {spaces.NewDiscrete(4), nil, 0},
+		"multi-discrete": {spaces.NewMultiDiscrete(4, 2), []int{6}, 3},
+		"dict":           {dict(), []int{6}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := tensor.Live()
+			a := architecture(t, c.space, c.encoder, c.latent, []int{7, 6}, "tanh")
+			a.Head.Activations = []string{"relu", "elu"}
+			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2, OutputActivation: "sigmoid"}, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := tensor.NoGrad()
+			rows := sampled(s, c.space, 9)
+			params := map[string]tensor.Tensor{}
+			for _, p := range e.Parameters() {
+				params[p.Name] = p.Tensor
+			}
+			linear := func(x tensor.Tensor, layer string, f tensor.Activation) tensor.Tensor {
+				return s.Activate(f, s.Linear(x, params[layer+".weight"], params[layer+".bias"]))
+			}
+			var features []tensor.Tensor
+			column := int64(0)
+			for _, p := range a.Parts {
+				var x tensor.Tensor
+				if len(p.Choices) == 0 {
+					x = s.Narrow(rows, 1, column, int64(p.Width))
+				} else {
+					data, err := tensor.Float32s(s.Contiguous(s.Narrow(rows, 1, column, int64(p.Width))))
+					if err != nil {
+						t.Fatal(err)
+					}
+					hot := make([]float32, 9*p.inputs())
+					for row := range 9 {
+						offset := row * p.inputs()
+						for i, n := range p.Choices {
+							hot[offset+int(data[row*p.Width+i])] = 1
+							offset += n
+						}
+					}
+					x = tensor.From(s, hot, 9, int64(p.inputs()))
+				}
+				column += int64(p.Width)
+				if c.latent > 0 {
+					for i := range c.encoder {
+						x = linear(x, fmt.Sprintf("encoder.%s.%d", p.Name, i), tensor.Tanh)
+					}
+					x = linear(x, "encoder."+p.Name+".out", tensor.Tanh)
+				}
+				features = append(features, x)
+			}
+			x := linear(linear(s.Cat(1, features...), "head.0", tensor.Relu), "head.1", tensor.Elu)
+			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid), 1e-6)
+			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
+				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
+			}
+			if !e.Architecture().Equal(a) || !e.Config().Architecture.Equal(a) {
+				t.Errorf("%v, not %v", e.Architecture(), a)
+			}
+			e.Close()
+			s.Close()
+			if now := tensor.Live(); now != live {
+				t.Errorf("%d tensors are alive, %d were before", now, live)
+			}
+		})
+	}
+}
+
+func close32(t *testing.T, what string, s *tensor.Scope, got, want tensor.Tensor, tolerance float64) {
+	t.Helper()
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := tensor.Float32s(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := tensor.Float32s(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a) != len(b) {
+		t.Fatalf("%s: %d values, want %d", what, len(a), len(b))
+	}
+	for i := range a {
+		if d := float64(a[i] - b[i]); !(d < tolerance && d > -tolerance) {
+			t.Fatalf("%s: value %d is %g, want %g", what, i, a[i], b[i])
+		}
+	}
+}
+
+// The penalty is the mean squared gradient by central differences.
+func TestEvolvableForwardPenalty(t *testing.T) {
+	for name, space := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": dict(), "discrete": spaces.NewDiscrete(3)} {
+		t.Run(name, func(t *testing.T) {
+			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
+			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			s := tensor.NewScope()
+			defer s.Close()
+			rows := sampled(s, space, 4)
+			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
+			close32(t, "outputs", s, out, e.Forward(s, Inputs{States: rows}), 1e-6)
+			data, err := tensor.Float32s(rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := space.Width()
+			want, numbers := 0.0, map[int]bool{}
+			for column, i := 0, 0; i < len(a.Parts); i++ {
+				for range a.Parts[i].Width {
+					numbers[column] = len(a.Parts[i].Choices) == 0
+					column++
+				}
+			}
+			const h = 1e-2
+			for column := range w {
+				if !numbers[column] {
+					continue
+				}
+				var at [2][]float32
+				for k, step := range []float32{-h, h} {
+					moved := append([]float32(nil), data...)
+					for row := range 4 {
+						moved[row*w+column] += step
+					}
+					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4, int64(w))})); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for row := range 4 {
+					g := float64(at[1][row]-at[0][row]) / (2 * h)
+					want += g * g / 4
+				}
+			}
+			got, err := tensor.Float32s(penalty)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := float64(got[0]) - want; d > 1e-3*want+1e-6 || d < -1e-3*want-1e-6 {
+				t.Errorf("penalty %g, want %g", got[0], want)
+			}
+		})
+	}
+}
+
+func TestEvolvableRefuses(t *testing.T) {
+	good := EvolvableConfig{Architecture: architecture(t, spaces.Unbounded(3), nil, 0, []int{5}, "tanh"), Outputs: 1}
+	for want, change := range map[string]func(*EvolvableConfig){
+		"with 0 outputs":     func(c *EvolvableConfig) { c.Outputs = 0 },
+		"source":             func(c *EvolvableConfig) { c.Source = "pictures" },
+		"unknown activation": func(c *EvolvableConfig) { c.OutputActivation = "sinus" },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := NewEvolvable(cfg, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	live := tensor.Live()
+	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(), 1); err == nil || !strings.Contains(err.Error(), "value network: models: the architecture 3→[5] tanh reads 3 columns, Box(4) has 4") {
+		t.Error(err)
+	}
+	if now := tensor.Live(); now != live {
+		t.Errorf("%d tensors are alive, %d were before", now, live)
+	}
+}
+
+func TestArchitectureOf(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
+	a := architecture(t, sp.Observation, nil, 0, []int{5}, "tanh")
+	p, v, err := EvolvableActorCritic(sp, a, a, DefaultGaussianConfig(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	defer p.Close()
+	for _, x := range []any{p, v} {
+		if b, ok := ArchitectureOf(x); !ok || !b.Equal(a) {
+			t.Errorf("%T: %v, %t", x, b, ok)
+		}
+	}
+	m, err := NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if b, ok := ArchitectureOf(m); ok {
+		t.Errorf("an MLP is %v", b)
+	}
+}

@@ -1,0 +1,135 @@
+package evolution
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// allSpaces are the kinds of observations.
+func allSpaces() map[string]spaces.Space {
+	return map[string]spaces.Space{
+		"box": spaces.Unbounded(5), "discrete": spaces.NewDiscrete(4), "multi-discrete": spaces.NewMultiDiscrete(3, 2),
+		"dict": spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(3), "modes": spaces.NewMultiDiscrete(2, 2)}),
+	}
+}
+
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) models.Architecture {
+	t.Helper()
+	a, err := models.NewArchitecture(s, encoder, latent, head, activation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
+
+// network makes a network with the arrays' parameters under "policy/", or its own where arrays is nil.
+func network(t testing.TB, a models.Architecture, outputs int, arrays map[string]checkpoint.Array) *models.Evolvable {
+	t.Helper()
+	e, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	count := 0
+	for name := range arrays {
+		if name[:len(policy)+1] == policy+"/" {
+			count++
+		}
+	}
+	if arrays != nil && count != len(e.Parameters()) {
+		t.Fatalf("%d arrays, the network of %v has %d parameters", count, a, len(e.Parameters()))
+	}
+	for _, p := range e.Parameters() {
+		if arrays == nil {
+			continue
+		}
+		x, ok := arrays["policy/"+p.Name]
+		if !ok || !slices.Equal(x.Shape, tensor.Shape(p.Tensor)) {
+			t.Fatalf("%s has shape %v, the network's %v", p.Name, x.Shape, tensor.Shape(p.Tensor))
+		}
+		data, err := x.Float32s()
+		if err == nil {
+			err = tensor.Write(p.Tensor, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+// arraysOf are the network's parameters under "policy/", with moments that tell where they came from: the first are
+// the parameters themselves and the second their squares.
+func arraysOf(t testing.TB, e *models.Evolvable) map[string]checkpoint.Array {
+	t.Helper()
+	out := map[string]checkpoint.Array{}
+	for _, p := range e.Parameters() {
+		data, err := tensor.Float32s(p.Tensor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
+		out["optimizer/exp_avg/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), slices.Clone(data))
+		squares := slices.Clone(data)
+		for i := range squares {
+			squares[i] *= squares[i]
+		}
+		out["optimizer/exp_avg_sq/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), squares)
+	}
+	return out
+}
+
+// answers are outputs, and for one output the gradient penalty, on 64 random rows.
+func answers(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
+	t.Helper()
+	s := tensor.NewScope()
+	defer s.Close()
+	rows := make([]float32, 64*space.Width())
+	space.Sample(random(5), rows)
+	out, penalty := e.ForwardPenalty(s, models.Inputs{Observations: tensor.From(s, rows, 64, int64(space.Width()))})
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var all []float32
+	for _, x := range []tensor.Tensor{out, penalty} {
+		data, err := tensor.Float32s(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
+	}
+	return all
+}
+
+// difference is the largest between two lists of numbers.
+func difference(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	worst := 0.0
+	for i := range a {
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if !(d <= worst) {
+			worst = d
+		}
+	}
+	return worst
+}
+
+func floats(t testing.TB, a checkpoint.Array) []float32 {
+	t.Helper()
+	data, err := a.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,430 @@
+package evolution
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// limits leave room for small networks.
+var limits = models.Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100}
+
+// edit applies an edit to a network and its arrays.
+func edit(t testing.TB, a models.Architecture, arrays map[string]checkpoint.Array, e models.Edit, how Preserve) (models.Architecture, map[string]checkpoint.Array) {
+	t.Helper()
+	to, done, changed, err := a.Apply(e, limits)
+	if err != nil || !changed {
+		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
+	}
+	given := deep(arrays)
+	out, err := Rewire(arrays, "policy/", a, to, done, how, random(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, x := range given {
+		if !bytes.Equal(x.Data, arrays[p].Data) {
+			t.Fatalf("%v: %s of the snapshot given has changed", e, p)
+		}
+	}
+	return to, out
+}
+
+func deep(arrays map[string]checkpoint.Array) map[string]checkpoint.Array {
+	out := map[string]checkpoint.Array{}
+	for p, x := range arrays {
+		out[p] = x.Clone()
+	}
+	return out
+}
+
+// growing lists every edit that adds something.
+func growing(a models.Architecture) []models.Edit {
+	edits := []models.Edit{{Kind: models.AddLayer, Module: "head"}, {Kind: models.AddLatentNode, Nodes: 8}}
+	for _, m := range a.Modules() {
+		for i := range m.Hidden {
+			edits = append(edits, models.Edit{Kind: models.AddNode, Module: m.Name, Layer: i, Nodes: 16})
+		}
+		if m.Name != "head" {
+			edits = append(edits, models.Edit{Kind: models.AddLayer, Module: m.Name})
+		}
+	}
+	return edits
+}
+
+// Whatever grows computes what it did, outputs and gradient, for every activation and kind of observation, from where
+// networks start and after they have gone far; and taking away what was put in leads back.
+func TestGrowthPreservesFunction(t *testing.T) {
+	for name, space := range allSpaces() {
+		for _, activation := range tensor.ActivationNames() {
+			t.Run(name+"/"+activation, func(t *testing.T) {
+				a := architecture(t, space, []int{16}, 8, []int{24, 16}, activation)
+				arrays := arraysOf(t, network(t, a, 1, nil))
+				for _, m := range a.Modules() { // away from the start, with activations driven into saturation
+					for i := range m.Hidden {
+						name := "policy/" + layer(m, i) + ".weight"
+						m, _ := read(arrays[name].Clone())
+						arrays[name] = m.scaled(3).array()
+					}
+				}
+				before := answers(t, network(t, a, 1, arrays), space)
+				for _, e := range growing(a) {
+					grown, wider := edit(t, a, arrays, e, PreserveFunction)
+					if d := difference(before, answers(t, network(t, grown, 1, wider), space)); !(d <= 1e-5) {
+						t.Errorf("%v changes outputs by %g", e, d)
+					}
+					back := e
+					back.Kind = models.EditKind(strings.Replace(string(e.Kind), "add", "remove", 1))
+					again, narrow := edit(t, grown, wider, back, PreserveFunction)
+					if !again.Equal(a) {
+						t.Errorf("%v and back is %v, not %v", e, again, a)
+					}
+					tolerance := 0.0 // of layers, what was added to a bias and taken away again is rounded
+					if _, shift := models.IdentityAfter(activation); e.Kind == models.AddLayer && shift != 0 {
+						tolerance = 1e-6
+					}
+					for p, x := range arrays {
+						moments := strings.Contains(p, "exp_avg")
+						if d := difference(floats(t, x), floats(t, narrow[p])); d > tolerance && !(moments && e.Kind == models.AddLayer) {
+							t.Errorf("%v and back: %s differs by %g", e, p, d)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Several edits in a row still preserve it: growth of what has grown.
+func TestGrowthInARow(t *testing.T) {
+	for name, space := range allSpaces() {
+		for _, activation := range []string{"relu", "tanh", "selu", "leaky_relu", "silu"} {
+			a := architecture(t, space, []int{16}, 8, []int{24}, activation)
+			arrays := arraysOf(t, network(t, a, 3, nil))
+			s := network(t, a, 3, arrays)
+			before := outputs(t, s, space)
+			for range 3 {
+				for _, e := range []models.Edit{{Kind: models.AddLayer, Module: "head"}, {Kind: models.AddNode, Module: "head", Layer: 9, Nodes: 16}, {Kind: models.AddLatentNode, Nodes: 16}} {
+					a, arrays = edit(t, a, arrays, e, PreserveFunction)
+				}
+			}
+			if d := difference(before, outputs(t, network(t, a, 3, arrays), space)); !(d <= 1e-5) {
+				t.Errorf("%s, %s: nine edits change outputs by %g", name, activation, d)
+			}
+		}
+	}
+}
+
+func outputs(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
+	t.Helper()
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows := make([]float32, 64*space.Width())
+	space.Sample(random(5), rows)
+	data, err := tensor.Float32s(e.Forward(s, models.Inputs{Observations: tensor.From(s, rows, 64, int64(space.Width()))}))
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// numbered are arrays of a 2→[2 2]→1 network with entries that tell where they are.
+func numbered() (models.Architecture, map[string]checkpoint.Array) {
+	a := models.Architecture{Parts: []models.Part{{Name: "observation", Width: 2}}, Head: models.Stack{Hidden: []int{2, 2}}, Activation: "tanh"}
+	arrays := map[string]checkpoint.Array{}
+	for _, scope := range []struct {
+		prefix string
+		scale  float32
+	}{{"", 1}, {"optimizer/exp_avg/", 10}, {"optimizer/exp_avg_sq/", 100}} {
+		put := func(name string, shape []int64, data ...float32) {
+			for i := range data {
+				data[i] *= scope.scale
+			}
+			arrays[scope.prefix+"policy/"+name] = checkpoint.ArrayFloat32(shape, data)
+		}
+		put("head.0.weight", []int64{2, 2}, 1, 2, 3, 4)
+		put("head.0.bias", []int64{2}, 5, 6)
+		put("head.1.weight", []int64{2, 2}, 7, -8, 9, 10)
+		put("head.1.bias", []int64{2}, 11, 12)
+		put("head.out.weight", []int64{1, 2}, 13, 14)
+		put("head.out.bias", []int64{1}, 15)
+	}
+	arrays["policy/log_std_parameter"] = checkpoint.ArrayFloat32([]int64{1}, []float32{-1})
+	arrays["style_policy/head.0.weight"] = checkpoint.ArrayFloat32([]int64{1}, []float32{-2})
+	arrays["optimizer/exp_avg/style_policy/head.0.weight"] = checkpoint.ArrayFloat32([]int64{1}, []float32{-3})
+	return a, arrays
+}
+
+func TestGoldenPreservedFunction(t *testing.T) {
+	const first, second = "optimizer/exp_avg/policy/head.", "optimizer/exp_avg_sq/policy/head."
+	for name, c := range map[string]struct {
+		edit models.Edit
+		want map[string][]float32 // of what changes, without parameters drawn
+	}{
+		"add node": {models.Edit{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
+			"policy/head.1.weight": {7, -8, 0, 9, 10, 0},
+			first + "0.weight":     {10, 20, 30, 40, 0, 0}, first + "0.bias": {50, 60, 0}, first + "1.weight": {70, -80, 0, 90, 100, 0},
+			// Second moments of new entries are the layer's mean: (1+2+3+4)/4, (5+6)/2, (7−8+9+10)/4, times 100.
+			second + "0.weight": {100, 200, 300, 400, 250, 250}, second + "0.bias": {500, 600, 550}, second + "1.weight": {700, -800, 450, 900, 1000, 450},
+		}},
+		"remove node": {models.Edit{Kind: models.RemoveNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
+			// Node 0 feeds |7|+|9| = 16, node 1 |−8|+|10| = 18: node 0 goes.
+			"policy/head.0.weight": {3, 4}, "policy/head.0.bias": {6}, "policy/head.1.weight": {-8, 10},
+			first + "0.weight": {30, 40}, first + "0.bias": {60}, first + "1.weight": {-80, 100},
+			second + "0.weight": {300, 400}, second + "0.bias": {600}, second + "1.weight": {-800, 1000},
+		}},
+		"add layer": {models.Edit{Kind: models.AddLayer, Module: "head"}, map[string][]float32{
+			"policy/head.2.weight": {1, 0, 0, 1}, "policy/head.2.bias": {1, 1}, "policy/head.out.bias": {15 - 13 - 14},
+			first + "2.weight": {0, 0, 0, 0}, first + "2.bias": {0, 0},
+			second + "2.weight": {1350, 1350, 1350, 1350}, second + "2.bias": {1500, 1500},
+		}},
+		"remove layer": {models.Edit{Kind: models.RemoveLayer, Module: "head"}, map[string][]float32{
+			// (13 14)·(7 −8; 9 10) and 15 + 13·11 + 14·12
+			"policy/head.out.weight": {217, 36}, "policy/head.out.bias": {326},
+			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
+		}},
+		"remove layer of sigmoids": {models.Edit{Kind: models.RemoveLayer, Module: "head"}, map[string][]float32{
+			// (13 14)·¼·(7 −8; 9 10) and 15 + 13·(½ + 11/4) + 14·(½ + 12/4)
+			"policy/head.out.weight": {54.25, 9}, "policy/head.out.bias": {106.25},
+			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, arrays := numbered()
+			given := deep(arrays)
+			l := limits
+			l.MinNodes = 0
+			if strings.Contains(name, "sigmoid") {
+				a.Activation = "sigmoid"
+			}
+			to, done, changed, err := a.Apply(c.edit, l)
+			if err != nil || !changed {
+				t.Fatal(changed, err)
+			}
+			got, err := Rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p, want := range c.want {
+				if have := floats(t, got[p]); !slices.Equal(have, want) {
+					t.Errorf("%s is %v, want %v", p, have, want)
+				}
+			}
+			for p, x := range given {
+				if !bytes.Equal(x.Data, arrays[p].Data) {
+					t.Errorf("%s of the snapshot given has changed", p)
+				}
+				gone := c.edit.Kind == models.RemoveLayer && strings.Contains(p, "head.1.")
+				drawn := name == "add node" && strings.HasPrefix(p, "policy/head.0.")
+				if _, is := got[p]; is == gone {
+					t.Errorf("%s is there: %t", p, is)
+				}
+				if drawn {
+					n := len(floats(t, x))
+					if have := floats(t, got[p]); !slices.Equal(have[:n], floats(t, x)) || have[n] == 0 || have[n]*have[n] > .5 {
+						t.Errorf("%s is %v", p, have)
+					}
+				} else if c.want[p] == nil && !gone && cmp.Diff(x, got[p]) != "" {
+					t.Errorf("%s has changed", p)
+				}
+			}
+		})
+	}
+}
+
+// AgileRL: "old W 64×10 → new 96×10 copies rows 0…63, rest fresh; next layer 4×64 → 4×96 copies columns 0…63".
+func TestGoldenAgileRLOverlap(t *testing.T) {
+	a := architecture(t, spaces.Unbounded(10), nil, 0, []int{64}, "relu")
+	arrays := arraysOf(t, network(t, a, 4, nil))
+	to, got := edit(t, a, arrays, models.Edit{Kind: models.AddNode, Module: "head", Nodes: 32}, PreserveOverlap)
+	if to.String() != "10→[96] relu" {
+		t.Fatal(to)
+	}
+	old, made := floats(t, arrays["policy/head.0.weight"]), floats(t, got["policy/head.0.weight"])
+	if len(made) != 96*10 || !slices.Equal(made[:640], old) {
+		t.Errorf("%d values, the first 640 are not the old ones", len(made))
+	}
+	fresh(t, made[640:], 10)
+	oldBias, bias := floats(t, arrays["policy/head.0.bias"]), floats(t, got["policy/head.0.bias"])
+	if len(bias) != 96 || !slices.Equal(bias[:64], oldBias) {
+		t.Errorf("bias %v", bias)
+	}
+	fresh(t, bias[64:], 10)
+	old, made = floats(t, arrays["policy/head.out.weight"]), floats(t, got["policy/head.out.weight"])
+	if len(made) != 4*96 {
+		t.Fatalf("%d values", len(made))
+	}
+	for r := range 4 {
+		if !slices.Equal(made[96*r:96*r+64], old[64*r:64*r+64]) {
+			t.Errorf("row %d has other columns", r)
+		}
+		fresh(t, made[96*r+64:96*r+96], 96)
+	}
+	if !slices.Equal(floats(t, arrays["policy/head.out.bias"]), floats(t, got["policy/head.out.bias"])) {
+		t.Error("the output's bias has changed")
+	}
+	for p, x := range got {
+		if strings.Contains(p, "exp_avg") && slices.ContainsFunc(floats(t, x), func(v float32) bool { return v != 0 }) {
+			t.Errorf("%s is not zero", p)
+		}
+	}
+	network(t, to, 4, got)
+}
+
+// fresh checks that numbers may be from ±1/√inputs.
+func fresh(t *testing.T, x []float32, inputs int) {
+	t.Helper()
+	seen := map[float32]bool{}
+	for _, v := range x {
+		if v*v*float32(inputs) > 1.00001 {
+			t.Errorf("%g is beyond 1/√%d", v, inputs)
+		}
+		seen[v] = true
+	}
+	if len(seen) < len(x)-1 {
+		t.Errorf("%d numbers, %d of them distinct", len(x), len(seen))
+	}
+}
+
+// With AgileRL's weights an inserted layer is random, and the output layer keeps its weights.
+func TestOverlapLayers(t *testing.T) {
+	a := architecture(t, spaces.Unbounded(10), nil, 0, []int{64}, "relu")
+	arrays := arraysOf(t, network(t, a, 4, nil))
+	to, got := edit(t, a, arrays, models.Edit{Kind: models.AddLayer, Module: "head"}, PreserveOverlap)
+	if !bytes.Equal(got["policy/head.out.weight"].Data, arrays["policy/head.out.weight"].Data) || !bytes.Equal(got["policy/head.0.weight"].Data, arrays["policy/head.0.weight"].Data) {
+		t.Error("weights of layers that stay have changed")
+	}
+	fresh(t, floats(t, got["policy/head.1.weight"])[:64], 64)
+	back, less := edit(t, to, got, models.Edit{Kind: models.RemoveLayer, Module: "head"}, PreserveOverlap)
+	if !back.Equal(a) || less["policy/head.1.weight"].Data != nil {
+		t.Errorf("%v", back)
+	}
+	network(t, back, 4, less)
+}
+
+func TestRewireRefuses(t *testing.T) {
+	a, _ := numbered()
+	to, done, _, err := a.Apply(models.Edit{Kind: models.AddNode, Module: "head", Nodes: 4}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(map[string]checkpoint.Array){
+		"has no policy/head.1.bias": func(x map[string]checkpoint.Array) { delete(x, "policy/head.1.bias") },
+		"head.0.weight has shape [2 3]": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.weight"] = checkpoint.ArrayFloat32([]int64{2, 3}, make([]float32, 6))
+		},
+		"head.0.bias has shape [2 1]": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.bias"] = checkpoint.ArrayFloat32([]int64{2, 1}, make([]float32, 2))
+		},
+		"no weight and no bias": func(x map[string]checkpoint.Array) {
+			x["policy/head.0.bias"] = checkpoint.ArrayFloat32(nil, make([]float32, 1))
+		},
+		"exp_avg_sq/policy/head.out.bias": func(x map[string]checkpoint.Array) { delete(x, "optimizer/exp_avg_sq/policy/head.out.bias") },
+		"policy/head.out.weight": func(x map[string]checkpoint.Array) {
+			x["policy/head.out.weight"] = checkpoint.ArrayFloat64([]int64{1, 2}, make([]float64, 2))
+		},
+	} {
+		_, arrays := numbered()
+		change(arrays)
+		if _, err := Rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	_, arrays := numbered()
+	if _, err := Rewire(arrays, "policy/", a, to, done, "most", random(1)); err == nil || !strings.Contains(err.Error(), `no way "most"`) {
+		t.Error(err)
+	}
+	if _, err := Rewire(arrays, "policy/", a, to, models.Edit{Kind: "fold"}, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), `kind "fold"`) {
+		t.Error(err)
+	}
+	if _, err := Rewire(arrays, "value/", a, to, done, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), "no value/head.0.weight") {
+		t.Error(err)
+	}
+}
+
+// 10 000 edits, drawn as AgileRL draws them, in sequences: every architecture is within limits, every network computes
+// finite numbers, and growth preserves them.
+func TestRandomEdits(t *testing.T) {
+	edits := 10_000
+	if testing.Short() {
+		edits = 500
+	}
+	all := allSpaces()
+	names := slices.Sorted(maps.Keys(all))
+	rng := random(21)
+	l := models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 8, MaxNodes: 80, MinLatent: 4, MaxLatent: 40}
+	activations := tensor.ActivationNames()
+	applied := map[string]int{}
+	const length = 25
+	for sequence := range edits / length {
+		space := all[names[sequence%len(names)]]
+		activation := activations[rng.IntN(len(activations))]
+		a := architecture(t, space, []int{16, 12}[:rng.IntN(3)], 8, []int{24, 16}[:1+rng.IntN(2)], activation)
+		arrays := arraysOf(t, network(t, a, 2, nil))
+		for range length {
+			e := a.Random(rng, 0.3)
+			to, done, changed, err := a.Apply(e, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !changed {
+				if !to.Equal(a) {
+					t.Fatalf("%v of %v changed nothing and leads to %v", e, a, to)
+				}
+				continue
+			}
+			if err := within(to, l); err != nil {
+				t.Fatalf("%v of %v: %v", e, a, err)
+			}
+			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
+			applied[string(done.Kind)+" "+string(how)]++
+			if arrays, err = Rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
+				t.Fatal(err)
+			}
+			a = to
+		}
+		n := network(t, a, 2, arrays)
+		for _, x := range outputs(t, n, space) {
+			if x-x != 0 {
+				t.Fatalf("%v computes %g", a, x)
+			}
+		}
+		n.Close()
+	}
+	if len(applied) != 12 {
+		t.Errorf("applied were %v", applied)
+	}
+}
+
+// within says where an architecture is beyond limits.
+func within(a models.Architecture, l models.Limits) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if a.Latent <= l.MinLatent || a.Latent >= l.MaxLatent {
+		return fmt.Errorf("latent %d", a.Latent)
+	}
+	for _, m := range a.Modules() {
+		if n := len(m.Hidden); n > l.MaxLayers || m.Name == "head" && n < l.MinLayers {
+			return fmt.Errorf("%s has %d layers", m.Name, n)
+		}
+		for _, w := range m.Hidden {
+			if w <= l.MinNodes || w > l.MaxNodes {
+				return fmt.Errorf("%s has a layer of %d", m.Name, w)
+			}
+		}
+	}
+	return nil
+}
