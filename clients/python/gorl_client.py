@@ -176,7 +176,7 @@ def _rows(value, space, width):
     one = tuple(space.get("shape") or ())
     if space["kind"] == "Discrete":
         one = ()
-    elif space["kind"] == "MultiDiscrete":
+    elif space["kind"] in ("Dict", "MultiDiscrete"):
         one = (width,)
     if array.shape in (one, (width,)):
         return array.reshape(1, width), False

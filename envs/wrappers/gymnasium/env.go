@@ -20,7 +20,6 @@ import (
 type Env struct {
 	options  Options
 	set      spaces.Set
-	parts    []Leaf
 	about    description
 	stderr   io.Writer
 	children []*child
@@ -49,7 +48,9 @@ type Env struct {
 	ready      bool
 	closed     bool
 	failed     error // nothing but Close helps
-	wO, wS, wM int
+	wO, wS, wM int   // the widths of observations, states and AMP observations
+	kO, kS, kM []int // the choices of their columns
+	columns    int   // how many numbers of an info have a place
 }
 
 // arrays are those of the shared memory, nil where the layout has none.
@@ -75,7 +76,7 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
 	}
-	e := &Env{options: o, file: file, children: make([]*child, o.Children), metrics: map[string]float64{}, counts: map[string]int{}}
+	e := &Env{options: o, file: file, children: make([]*child, o.Children), columns: o.columns(), metrics: map[string]float64{}, counts: map[string]int{}}
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
 	}
@@ -118,12 +119,13 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	about, set, parts, err := parseDescription(head)
+	about, set, err := parseDescription(head)
 	switch {
 	case err != nil:
 		return c.fault(FaultStart, err, "%v", err)
 	case first:
-		e.about, e.set, e.parts = about, set, parts
+		e.about, e.set = about, set
+		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
 		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
 		return nil
 	}
@@ -147,7 +149,7 @@ func (e *Env) allocate() error {
 	e.layout = plan("environments", len(e.children), n, []array{
 		{"actions", "f4", e.set.Action.Width()}, {"observations", "f4", e.wO}, {"final_observations", "f4", e.wO},
 		{"states", "f4", e.wS}, {"final_states", "f4", e.wS}, {"amp_observations", "f4", e.wM},
-		{"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.options.columns()},
+		{"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.columns},
 	})
 	var err error
 	if e.header, err = e.layout.header(); err != nil {
@@ -184,12 +186,10 @@ func rows(n, w int) []float32 {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. Observations that are a Dict or Tuple are flattened to a Box, their parts one after
-// another in sorted order of their keys (of a Tuple, in its order), discrete parts as their indices: see [Env.Layout].
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each, a Tuple a Dict whose keys are
+// "0", "1" and so on ("00" where there are more than ten); in a row the parts of a Dict stand sorted by their keys, discrete
+// ones as their index, and arrays row by row. Discrete values begin at 0 here, whatever they begin at in Python.
 func (e *Env) Spaces() spaces.Set { return e.set }
-
-// Layout lists the parts of an observation in order of their columns: one for each entry of a Dict or Tuple.
-func (e *Env) Layout() []Leaf { return append([]Leaf(nil), e.parts...) }
 
 // Versions returns the versions of Python, gymnasium and numpy.
 func (e *Env) Versions() (python, gymnasium, numpy string) {

@@ -54,7 +54,7 @@ func (e *Env) collectMetrics() {
 
 // numbers calls f for the finite numbers of environment i's info that are among names, nil and Every meaning all.
 func (e *Env) numbers(c *child, i int, names []string, f func(name string, x float64)) {
-	k := e.options.columns()
+	k := e.columns
 	if k == 0 {
 		return
 	}

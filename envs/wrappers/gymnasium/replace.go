@@ -8,12 +8,11 @@ import (
 // maxStarts is how often in a row a child is started in the place of another before it is an error.
 const maxStarts = 3
 
-// rewrite restores the header of the shared memory that some child has written over. Nobody knows which, so all count as failed.
-func (e *Env) rewrite(cause error, what command, seed int64) error {
+// blameAll replaces all children: one of them, nobody knows which, has written over the header of the shared memory.
+func (e *Env) blameAll(cause error, what command, seed int64) error {
 	for i, c := range e.children {
 		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
 	}
-	copy(e.memory, e.header)
 	return e.replaceFailed(what, seed)
 }
 
@@ -76,6 +75,7 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 // renew starts child i anew, with what was set before in its environments.
 func (e *Env) renew(i int, seed int64) error {
 	deadline := time.Now().Add(e.options.StartTimeout)
+	copy(e.memory, e.header) // the new child reads it
 	old := e.children[i]
 	c, err := startChild(&e.options, i, old.from, old.to, e.file, e.stderr, deadline)
 	if err != nil {

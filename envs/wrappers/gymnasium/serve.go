@@ -8,12 +8,17 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Policy is what [Serve] asks; every [agents.Agent] is one.
-type Policy interface {
+// Observations is the form of agents.Observation: (N, O) and (N, S) values. This package does not import agents, so that
+// programs which only step environments need no libtorch.
+type Observations interface {
+	~struct{ Observations, States []float32 }
+}
+
+// Policy is what [Serve] asks; every agents.Agent is one.
+type Policy[O Observations] interface {
 	// Name is what the asker is told the policy is.
 	Name() string
 	// Spaces are what it sees and does.
@@ -25,7 +30,7 @@ type Policy interface {
 	SetTraining(on bool)
 	Training() bool
 	// Act returns one row of actions for each row of observations.
-	Act(in agents.Observation) ([]float32, error)
+	Act(in O) ([]float32, error)
 }
 
 // ServeOptions are the settings of [Serve].
@@ -50,7 +55,7 @@ const maxMessage = 4096
 // no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this user only.
 // The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at once as it
 // is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
-func Serve(ctx context.Context, policy Policy, path string, o ServeOptions) (err error) {
+func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
 	}
@@ -62,7 +67,10 @@ func Serve(ctx context.Context, policy Policy, path string, o ServeOptions) (err
 			return fmt.Errorf("gymnasium: %w", err)
 		}
 	}
-	s, err := newServer(policy, path)
+	act := func(observations, states []float32) ([]float32, error) {
+		return policy.Act(O{Observations: observations, States: states})
+	}
+	s, err := newServer(policy.Name(), policy.Spaces(), policy.NumEnvs(), act, path)
 	if err != nil {
 		return err
 	}
@@ -76,7 +84,8 @@ func Serve(ctx context.Context, policy Policy, path string, o ServeOptions) (err
 
 // server is a policy and the memory through which it is asked.
 type server struct {
-	policy                      Policy
+	act                         func(observations, states []float32) ([]float32, error)
+	set                         spaces.Set
 	path                        string
 	file                        *os.File
 	memory                      []byte
@@ -88,17 +97,16 @@ type server struct {
 }
 
 // newServer makes the memory, under another name first, so that nobody finds half of it.
-func newServer(policy Policy, path string) (s *server, err error) {
+func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
-	set, n := policy.Spaces(), policy.NumEnvs()
 	l := plan("policy", 1, n, []array{
 		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4", set.Action.Width()},
 	})
 	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
 	l.Size += maxMessage
-	l.Policy = &policyJSON{Name: policy.Name(), Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
+	l.Policy = &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
 	if set.State.Width() > 0 {
 		state := spaceOf(set.State)
 		l.Policy.State = &state
@@ -107,7 +115,7 @@ func newServer(policy Policy, path string) (s *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &server{policy: policy, path: path, rows: n}
+	s = &server{act: act, set: set, path: path, rows: n}
 	if s.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*"); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
@@ -195,12 +203,11 @@ func (s *server) answer(n int) error {
 	if n < 1 || n > s.rows {
 		return fmt.Errorf("gymnasium: %d observations; the policy takes from 1 to %d at once", n, s.rows)
 	}
-	set := s.policy.Spaces()
 	for _, in := range []struct {
 		name     string
 		to, from []float32
 		space    spaces.Space
-	}{{"observations", s.observations, s.asked, set.Observation}, {"states", s.states, s.askedStates, set.State}} {
+	}{{"observations", s.observations, s.asked, s.set.Observation}, {"states", s.states, s.askedStates, s.set.State}} {
 		w := in.space.Width()
 		copy(in.to, in.from[:n*w])
 		clear(in.to[n*w:]) // rows do not depend on each other: those not asked about may hold anything
@@ -208,7 +215,7 @@ func (s *server) answer(n int) error {
 			return fmt.Errorf("gymnasium: %s: %w", in.name, err)
 		}
 	}
-	actions, err := s.policy.Act(agents.Observation{Observations: s.observations, States: s.states})
+	actions, err := s.act(s.observations, s.states)
 	if err != nil {
 		return err
 	}

@@ -16,17 +16,6 @@ const (
 	maxDepth = 16
 )
 
-// Leaf is a part of an observation: the whole of it, or one entry of a Dict or Tuple space.
-type Leaf struct {
-	// Path is where the part stands: "" for the whole, "camera" for an entry of a Dict, "arm.joints" for one within, "0" for the
-	// first of a Tuple.
-	Path string
-	// Offset is its first column in a row and Width how many it takes.
-	Offset, Width int
-	// Space is what Gymnasium says of it; MultiBinary is MultiDiscrete with two choices each.
-	Space spaces.Space
-}
-
 // spaceJSON is a space as a child describes it.
 type spaceJSON struct {
 	Kind   string      `json:"kind"`
@@ -53,20 +42,19 @@ type description struct {
 	Error         string     `json:"error"`
 }
 
-// parseDescription reads a child's description and returns the spaces in gorl's words, with the parts of an observation.
-func parseDescription(b []byte) (description, spaces.Set, []Leaf, error) {
+// parseDescription reads a child's description and returns the spaces in gorl's words.
+func parseDescription(b []byte) (description, spaces.Set, error) {
 	var d description
 	if err := json.Unmarshal(b, &d); err != nil {
-		return d, spaces.Set{}, nil, fmt.Errorf("the description of the environments: %w", err)
+		return d, spaces.Set{}, fmt.Errorf("the description of the environments: %w", err)
 	}
 	if d.Error != "" {
-		return d, spaces.Set{}, nil, fmt.Errorf("%s", d.Error)
+		return d, spaces.Set{}, fmt.Errorf("%s", d.Error)
 	}
 	if d.Observation == nil || d.Action == nil {
-		return d, spaces.Set{}, nil, fmt.Errorf("the description of the environments lacks the observation or action space")
+		return d, spaces.Set{}, fmt.Errorf("the description of the environments lacks the observation or action space")
 	}
 	var set spaces.Set
-	var leaves []Leaf
 	for _, s := range []struct {
 		name string
 		from *spaceJSON
@@ -75,63 +63,57 @@ func parseDescription(b []byte) (description, spaces.Set, []Leaf, error) {
 		if s.from == nil {
 			continue
 		}
-		var parts []Leaf
-		if err := s.from.leaves("", 0, &parts); err != nil {
-			return d, spaces.Set{}, nil, fmt.Errorf("the %s space: %w", s.name, err)
+		parts := 0
+		var err error
+		if *s.to, err = s.from.space(0, &parts); err != nil {
+			return d, spaces.Set{}, fmt.Errorf("the %s space: %w", s.name, err)
 		}
-		*s.to = joined(parts)
-		if s.name == "observation" {
-			leaves = parts
+		if w := s.to.Width(); w > maxWidth {
+			return d, spaces.Set{}, fmt.Errorf("the %s space has %d numbers; there may be %d", s.name, w, maxWidth)
 		}
 	}
-	if _, dict := leafKind[d.Action.Kind]; !dict {
-		return d, spaces.Set{}, nil, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
+	if set.Action.Kind == spaces.Dict {
+		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
 	}
-	return d, set, leaves, set.Validate()
+	return d, set, set.Validate()
 }
 
 // leafKind is what the kinds of Gymnasium that have no parts are to gorl.
 var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete, "MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
 
-// leaves appends the parts that have no parts themselves, in order of their columns.
-func (s *spaceJSON) leaves(path string, depth int, to *[]Leaf) error {
-	if depth > maxDepth || len(*to) > maxParts {
-		return fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)
+// space is the space in gorl's words. A Tuple is a Dict whose keys are the numbers of its parts, with zeros before them so that
+// they sort as they stand.
+func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
+	if *parts++; depth > maxDepth || *parts > maxParts {
+		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)
 	}
 	if kind, ok := leafKind[s.Kind]; ok {
 		space, err := s.leaf(kind)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", s.Kind, path, err)
+			return spaces.Space{}, fmt.Errorf("%s: %w", s.Kind, err)
 		}
-		offset := 0
-		if n := len(*to); n > 0 {
-			offset = (*to)[n-1].Offset + (*to)[n-1].Width
-		}
-		if offset+space.Width() > maxWidth {
-			return fmt.Errorf("it has more than %d numbers", maxWidth)
-		}
-		*to = append(*to, Leaf{Path: path, Offset: offset, Width: space.Width(), Space: space})
-		return nil
+		return space, nil
 	}
 	if s.Kind != "Dict" && s.Kind != "Tuple" {
-		return fmt.Errorf("the kind %q is unknown", s.Kind)
+		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
 	}
-	if len(s.Spaces) == 0 || s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
-		return fmt.Errorf("a %s with %d keys has %d parts", s.Kind, len(s.Keys), len(s.Spaces))
+	if s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
+		return spaces.Space{}, fmt.Errorf("a Dict with %d keys has %d parts", len(s.Keys), len(s.Spaces))
 	}
+	dict := spaces.Space{Kind: spaces.Dict}
+	digits := len(strconv.Itoa(len(s.Spaces) - 1))
 	for i := range s.Spaces {
-		key := strconv.Itoa(i)
+		key := fmt.Sprintf("%0*d", digits, i)
 		if s.Kind == "Dict" {
 			key = s.Keys[i]
 		}
-		if path != "" {
-			key = path + "." + key
+		part, err := s.Spaces[i].space(depth+1, parts)
+		if err != nil {
+			return spaces.Space{}, fmt.Errorf("%s: %w", key, err)
 		}
-		if err := s.Spaces[i].leaves(key, depth+1, to); err != nil {
-			return err
-		}
+		dict.Entries = append(dict.Entries, spaces.Entry{Name: key, Space: part})
 	}
-	return nil
+	return dict, dict.Validate()
 }
 
 // leaf is a space that has no parts.
@@ -181,21 +163,20 @@ func limits(from []*float64, width int, none float64) ([]float32, error) {
 	return to, nil
 }
 
-// joined is the space of a row that has these parts: itself where there is one, else a Box.
-func joined(parts []Leaf) spaces.Space {
-	if len(parts) == 1 && parts[0].Path == "" {
-		return parts[0].Space
-	}
-	last := parts[len(parts)-1]
-	all := spaces.Space{Kind: spaces.Box, Shape: []int{last.Offset + last.Width}}
-	for _, p := range parts {
-		if p.Space.Kind == spaces.Box {
-			all.Low, all.High = append(all.Low, p.Space.Low...), append(all.High, p.Space.High...)
+// choices is the number of choices of every column of a row, 0 where it is a real number; nil where all are.
+func choices(s spaces.Space) []int {
+	var all []int
+	discrete := false
+	for _, leaf := range s.Leaves() {
+		if leaf.Space.Kind == spaces.Box {
+			all = append(all, make([]int, leaf.Space.Width())...)
 			continue
 		}
-		for _, n := range p.Space.NVec {
-			all.Low, all.High = append(all.Low, 0), append(all.High, float32(n-1))
-		}
+		discrete = discrete || len(leaf.Space.NVec) > 0
+		all = append(all, leaf.Space.NVec...)
+	}
+	if !discrete {
+		return nil
 	}
 	return all
 }

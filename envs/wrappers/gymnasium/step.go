@@ -86,7 +86,7 @@ func (e *Env) command(what command, seed int64) error {
 		failed = failed || e.faults[i] != nil
 	}
 	if err := e.verifyHeader(); err != nil {
-		return e.rewrite(err, what, seed)
+		return e.blameAll(err, what, seed)
 	}
 	if !failed {
 		return nil
@@ -127,8 +127,8 @@ func (e *Env) hear(c *child, head []byte) error {
 	if err := json.Unmarshal(head, &said); err != nil {
 		return c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
 	}
-	if len(said.Columns) > e.options.columns() {
-		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns), e.options.columns())
+	if len(said.Columns) > e.columns {
+		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns), e.columns)
 	}
 	c.columns = said.Columns
 	for i, info := range said.Infos {
@@ -142,16 +142,16 @@ func (e *Env) hear(c *child, head []byte) error {
 
 // copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any more.
 func (e *Env) copyRows(c *child, what command) error {
-	if err := take(c, "observation", e.own.observations, e.shared.observations, e.wO, e.set.Observation.NVec); err != nil {
+	if err := take(c, "observation", e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
 		return err
 	}
-	if err := take(c, "state", e.own.states, e.shared.states, e.wS, e.set.State.NVec); err != nil {
+	if err := take(c, "state", e.own.states, e.shared.states, e.wS, e.kS); err != nil {
 		return err
 	}
 	if what == commandReset {
 		return nil
 	}
-	if err := take(c, "AMP observation", e.own.amp, e.shared.amp, e.wM, e.set.AMPObservation.NVec); err != nil {
+	if err := take(c, "AMP observation", e.own.amp, e.shared.amp, e.wM, e.kM); err != nil {
 		return err
 	}
 	for i := c.from; i < c.to; i++ {
@@ -168,10 +168,10 @@ func (e *Env) copyRows(c *child, what command) error {
 		if flags == 0 {
 			continue
 		}
-		if err := takeRow(c, "last observation", i, e.own.finals, e.shared.finals, e.wO, e.set.Observation.NVec); err != nil {
+		if err := takeRow(c, "last observation", i, e.own.finals, e.shared.finals, e.wO, e.kO); err != nil {
 			return err
 		}
-		if err := takeRow(c, "last state", i, e.own.finalStates, e.shared.finalStates, e.wS, e.set.State.NVec); err != nil {
+		if err := takeRow(c, "last state", i, e.own.finalStates, e.shared.finalStates, e.wS, e.kS); err != nil {
 			return err
 		}
 	}
@@ -179,10 +179,10 @@ func (e *Env) copyRows(c *child, what command) error {
 }
 
 // take copies the rows of a child, of width w, and checks them.
-func take(c *child, name string, to, from []float32, w int, nvec []int) error {
+func take(c *child, name string, to, from []float32, w int, choices []int) error {
 	rows := to[c.from*w : c.to*w]
 	copy(rows, from[c.from*w:c.to*w])
-	if nvec == nil {
+	if choices == nil {
 		bad := float32(0) // of what is not finite, x-x is NaN
 		for _, x := range rows {
 			bad += x - x
@@ -191,25 +191,25 @@ func take(c *child, name string, to, from []float32, w int, nvec []int) error {
 			return nil
 		}
 	}
-	return inspect(c, name, c.from, rows, w, nvec)
+	return inspect(c, name, c.from, rows, w, choices)
 }
 
 // takeRow is take for one environment.
-func takeRow(c *child, name string, i int, to, from []float32, w int, nvec []int) error {
+func takeRow(c *child, name string, i int, to, from []float32, w int, choices []int) error {
 	row := to[i*w : (i+1)*w]
 	copy(row, from[i*w:(i+1)*w])
-	return inspect(c, name, i, row, w, nvec)
+	return inspect(c, name, i, row, w, choices)
 }
 
 // inspect checks rows from that of environment first on.
-func inspect(c *child, name string, first int, rows []float32, w int, nvec []int) error {
+func inspect(c *child, name string, first int, rows []float32, w int, choices []int) error {
 	for j, x := range rows {
 		switch {
 		case x-x != 0:
 			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite", first+j/w, name, x, j%w)
-		case nvec == nil:
-		case x < 0 || int(x) >= nvec[j%w] || x != float32(int(x)):
-			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w, name, x, j%w, nvec[j%w]-1)
+		case choices == nil || choices[j%w] == 0:
+		case x < 0 || x >= float32(choices[j%w]) || x != float32(int(x)):
+			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w, name, x, j%w, choices[j%w]-1)
 		}
 	}
 	return nil
