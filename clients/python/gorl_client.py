@@ -123,6 +123,7 @@ class Policy:
     def close(self):
         """Lets another program ask. The policy goes on being served."""
         if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # the mapping would hold on to the lock
             self._file.close()
             self._file = None
 
