@@ -158,10 +158,10 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, serve := range map[string]func() error{
-		"needs a policy":     func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
-		"rows is -1":         func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
-		"is there already":   func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
-		"not a directory": func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
+		"needs a policy":   func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
+		"rows is -1":       func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
+		"is there already": func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
+		"not a directory":  func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
 	} {
 		if err := serve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
