@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GO ?= go
 FUZZTIME ?= 20s
-# The Python that the optional peers of the benchmarks run on (see `make peers`).
+# The Python that the optional peers of benchmarks and tests run on (see `make peers`).
 PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers
 GOLANGCI_LINT_VERSION := v2.15.0
 
@@ -29,10 +29,19 @@ shim: ## build only the two C++ libraries, into SHIM_DIR (default build/lib)
 test: setup ## vet and test everything (sets up first)
 	$(GO) vet ./...
 	$(GO) test ./...
+	$(GO) test -C internal/kubecheck ./...
+
+.PHONY: test-slurm
+test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
+	@scripts/slurm.sh
 
 .PHONY: race
 race: setup ## test everything with the race detector
 	$(GO) test -race -timeout 30m ./...
+
+.PHONY: test-peers
+test-peers: setup ## test against PyTorch, skrl, onnxruntime and Gymnasium, where `make peers` has been run
+	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v ./checkpoint/... ./infer/...
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
@@ -57,7 +66,7 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what the benchmarks compare with (optional: Debian's PyTorch, skrl)
+peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime)
 	@scripts/peers.sh $(PEERS)
 
 ##@ Keep

@@ -189,7 +189,7 @@ func load(fsys FS, path string) (*Saved, error) {
 func pickleHint(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
-		return "; PyTorch's own files are pickles, which can run any code: convert them with the safetensors package first"
+		return "; PyTorch's own files are pickles: checkpoint/skrl reads those of skrl, and checkpoint/convert any with tensors, without executing them"
 	}
 	return ""
 }

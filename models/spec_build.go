@@ -127,13 +127,13 @@ func hold[D Distribution](d D, err error) (Distribution, error) {
 	return d, nil
 }
 
-// newAssembler starts a network; done releases what is not needed any more, and everything after an error.
-func newAssembler(seed uint64) (*assembler, error) {
+// newAssembler starts a network that reads observations of so many values; done releases what is not needed any more, and everything after an error.
+func newAssembler(inputs int, seed uint64) (*assembler, error) {
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err
 	}
-	return &assembler{&network{scope: tensor.NoGrad()}, gen}, nil
+	return &assembler{&network{inputs: inputs, scope: tensor.NoGrad()}, gen}, nil
 }
 
 func (a *assembler) done(err error) {
@@ -148,7 +148,7 @@ func (s Spec) assemble(sp spaces.Set, outputs int, seed uint64) (net Network, wi
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
-	a, err := newAssembler(seed)
+	a, err := newAssembler(sp.Observation.Width(), seed)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -177,7 +177,7 @@ func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
-	a, err := newAssembler(seed)
+	a, err := newAssembler(sp.Observation.Width(), seed)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -192,12 +192,12 @@ func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
 func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed uint64) (net Network, n int64, err error) {
-	a, err := newAssembler(seed)
+	a, err := newAssembler(int(width), seed)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { a.done(err) }()
-	features := term{width: width, eval: func(f *frame) tensor.Tensor { return f.in.Observations }, source: "observations"}
+	features := term{width: width, eval: func(f *frame) tensor.Tensor { return f.in.Observations }, sketch: sketchInput("observations"), source: "observations"}
 	known := inputNames(s, sp, outputs)
 	for name, t := range known.terms {
 		if !t.number {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -22,6 +23,7 @@ type frame struct {
 type term struct {
 	width  int64 // of rows
 	eval   func(f *frame) tensor.Tensor
+	sketch func(k *sketch) int // as eval, of a description
 	num    float64
 	number bool
 	list   []term
@@ -51,7 +53,7 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 		if source == "states" {
 			eval = func(f *frame) tensor.Tensor { return f.in.States }
 		}
-		return term{width: int64(space.Width()), eval: eval, source: source}
+		return term{width: int64(space.Width()), eval: eval, sketch: sketchInput(source), source: source}
 	}
 	number := func(x int) term { return term{number: true, num: float64(x)} }
 	n.terms["OBSERVATIONS"] = input("observations", sp.Observation)
@@ -151,7 +153,11 @@ func (c compiler) term(n *node) (term, error) {
 		if err != nil || x.number {
 			return term{number: true, num: -x.num}, err
 		}
-		return term{width: x.width, eval: func(f *frame) tensor.Tensor { return f.s.Neg(x.eval(f)) }}, nil
+		return term{
+			width:  x.width,
+			eval:   func(f *frame) tensor.Tensor { return f.s.Neg(x.eval(f)) },
+			sketch: func(k *sketch) int { return k.unary(description.Neg, x) },
+		}, nil
 	}
 	return c.arithmetic(n)
 }
@@ -217,7 +223,11 @@ func (c compiler) call(n *node) (term, error) {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
 	}
 	x, err := c.rows(n.args[0], "the argument of "+n.name+"()")
-	return term{width: x.width, eval: func(fr *frame) tensor.Tensor { return f(fr.s, x.eval(fr)) }}, err
+	return term{
+		width:  x.width,
+		eval:   func(fr *frame) tensor.Tensor { return f(fr.s, x.eval(fr)) },
+		sketch: func(k *sketch) int { return k.function(n.name, x) },
+	}, err
 }
 
 func (c compiler) concatenate(n *node) (term, error) {
@@ -243,6 +253,7 @@ func (c compiler) concatenate(n *node) (term, error) {
 		}
 		return f.s.Cat(-1, list...)
 	}
+	t.sketch = func(k *sketch) int { return k.add(description.Step{Op: description.Concatenate}, parts...) }
 	return t, nil
 }
 
@@ -265,7 +276,11 @@ func (c compiler) oneHot(n *node) (term, error) {
 	if x.width != int64(len(nvec)) {
 		return c.fail(n.args[1], "the rows have width %d, the space %v has %d indices", x.width, *space.space, len(nvec))
 	}
-	return term{width: int64(space.space.Outputs()), eval: func(f *frame) tensor.Tensor {
+	t := term{width: int64(space.space.Outputs())}
+	t.sketch = func(k *sketch) int {
+		return k.add(description.Step{Op: description.OneHot, Choices: slices.Clone(nvec)}, x)
+	}
+	t.eval = func(f *frame) tensor.Tensor {
 		rows := x.eval(f)
 		parts := make([]tensor.Tensor, len(nvec))
 		for i, k := range nvec {
@@ -276,7 +291,8 @@ func (c compiler) oneHot(n *node) (term, error) {
 			return tensor.Tensor{}
 		}
 		return f.s.Cat(-1, parts...)
-	}}, nil
+	}
+	return t, nil
 }
 
 // columns takes x[:, i] or x[:, from:to], with negative indices counted from the end; ranges are cut as Python does.
@@ -313,7 +329,13 @@ func (c compiler) columns(n *node) (term, error) {
 	if from < 0 || to > x.width || from >= to {
 		return c.fail(n, "the rows have %d columns; this takes none of them", x.width)
 	}
-	return term{width: to - from, eval: func(f *frame) tensor.Tensor { return f.s.Narrow(x.eval(f), -1, from, to-from) }}, nil
+	return term{
+		width: to - from,
+		eval:  func(f *frame) tensor.Tensor { return f.s.Narrow(x.eval(f), -1, from, to-from) },
+		sketch: func(k *sketch) int {
+			return k.add(description.Step{Op: description.Columns, From: int(from), To: int(to)}, x)
+		},
+	}, nil
 }
 
 func (c compiler) arithmetic(n *node) (term, error) {
@@ -338,7 +360,7 @@ func (c compiler) arithmetic(n *node) (term, error) {
 	if a.rows() && b.rows() && a.width != b.width && a.width != 1 && b.width != 1 {
 		return c.fail(n, "rows of widths %d and %d do not combine", a.width, b.width)
 	}
-	return term{width: max(a.width, b.width), eval: operation(n.op, a, b)}, nil
+	return term{width: max(a.width, b.width), eval: operation(n.op, a, b), sketch: func(k *sketch) int { return k.binary(n.op, a, b) }}, nil
 }
 
 // operation evaluates rows with rows or with a number.

@@ -22,6 +22,7 @@ type box struct {
 
 // network is what a Spec compiles to where it is more than an [MLP].
 type network struct {
+	inputs  int // the width of observations
 	boxes   []*box
 	output  term
 	params  []tensor.Parameter
@@ -61,7 +62,11 @@ func (n *network) Close() { n.scope.Close() }
 
 // result is the term of what box i computes.
 func (n *network) result(i int) term {
-	return term{width: n.boxes[i].width, eval: func(f *frame) tensor.Tensor { return f.results[i] }}
+	return term{
+		width:  n.boxes[i].width,
+		eval:   func(f *frame) tensor.Tensor { return f.results[i] },
+		sketch: func(k *sketch) int { return k.results[i] },
+	}
 }
 
 // assembler makes a network's parameters.

@@ -59,6 +59,9 @@ func (h Inheritance) combineAgent(c combination, a agentPart, own map[string]any
 	var err error
 	switch h.Optimizer {
 	case KeepPart:
+		if otherArchitectures(c.from, c.to) { // the member's moments are of other weights
+			break
+		}
 		c.keepArrays(moments)
 		keepValues(a.values, own, "optimizer_steps")
 	case ResetPart:

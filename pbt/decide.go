@@ -34,6 +34,8 @@ func (o *Options) decide(g Generation, rng *rand.Rand) ([]Decision, error) {
 			return nil, wrong("there is no such action")
 		case d.Action == Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
 			return nil, wrong("the source must be another member")
+		case d.Action == Replace && d.OthersHyperparameters && (d.OwnHyperparameters || d.Other < 0 || d.Other >= len(g.Members)):
+			return nil, wrong("hyperparameters are those of one member there is, or the member's own")
 		case d.Action == Replace && !g.Members[d.Source].Healthy():
 			return nil, wrong("only healthy members can be copied")
 		}
@@ -48,6 +50,7 @@ func (g Generation) clone() Generation {
 	g.Members = slices.Clone(g.Members)
 	for i := range g.Members {
 		g.Members[i].Hyperparameters = maps.Clone(g.Members[i].Hyperparameters)
+		g.Members[i].Scores = slices.Clone(g.Members[i].Scores)
 	}
 	return g
 }

@@ -51,6 +51,9 @@ type Event struct {
 	HasObjective bool
 	// Before and After are the member's hyperparameters; After is nil where nothing changed.
 	Before, After map[string]float64
+	// Mutation is what Options.Evolve did, e.g. "learning_rate" or "head.add_node(layer 0, 32)", and Architecture describes
+	// the networks that the member has afterwards. Both are empty without it.
+	Mutation, Architecture string
 	// Rebuilt is true where the member was built anew through Options.New.
 	Rebuilt bool
 	// Seed is the member's, in EventStart.
@@ -130,24 +133,26 @@ func (n numbers) floats() map[string]float64 {
 
 // line is an Event as JSON.
 type line struct {
-	Event       EventKind `json:"event"`
-	Iteration   int64     `json:"iteration"`
-	Member      *int      `json:"member,omitempty"`
-	Parent      *int      `json:"parent,omitempty"`
-	Steps       int64     `json:"steps"`
-	ParentSteps int64     `json:"parent_steps,omitempty"`
-	Objective   *number   `json:"objective,omitempty"`
-	Before      numbers   `json:"before,omitempty"`
-	After       numbers   `json:"after,omitempty"`
-	Rebuilt     bool      `json:"rebuilt,omitempty"`
-	Seed        int64     `json:"seed,omitempty"`
-	Cause       string    `json:"cause,omitempty"`
-	Run         *RunInfo  `json:"run,omitempty"`
+	Event        EventKind `json:"event"`
+	Iteration    int64     `json:"iteration"`
+	Member       *int      `json:"member,omitempty"`
+	Parent       *int      `json:"parent,omitempty"`
+	Steps        int64     `json:"steps"`
+	ParentSteps  int64     `json:"parent_steps,omitempty"`
+	Objective    *number   `json:"objective,omitempty"`
+	Before       numbers   `json:"before,omitempty"`
+	After        numbers   `json:"after,omitempty"`
+	Mutation     string    `json:"mutation,omitempty"`
+	Architecture string    `json:"architecture,omitempty"`
+	Rebuilt      bool      `json:"rebuilt,omitempty"`
+	Seed         int64     `json:"seed,omitempty"`
+	Cause        string    `json:"cause,omitempty"`
+	Run          *RunInfo  `json:"run,omitempty"`
 }
 
 // MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
 func (e Event) MarshalJSON() ([]byte, error) {
-	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Mutation: e.Mutation, Architecture: e.Architecture, Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
 	if e.Run == nil {
 		l.Member = &e.Member
 		if e.Parent >= 0 {
@@ -167,7 +172,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
 	switch e.Kind {
 	case EventPopulation:
 		if l.Run == nil {

@@ -45,6 +45,9 @@ type Status struct {
 	Samples int
 	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
 	NotFinite bool
+	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: whoever
+	// takes over weights takes over their scores. The last is Objective, where that is known.
+	Scores []float64
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64
 }
@@ -93,6 +96,9 @@ type Decision struct {
 	Source int
 	// OwnHyperparameters makes Replace mutate the member's own hyperparameters instead of the source's.
 	OwnHyperparameters bool
+	// OthersHyperparameters makes Replace mutate the hyperparameters of the member Other instead of the source's.
+	OthersHyperparameters bool
+	Other                 int
 	// Unmutated makes Replace hand the hyperparameters on as they are.
 	Unmutated bool
 	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
@@ -102,7 +108,7 @@ type Decision struct {
 // Strategy decides who is replaced by whom. Decide is a pure function: equal generations and equally seeded random
 // numbers give equal decisions. It must not change the generation. Members without a decision are kept.
 //
-// A strategy may also have a method Validate() error, which New calls.
+// A strategy may also have a method Validate() error, or ValidateMembers(members int) error, which New calls.
 type Strategy interface {
 	Decide(g Generation, rng *rand.Rand) []Decision
 }

@@ -15,13 +15,16 @@ type inheritance struct {
 	hyperparameters map[string]float64
 	// steps are the source's own, weightSteps those behind its weights.
 	steps, weightSteps int64
-	err                error
+	// scores are those that the weights went through, the last of them of the interval scoredAt.
+	scores   []float64
+	scoredAt int64
+	err      error
 }
 
 // bequeath is what the member hands on as it stands.
 func (m *member) bequeath() inheritance {
 	snapshot, err := m.snapshotOf()
-	return inheritance{member: m.id, snapshot: snapshot, hyperparameters: maps.Clone(m.hyperparameters), steps: m.steps, weightSteps: m.weightSteps(), err: err}
+	return inheritance{member: m.id, snapshot: snapshot, hyperparameters: maps.Clone(m.hyperparameters), steps: m.steps, weightSteps: m.weightSteps(), scores: m.scores, scoredAt: m.scoredAt, err: err}
 }
 
 // explorerAt is what changes a member's hyperparameters at an interval's end. events is called where the explorer learns;
@@ -45,16 +48,17 @@ func (m *member) carryOut(o *Options, iteration int64, d Decision, s inheritance
 		if err = s.err; err != nil {
 			err = fmt.Errorf("source: %w", err)
 		} else {
-			e.Rebuilt, err = m.replace(o, iteration, d, s, known)
+			e.Rebuilt, e.Mutation, err = m.replace(o, iteration, d, s, known)
 		}
 	case SelfMutate:
-		e.Rebuilt, err = m.selfMutate(o, iteration, known)
+		e.Rebuilt, e.Mutation, err = m.selfMutate(o, iteration, known)
 	}
 	if err != nil {
-		e.Kind, e.Cause, e.Rebuilt = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: %v", d.Action, d.Reason, err), false
+		e.Kind, e.Mutation, e.Rebuilt, e.Cause = EventApplyFailed, "", false, fmt.Sprintf("%s (%s) could not be applied: %v", d.Action, d.Reason, err)
 	} else if d.Action != Keep {
 		e.After = maps.Clone(m.hyperparameters)
 	}
+	e.Architecture = m.describe(o)
 	events := []Event{e}
 	if trained && m.failure != "" { // not even putting it back succeeded
 		events = append(events, m.event(o, iteration, EventFailed, m.failure))
@@ -67,10 +71,14 @@ func (o *Options) mutate(id int, iteration int64, values map[string]float64, kno
 	return o.explorerAt(iteration, id, known).Apply(maps.Clone(values), stream(o.Seed, streamMutate, iteration, int64(id)))
 }
 
-// selfMutate changes a member's hyperparameters and nothing else.
-func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (rebuilt bool, err error) {
+// selfMutate changes a member's hyperparameters and, where the population does not evolve, nothing else.
+func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (rebuilt bool, mutation string, err error) {
 	if m.failure != "" {
-		return false, errors.New("the member failed; only another's weights can rescue it")
+		return false, "", errors.New("the member failed; only another's weights can rescue it")
+	}
+	if o.Evolve != nil {
+		id := int64(m.id)
+		return m.evolveInPlace(o, iteration, seed(o.Seed, streamRebuild, iteration, id), stream(o.Seed, streamMutate, iteration, id))
 	}
 	old := maps.Clone(m.hyperparameters)
 	var values map[string]float64
@@ -83,7 +91,7 @@ func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (
 	})
 	if errors.Is(err, ErrRebuild) {
 		if rebuilt, err = true, m.rebuildAsIs(o, iteration, values); err == nil {
-			return rebuilt, nil
+			return rebuilt, "", nil
 		}
 	}
 	if err != nil {
@@ -91,45 +99,53 @@ func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (
 			m.fail(iteration, fmt.Errorf("hyperparameters could not be put back: %w", undo))
 			m.hyperparameters = old
 		}
-		return false, err
+		return false, "", err
 	}
 	m.snapshot = nil
-	return false, nil
+	return false, "", nil
 }
 
 // replace gives the member the source's weights first and the mutated hyperparameters last, or, on error, leaves it
 // as it was.
-func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) (rebuilt bool, err error) {
+func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance, known func() []Event) (rebuilt bool, mutation string, err error) {
 	values := s.hyperparameters
 	if d.OwnHyperparameters {
 		values = m.hyperparameters
 	}
-	if !d.Unmutated {
+	if !d.Unmutated && o.Evolve == nil {
 		if err := guarded(func() error { values = o.mutate(m.id, iteration, values, known); return nil }); err != nil {
-			return false, fmt.Errorf("mutation: %w", err)
+			return false, "", fmt.Errorf("mutation: %w", err)
 		}
 	}
 	values = maps.Clone(values)
-	anew := func(own *checkpoint.Snapshot) error { return m.rebuildFrom(o, iteration, s, own, values) }
-	if m.failure != "" {
-		return true, anew(nil)
-	}
-	rollback, err := m.snapshotOf()
-	if err != nil { // it cannot be put back if anything goes wrong, so it must not be touched
-		return true, anew(nil)
+	var rollback *checkpoint.Snapshot
+	if m.failure == "" {
+		rollback, _ = m.snapshotOf() // without one it cannot be put back if anything goes wrong, and must not be touched
 	}
 	own := rollback
 	if m.status().Diverged() { // what it has of its own is not worth keeping
 		own = nil
 	}
-	if o.needsRebuild(m.hyperparameters, values) {
-		return true, anew(own)
+	snapshot, err := o.combine(s, own)
+	if err != nil {
+		return false, "", err
+	}
+	if !d.Unmutated && o.Evolve != nil {
+		in := Heritage{Member: m.id, Iteration: iteration, Snapshot: snapshot, Hyperparameters: values}
+		out, what, err := o.evolve(in, stream(o.Seed, streamMutate, iteration, int64(m.id)))
+		if err != nil {
+			return false, "", err
+		}
+		snapshot, values, mutation = out.Snapshot, maps.Clone(out.Hyperparameters), what
+	}
+	if rollback == nil || o.needsRebuild(m.hyperparameters, values) || otherArchitectures(rollback, snapshot) {
+		return true, mutation, m.rebuildTaking(o, iteration, s, snapshot, values)
 	}
 	old := m.hyperparameters
-	err = guarded(func() error { return m.inherit(o, iteration, s, own, values) })
+	err = guarded(func() error { return m.take(o, iteration, snapshot, values) })
 	if errors.Is(err, ErrRebuild) {
-		if err = anew(own); err == nil {
-			return true, nil
+		if err = m.rebuildTaking(o, iteration, s, snapshot, values); err == nil {
+			return true, mutation, nil
 		}
 	}
 	if err != nil {
@@ -143,19 +159,27 @@ func (m *member) replace(o *Options, iteration int64, d Decision, s inheritance,
 			m.fail(iteration, fmt.Errorf("could not be put back after a failed copy: %w", undo))
 			m.hyperparameters = old
 		}
-		return false, err
+		return false, "", err
 	}
 	m.renew(s)
-	return false, nil
+	return false, mutation, nil
 }
 
-// inherit is the order in which everything is handed on. own is the member's snapshot, nil where it has nothing of its
+// combine is what comes from a source by Options.Inherit. own is the member's snapshot, nil where it has nothing of its
 // own to keep.
-func (m *member) inherit(o *Options, iteration int64, s inheritance, own *checkpoint.Snapshot, values map[string]float64) error {
-	snapshot, err := o.Inherit.combine(s.snapshot, own)
+func (o *Options) combine(s inheritance, own *checkpoint.Snapshot) (snapshot *checkpoint.Snapshot, err error) {
+	err = guarded(func() (err error) {
+		snapshot, err = o.Inherit.combine(s.snapshot, own)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("inheritance: %w", err)
+		return nil, fmt.Errorf("inheritance: %w", err)
 	}
+	return snapshot, nil
+}
+
+// take is the order in which everything is handed on.
+func (m *member) take(o *Options, iteration int64, snapshot *checkpoint.Snapshot, values map[string]float64) error {
 	if err := m.trainee.Restore(snapshot); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // candidates are the names under which trainees may report an objective, the most telling first.
@@ -134,6 +136,37 @@ func (m *member) checkWeights() {
 	if err := snapshot.CheckFinite(); err != nil {
 		m.diverged = fmt.Sprintf("weights: %v", err)
 	}
+}
+
+// maxScores is how many scores are remembered.
+const maxScores = 100
+
+// score notes the objective at an interval's end; doing so again changes nothing.
+func (m *member) score(iteration int64) {
+	s := m.status()
+	if m.failure != "" || !s.HasObjective {
+		return
+	}
+	if m.scoredAt == iteration {
+		m.scores = m.scores[:len(m.scores)-1]
+	}
+	m.scores, m.scoredAt = append(m.scores, s.Objective), iteration
+	m.scores = slices.Delete(m.scores, 0, max(0, len(m.scores)-maxScores))
+}
+
+// reached reports whether Options.Target is: every member trains, and the mean of its last scores is that good.
+func (o *Options) reached(g Generation) bool {
+	const last = 10
+	if o.Target == nil || g.Iteration < max(o.TargetGenerations, 1) {
+		return false
+	}
+	for _, m := range g.Members {
+		n := len(m.Scores)
+		if !m.Healthy() || n == 0 || !(stat.Mean(m.Scores[max(0, n-last):], nil) >= o.Measure.signed(*o.Target)) {
+			return false
+		}
+	}
+	return true
 }
 
 // nextInterval forgets what belongs to one interval only.

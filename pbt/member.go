@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 )
@@ -29,6 +30,8 @@ type member struct {
 	figure       string    // the name that the objective goes by, "" while unknown
 	peak         float64   // the best objective in the interval
 	hasPeak      bool
+	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
+	scoredAt     int64
 	diverged     string // why the weights cannot be used although the member trains, "" when they can
 
 	failure         string // "" while the member trains
@@ -37,6 +40,7 @@ type member struct {
 
 	hyperparameters map[string]float64
 	original        map[string]float64 // those before the first mutation, where there was one
+	mutation        string             // what that did, where the population evolves
 	metrics         map[string]float64
 	evaluation      map[string]float64 // the figures of the last evaluation
 	saved           string             // the name of its last saved snapshot, "" for none
@@ -53,7 +57,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 		m.load(o, *saved)
 		values = saved.Hyperparameters.floats()
 	}
-	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values}); err != nil {
+	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
 		return nil, wrapMember(id, err)
 	}
 	defer func() {
@@ -109,7 +113,7 @@ func (m *member) status() Status {
 	s := Status{
 		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
 		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
-		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Hyperparameters: maps.Clone(m.hyperparameters),
+		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores), Hyperparameters: maps.Clone(m.hyperparameters),
 	}
 	if m.diverged != "" {
 		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, nan, true, 0, false
@@ -166,6 +170,7 @@ func (m *member) forget() {
 	m.snapshot, m.metrics, m.evaluation, m.readings = nil, nil, nil, nil
 	m.objective, m.hasObjective, m.measuredAt, m.samples = 0, false, 0, 0
 	m.peak, m.hasPeak, m.figure, m.diverged = 0, false, "", ""
+	m.scores, m.scoredAt = nil, 0
 }
 
 // renew makes the member one that has just taken over weights.
@@ -173,6 +178,7 @@ func (m *member) renew(s inheritance) {
 	m.forget()
 	m.failure, m.failedIteration = "", 0
 	m.parent, m.copiedAt, m.inherited = s.member, m.steps, s.weightSteps
+	m.scores, m.scoredAt = slices.Clone(s.scores), s.scoredAt
 }
 
 // adopt sets hyperparameters and reads back what is in effect.

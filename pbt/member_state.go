@@ -18,6 +18,9 @@ type savedMember struct {
 	Figure     string   `json:"figure,omitempty"`
 	Peak       *number  `json:"peak,omitempty"`
 	Diverged   string   `json:"diverged,omitempty"`
+	// Scores are those that the weights went through, the last of them of the interval ScoredAt.
+	Scores   []number `json:"scores,omitempty"`
+	ScoredAt int64    `json:"scored_at,omitempty"`
 	// Snapshot is the name of the member's snapshot in its folder, "" for none.
 	Snapshot string `json:"snapshot,omitempty"`
 }
@@ -27,7 +30,7 @@ func (m *member) state(o *Options, snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters),
 		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
-		Snapshot: snapshot,
+		ScoredAt: m.scoredAt, Snapshot: snapshot,
 	}
 	if parent := m.parent; parent >= 0 {
 		s.Parent = &parent
@@ -42,6 +45,9 @@ func (m *member) state(o *Options, snapshot string) savedMember {
 	}
 	for _, r := range m.readings {
 		s.Readings = append(s.Readings, number(r))
+	}
+	for _, x := range m.scores {
+		s.Scores = append(s.Scores, number(o.Measure.signed(x)))
 	}
 	return s
 }
@@ -60,6 +66,10 @@ func (m *member) load(o *Options, s savedMember) {
 	}
 	for _, r := range s.Readings {
 		m.readings = append(m.readings, float64(r))
+	}
+	m.scoredAt = s.ScoredAt
+	for _, x := range s.Scores {
+		m.scores = append(m.scores, o.Measure.signed(float64(x)))
 	}
 }
 

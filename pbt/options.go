@@ -54,6 +54,13 @@ type Options struct {
 	Mutation Mutation
 	// Explore is another way to change them, e.g. [Perturbation] or [PB2], in place of Mutation; give one of the two.
 	Explore Explorer
+	// Evolve changes weights and architectures too, in place of Mutation and Explore; give one of the three. It is asked
+	// where they would be: for members that replace theirs or mutate what they have.
+	Evolve Evolver
+	// Target, when not nil, ends training early: after at least TargetGenerations intervals (default 1), as soon as the
+	// mean of the last 10 of every member's scores (see Status.Scores) has reached this figure.
+	Target            *float64
+	TargetGenerations int64
 	// Seed makes all decisions, and the members' seeds.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the
@@ -69,6 +76,10 @@ type Options struct {
 	// steps of a member. The objective is read there, which matters to Status.Peak and Measure.Window. Default 0: at
 	// interval ends only.
 	ProgressSteps int64
+	// OnInterval, when not nil, is called at the end of every interval, once its decisions are applied and the state is
+	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
+	// trainees. An error ends training.
+	OnInterval func(p *Population) error
 	// New builds a member. Members are built one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
@@ -173,6 +184,11 @@ func (o Options) tuned(hyperparameters []string) []string {
 	}
 	for _, key := range expand(o.explorer().Keys(), hyperparameters) {
 		keys[key] = true
+	}
+	if o.Evolve != nil {
+		for _, key := range o.Evolve.Keys() {
+			keys[key] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(keys))
 }

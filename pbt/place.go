@@ -78,6 +78,8 @@ func (p Place) validate(o *Options) error {
 		return fmt.Errorf("pbt: Place.Policy is %d; policies are 0 to %d", p.Policy, o.Members-1)
 	case p.Synchronous && o.Asynchronous:
 		return errors.New("pbt: Place.Synchronous and Options.Asynchronous contradict each other; set one of the two at most")
+	case o.Evolve != nil || o.Target != nil || o.OnInterval != nil:
+		return errors.New("pbt: Options.Evolve, Target and OnInterval need the whole population at hand; use New, which trains it in one process")
 	case p.Slack < 0 || p.SaveSteps < 0 || p.Slice < 0:
 		return fmt.Errorf("pbt: Place.Slack is %d, SaveSteps %d, Slice %d; give 0 or more", p.Slack, p.SaveSteps, p.Slice)
 	case p.Heartbeat < 0 || p.Silence < p.Heartbeat:

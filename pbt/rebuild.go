@@ -25,8 +25,17 @@ func (o *Options) needsRebuild(before, after map[string]float64) bool {
 
 // rebuildFrom builds the member's trainee anew and lets it take over the source.
 func (m *member) rebuildFrom(o *Options, iteration int64, s inheritance, own *checkpoint.Snapshot, values map[string]float64) error {
-	err := m.rebuild(o, seed(o.Seed, streamRebuild, iteration, int64(m.id)), values, func(fresh *member) error {
-		return fresh.inherit(o, iteration, s, own, values)
+	snapshot, err := o.combine(s, own)
+	if err != nil {
+		return err
+	}
+	return m.rebuildTaking(o, iteration, s, snapshot, values)
+}
+
+// rebuildTaking builds the member's trainee anew and gives it what comes from a source.
+func (m *member) rebuildTaking(o *Options, iteration int64, s inheritance, snapshot *checkpoint.Snapshot, values map[string]float64) error {
+	err := m.rebuild(o, seed(o.Seed, streamRebuild, iteration, int64(m.id)), values, snapshot, func(fresh *member) error {
+		return fresh.take(o, iteration, snapshot, values)
 	})
 	if err == nil {
 		m.renew(s)
@@ -40,7 +49,7 @@ func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]floa
 	if err != nil {
 		return err
 	}
-	err = m.rebuild(o, seed(o.Seed, streamRebuild, iteration, int64(m.id)), values, func(fresh *member) error {
+	err = m.rebuild(o, seed(o.Seed, streamRebuild, iteration, int64(m.id)), values, snapshot, func(fresh *member) error {
 		if err := fresh.trainee.Restore(snapshot); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
@@ -52,14 +61,15 @@ func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]floa
 	return err
 }
 
-// rebuild replaces the member's trainee by one built anew, once fill has succeeded for that.
-func (m *member) rebuild(o *Options, seed int64, values map[string]float64, fill func(fresh *member) error) error {
+// rebuild replaces the member's trainee by one built anew, once fill has succeeded for that; restoring is what fill
+// restores, if anything.
+func (m *member) rebuild(o *Options, seed int64, values map[string]float64, restoring *checkpoint.Snapshot, fill func(fresh *member) error) error {
 	if o.elsewhere != nil {
 		return o.elsewhere(values)
 	}
 	fresh := &member{id: m.id}
 	var err error
-	if fresh.trainee, err = o.construct(Member{ID: m.id, Seed: seed, Hyperparameters: maps.Clone(values)}); err != nil {
+	if fresh.trainee, err = o.construct(Member{ID: m.id, Seed: seed, Hyperparameters: maps.Clone(values), Restoring: restoring}); err != nil {
 		return fmt.Errorf("building it anew: %w", err)
 	}
 	err = guarded(func() error {
@@ -86,13 +96,21 @@ func (m *member) diversify(o *Options) error {
 		return nil
 	}
 	original := maps.Clone(m.hyperparameters)
+	if o.Evolve != nil {
+		var err error
+		if _, m.mutation, err = m.evolveInPlace(o, 0, m.seed, stream(o.Seed, streamDiversify, int64(m.id))); err != nil {
+			return fmt.Errorf("first mutation: %w", err)
+		}
+		m.original = original
+		return nil
+	}
 	values := o.explorerAt(0, m.id, func() []Event { return nil }).Apply(maps.Clone(original), stream(o.Seed, streamDiversify, int64(m.id)))
 	err := error(ErrRebuild)
 	if !o.needsRebuild(original, values) {
 		err = m.adopt(values)
 	}
 	if errors.Is(err, ErrRebuild) {
-		err = m.rebuild(o, m.seed, values, func(fresh *member) error { return fresh.adopt(values) })
+		err = m.rebuild(o, m.seed, values, nil, func(fresh *member) error { return fresh.adopt(values) })
 	}
 	if err != nil {
 		return fmt.Errorf("first mutation: %w", err)

@@ -112,7 +112,8 @@ func (r *saveRequest) taken() bool {
 // another process holds the policy, Join waits until the context ends, see [workspace.Board]. Nothing is trained.
 //
 // Options mean what they mean to [New], with these exceptions: Directory and Parallel are not looked at, New is called
-// for this one policy only, and Progress is told about it only. Decisions of policies that do not wait for each other
+// for this one policy only, and Progress is told about it only; Evolve, Target and OnInterval are refused, and strategies
+// see no Status.Scores of peers. Decisions of policies that do not wait for each other
 // depend on timing, but each is made from the records of peers of equal or less experience by a random stream of its own.
 //
 // Close leaves the population; others then see the policy as stopped, or as what Train ended with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -164,6 +165,9 @@ func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event
 				e.Kind, e.Cause = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
 				events, l.without[d.Source] = append(events, e), true
 				continue
+			}
+			if d.OthersHyperparameters && d.Other != d.Source {
+				source.hyperparameters = maps.Clone(g.Members[d.Other].Hyperparameters)
 			}
 		}
 		return s.carryOut(g, decisions, records, source, events)

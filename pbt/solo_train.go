@@ -72,7 +72,10 @@ func (s *Solo) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for n := int64(1); ; n++ {
+	for n := int64(0); ; {
+		if s.phase == phaseTraining { // concluding the interval of an earlier process is no turn
+			n++
+		}
 		if err := s.interval(ctx); err != nil || s.done {
 			return err
 		}

@@ -12,10 +12,13 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
+// StateFile is the name of the population's state in its directory. Where it exists New continues.
+const StateFile = "state.json"
+
 // The population's state, and the one saved before it. Each refers to snapshots by number, and both their snapshots
 // are kept, so that a crash at any moment, or a damaged file, leaves one whole population.
 const (
-	stateFile         = "state.json"
+	stateFile         = StateFile
 	previousStateFile = "state.previous.json"
 	stateSchema       = 1
 )

@@ -55,8 +55,8 @@ func (o *Options) begin(members []*member) []Event {
 		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
-		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters)})
-		m.original = nil
+		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe(o)})
+		m.original, m.mutation = nil, ""
 	}
 	return events
 }
@@ -74,6 +74,9 @@ func (p *Population) interval(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	for _, m := range p.members {
+		m.score(p.iteration)
+	}
 	g := p.Generation()
 	if err := p.checkHealth(g); err != nil {
 		return err
@@ -81,7 +84,7 @@ func (p *Population) interval(ctx context.Context) error {
 	if err := p.rememberBest(g); err != nil {
 		return err
 	}
-	if p.iteration >= p.opt.lastIteration() {
+	if p.iteration >= p.opt.lastIteration() || p.opt.reached(g) {
 		return p.finish()
 	}
 	decisions, err := p.opt.decide(g, stream(p.opt.Seed, streamDecide, p.iteration))
@@ -95,7 +98,10 @@ func (p *Population) interval(ctx context.Context) error {
 	for _, m := range p.members {
 		m.nextInterval()
 	}
-	return p.save(false)
+	if err := p.save(false); err != nil {
+		return err
+	}
+	return p.tellInterval()
 }
 
 // checkHealth ends training when nobody can be copied, or the objective does not exist.
@@ -178,7 +184,21 @@ func (p *Population) finish() error {
 		events = append(events, m.event(&p.opt, p.iteration, EventFinal, ""))
 	}
 	p.done = true
-	return p.record(events)
+	if err := p.record(events); err != nil {
+		return err
+	}
+	return p.tellInterval()
+}
+
+// tellInterval calls Options.OnInterval.
+func (p *Population) tellInterval() error {
+	if p.opt.OnInterval == nil {
+		return nil
+	}
+	if err := guarded(func() error { return p.opt.OnInterval(p) }); err != nil {
+		return fmt.Errorf("pbt: OnInterval: %w", err)
+	}
+	return nil
 }
 
 // troubles are the events of members that failed or diverged in this interval.

@@ -47,6 +47,10 @@ type Member struct {
 	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
 	// ones. New may use them or leave them: the population sets them afterwards.
 	Hyperparameters map[string]float64
+	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is built
+	// anew, another member's where it takes over weights. New builds networks of the shapes that the snapshot records,
+	// where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
+	Restoring *checkpoint.Snapshot
 }
 
 // PanicError is a panic of a trainee, which counts as its failure.

@@ -30,6 +30,12 @@ func (o Options) validate() error {
 		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; call TrainAsync, let each be a process of its own (see Join), or leave it false")
 	case o.Explore != nil && len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0:
 		return errors.New("pbt: both Explore and Mutation say how hyperparameters change; give one of the two")
+	case o.Evolve != nil && (o.Explore != nil || len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0):
+		return errors.New("pbt: Evolve and another setting, Explore or Mutation, say what changes; give one of them")
+	case o.Target != nil && !finite(*o.Target):
+		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
+	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
+		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target", o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
@@ -40,6 +46,11 @@ func (o Options) validate() error {
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	if v, ok := o.Strategy.(interface{ ValidateMembers(members int) error }); ok {
+		if err := v.ValidateMembers(o.Members); err != nil {
 			return err
 		}
 	}
@@ -125,6 +136,11 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 	explorer := o.explorer()
 	if err := explorer.Validate(keys); err != nil {
 		return err
+	}
+	if o.Evolve != nil {
+		if err := o.Evolve.Validate(keys); err != nil {
+			return err
+		}
 	}
 	for _, key := range keys {
 		value := has[key]

@@ -54,6 +54,9 @@ func NewRunningStandardScaler(size int, cfg ScalerConfig, d tensor.Device) (*Run
 	return r, s.Err()
 }
 
+// Config returns the settings.
+func (r *RunningStandardScaler) Config() ScalerConfig { return r.cfg }
+
 // Size is the width of the rows.
 func (r *RunningStandardScaler) Size() int { return r.size }
 

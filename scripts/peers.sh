@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up what the benchmarks compare gorl with: a Python virtual environment over Debian's
 # PyTorch (which is the same libtorch that gorl uses) with skrl from PyPI, and a small C
-# library that steps MuJoCo. Optional: nothing of gorl needs any of it.
+# library that steps MuJoCo; and onnxruntime, which the tests of exported policies run. Optional: nothing of gorl needs any of it.
 #
 #   scripts/peers.sh [FOLDER]     default: gorl/peers in the user's cache folder
 set -euo pipefail
@@ -42,11 +42,11 @@ mkdir -p "$(dirname "$folder")"
 "$python" -m venv --system-site-packages "$folder"
 # The constraint keeps pip from putting another PyTorch or NumPy over Debian's.
 echo "$debian" >"$folder/constraints.txt"
-say "installing skrl from PyPI into $folder"
+say "installing skrl and onnxruntime from PyPI into $folder"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c "$folder/constraints.txt" -r "$requirements" </dev/null
 [ "$(versions "$folder/bin/python")" = "$debian" ] ||
 	die "the environment has another PyTorch or NumPy than Debian's: $(versions "$folder/bin/python" | tr '\n' ' ')"
 gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
-"$folder/bin/python" -c 'import skrl; print("peers: skrl", skrl.__version__)' 2>/dev/null
+"$folder/bin/python" -c 'import onnxruntime, skrl; print("peers: skrl", skrl.__version__, "onnxruntime", onnxruntime.__version__)' 2>/dev/null
 echo "$key" >"$folder/.key"
 say "ready in $folder"

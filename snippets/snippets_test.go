@@ -3,18 +3,21 @@ package snippets
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image/gif"
 	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/report"
@@ -261,6 +264,43 @@ func TestPBTReplay(t *testing.T) {
 	}
 }
 
+// The policy alone must do what the agent does, also in the program of a board without libtorch.
+func TestDeploy(t *testing.T) {
+	dir := t.TempDir()
+	output := run(t, dir, "deploy", "-timesteps", "128", "-out", "runs/lean")
+	want(t, output, `checkpoint \d+ bytes, policy\.safetensors \d+, policy\.onnx \d+`, `return -\d+\.\d by the policy alone`, `differ by \de-0[6-9] at most|differ by 0 at most`)
+	policy := filepath.Join(dir, "runs", "lean", "policy.safetensors")
+	act := filepath.Join(dir, "act-without-cgo")
+	for _, args := range [][]string{
+		{"CGO_ENABLED=0", "-o", act, "./deploy/act"},
+		{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "-o", filepath.Join(dir, "policy.wasm"), "./deploy/browser"},
+	} {
+		i := slices.Index(args, "-o")
+		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
+		build.Env = append(os.Environ(), args[:i]...)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	command := exec.Command(act, policy)
+	command.Stdin = strings.NewReader("1 0 0.5\n-0.3 0.9 -2\n")
+	actions, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, actions)
+	}
+	loaded, err := infer.Load(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := make([]float32, 2)
+	if err := loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
+		t.Errorf("the board's actions are %q, want %q", actions, got)
+	}
+}
+
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()
@@ -274,4 +314,77 @@ func frames(t *testing.T, path string) int {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return len(film.Image)
+}
+
+func TestPBTProcesses(t *testing.T) {
+	dir := t.TempDir()
+	file := `
+pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
+  threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
+launcher: {name: small, max_parallel: 2}
+`
+	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
+	want(t, run(t, dir, "pbt_processes", args...), `policy 2: finished`, `waits for its turn`, `Best: policy [012] after \d+ steps, episode\.return -\d+`)
+	for policy := range 3 {
+		events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), pbt.JournalFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != 512 {
+			t.Errorf("policy %d ended with %+v, want the end of training after 512 steps", policy, last)
+		}
+	}
+	// Started again it finds everything done.
+	want(t, run(t, dir, "pbt_processes", args...), `policy 0: finished`, `Best: policy`)
+}
+
+func TestPBTFromYAML(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
+	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
+	events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "pbt_from_yaml", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
+		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
+	}
+}
+
+// The population continues with the architectures that it had evolved to.
+func TestEvolvePPO(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-members", "4", "-envs", "4", "-steps", "2048", "-interval", "256", "-out", "demo"}
+	first := run(t, dir, "evolve_ppo", args...)
+	want(t, first, `last mutation`, `Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`, `population\.png`)
+	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
+		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
+	}
+	events, err := pbt.ReadJournal(filepath.Join(dir, "demo", "population", pbt.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, mutations := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		shapes[e.Architecture], mutations[e.Mutation] = true, true
+	}
+	if len(shapes) < 3 || !mutations["learning_rate"] { // one of them is none
+		t.Errorf("architectures %v, mutations %v", shapes, mutations)
+	}
+	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
+	if err != nil || len(elites) != 1 {
+		t.Errorf("elites %v, %v", elites, err)
+	}
+}
+
+func TestEvolveAMP(t *testing.T) {
+	dir := t.TempDir()
+	want(t, run(t, dir, "evolve_amp", "-members", "2", "-envs", "4", "-steps", "512", "-interval", "128", "-out", "demo"),
+		`style_reward_scale`, `Elite: member [01] of generation \d, return \d+\.\d: policy 17→\[.*discriminator 34→\[.* A film is in demo`)
+	if n := frames(t, filepath.Join(dir, "demo", "walk.gif")); n < 100 {
+		t.Errorf("the film has %d pictures, want 6 seconds", n)
+	}
 }

@@ -89,7 +89,7 @@ func (t *Trainer) evaluateApart(ctx context.Context, episodes int, seed int64) (
 	if err := fit(env, t.agent); err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	return evaluate(ctx, env, t.agent, episodes, seed, nil)
+	return t.evaluateLimited(ctx, env, episodes, seed)
 }
 
 // evaluateInPlace evaluates in the environment that the agent trains in.
@@ -106,7 +106,7 @@ func (t *Trainer) evaluateInPlace(ctx context.Context, episodes int, seed int64)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e, err := evaluate(ctx, t.env, t.agent, episodes, seed, nil)
+	e, err := t.evaluateLimited(ctx, t.env, episodes, seed)
 	return e, errors.Join(err, resume())
 }
 

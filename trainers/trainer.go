@@ -33,6 +33,7 @@ type Trainer struct {
 	episodes   *tracking.Episodes
 	recorder   tracking.Recorder
 	metrics    metrics
+	limits     limits
 	run        *tracking.Run
 	dir        string
 	store      *checkpoint.Store

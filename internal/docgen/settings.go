@@ -15,7 +15,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -48,8 +50,8 @@ func Settings(root, module string, defaults any) ([]Setting, error) {
 		if s.Meaning == "" && s.Same == "" {
 			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)
 		}
-		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), allowed(k)
-		s.Meaning = d.withKeys(s.Meaning)
+		s.Key, s.Default, s.Allowed = k.Key, Show(k.Default), allowed(k)
+		s.Meaning = d.withKeys(s.Meaning, k.Key)
 		list = append(list, s)
 	}
 	return list, nil
@@ -60,7 +62,7 @@ type describer struct {
 	root, module string
 	files        map[string]map[string]*ast.StructType // by package, by type
 	found        map[string]Setting                    // by key
-	keys         map[string]string                     // key by Go field name
+	keys         map[string]string                     // key by Go field name, alone and behind its section
 }
 
 func (d *describer) describe(prefix string, t reflect.Type) error {
@@ -90,14 +92,16 @@ func (d *describer) describe(prefix string, t reflect.Type) error {
 				tag = strings.ToLower(name)
 			}
 			key := prefix + tag
-			if _, taken := d.keys[name]; !taken {
-				d.keys[name] = key
-			}
 			if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(reflect.TypeFor[config.Setter]()) {
 				if err := d.describe(key+".", inner); err != nil {
 					return err
 				}
 				continue
+			}
+			for _, at := range []string{name, prefix + name} { // the first one, and the one of this section
+				if _, taken := d.keys[at]; !taken {
+					d.keys[at] = key
+				}
 			}
 			if comment != "" {
 				d.found[key], same, comment = Setting{Meaning: comment}, key, ""
@@ -172,12 +176,17 @@ func structs(dir string) (map[string]*ast.StructType, error) {
 
 var (
 	word = regexp.MustCompile(`"[^"]*"|\[?\b[A-Z][A-Za-z]+(\.[A-Z][A-Za-z]+)*\b\]?`)
-	link = regexp.MustCompile(`\[([A-Za-z.]+)\]`)
+	link = regexp.MustCompile(`\[([A-Za-z][A-Za-z0-9.]*)\]`)
 )
 
-// withKeys replaces the Go names of fields by their keys, outside quotation marks.
-func (d *describer) withKeys(text string) string {
+// withKeys replaces the Go names of fields by their keys, outside quotation marks. A name is first looked for in the
+// section of the key that the text is about.
+func (d *describer) withKeys(text, of string) string {
+	section := of[:strings.LastIndexByte(of, '.')+1]
 	text = word.ReplaceAllStringFunc(text, func(w string) string {
+		if key, ok := d.keys[section+w]; ok {
+			return "`" + key + "`"
+		}
 		if key, ok := d.keys[w]; ok {
 			return "`" + key + "`"
 		}
@@ -191,15 +200,34 @@ func allowed(k config.Field) string {
 	if _, ok := k.Default.(agents.Interval); ok {
 		return `"auto" or an integer ≥ 0`
 	}
-	return k.Allowed
+	return strings.TrimSuffix(k.Allowed, ", or null")
 }
 
-// show writes a default value as a user would.
-func show(v any) string {
+// Show writes a default value as a user would.
+func Show(v any) string {
 	value := reflect.ValueOf(v)
 	switch value.Kind() {
-	case reflect.Func, reflect.Map:
+	case reflect.Invalid, reflect.Func:
 		return "none"
+	case reflect.Pointer:
+		if value.IsNil() {
+			return "none"
+		}
+		return Show(value.Elem().Interface())
+	case reflect.Map:
+		if value.Len() == 0 {
+			return "none"
+		}
+		var entries []string
+		for it := value.MapRange(); it.Next(); {
+			entries = append(entries, fmt.Sprintf("%v: %v", it.Key(), it.Value()))
+		}
+		slices.Sort(entries)
+		return "`{" + strings.Join(entries, ", ") + "}`"
+	case reflect.Struct:
+		if _, interval := v.(agents.Interval); !interval && value.IsZero() {
+			return "none"
+		}
 	case reflect.String:
 		if value.Len() == 0 {
 			return "none"
@@ -210,8 +238,13 @@ func show(v any) string {
 			return "none"
 		}
 		if value.Len() == 1 {
-			return show(value.Index(0).Interface())
+			return Show(value.Index(0).Interface())
 		}
+		var elements []string
+		for i := range value.Len() {
+			elements = append(elements, fmt.Sprint(value.Index(i)))
+		}
+		return "`[" + strings.Join(elements, ", ") + "]`"
 	case reflect.Float64:
 		return fmt.Sprintf("`%g`", v)
 	}
@@ -221,5 +254,20 @@ func show(v any) string {
 		}
 		return fmt.Sprintf("`%d`", i.Steps)
 	}
+	if d, ok := v.(time.Duration); ok {
+		return "`" + short(d) + "`"
+	}
 	return fmt.Sprintf("`%v`", v)
+}
+
+// short writes a duration as a user would: 10m, not 10m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -49,4 +50,29 @@ func Replace(page, name, text string) (string, error) {
 		return "", fmt.Errorf("docgen: the page has no line %q after %q", end, strings.TrimSpace(begin))
 	}
 	return before + begin + text + end + after, nil
+}
+
+// Hold checks that a page has a text at its place, see [Replace], or, with update, writes it there.
+func Hold(path, name, text string, update bool) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("docgen: %w", err)
+	}
+	wanted, err := Replace(string(page), name, text)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, path)
+	}
+	switch {
+	case wanted == string(page):
+		return nil
+	case update:
+		return os.WriteFile(path, []byte(wanted), 0o644)
+	}
+	was, is := strings.Split(string(page), "\n"), strings.Split(wanted, "\n")
+	for i := range min(len(was), len(is)) {
+		if was[i] != is[i] {
+			return fmt.Errorf("docgen: %s has drifted from the code: line %d is\n%s\nand should be\n%s\nRun this test with -update", path, i+1, was[i], is[i])
+		}
+	}
+	return fmt.Errorf("docgen: %s has drifted from the code; run this test with -update", path)
 }

@@ -13,7 +13,7 @@ import (
 type Array struct {
 	// Name is the array's name in its file, for errors.
 	Name string
-	// DType is NumPy's name of the element type: <f4 <f8 <i2 <i4 <i8 <u2 <u4 <u8 |i1 |u1 |b1 <Un (n code
+	// DType is NumPy's name of the element type: <f2 <f4 <f8 <i2 <i4 <i8 <u2 <u4 <u8 |i1 |u1 |b1 <Un (n code
 	// points of UTF-32).
 	DType string
 	// Shape is empty for a single value.
@@ -138,6 +138,24 @@ func (a *Array) Strings() ([]string, error) {
 		out[i] = string(text)
 	}
 	return out, nil
+}
+
+// Bytes returns the elements as they lie in the file, little-endian. They are not a copy.
+func (a *Array) Bytes() []byte { return a.data }
+
+// NewBytes makes an array of a type from elements as Bytes returns them, which it does not copy. It panics where type,
+// shape and bytes do not fit each other.
+func NewBytes(name, dtype string, data []byte, shape ...int) *Array {
+	t, err := parseType(dtype)
+	if err != nil {
+		panic("npz: " + err.Error())
+	}
+	a := newArray(name, dtype, len(data)/max(1, t.size), shape)
+	if a.Len()*t.size != len(data) {
+		panic(fmt.Sprintf("npz: array %q: %d bytes are no whole number of %s", name, len(data), dtype))
+	}
+	a.data = data
+	return a
 }
 
 // NewFloat32 makes an <f4 array. It panics where the shape does not fit the values.

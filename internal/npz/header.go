@@ -35,7 +35,7 @@ func parseType(s string) (elementType, error) {
 		return elementType{kind, 4 * n}, nil
 	}
 	switch s {
-	case "<f4", "<f8", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "|i1", "|u1", "|b1":
+	case "<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "|i1", "|u1", "|b1":
 		return elementType{kind, n}, nil
 	}
 	return elementType{}, fmt.Errorf("dtype %q is not supported; use float32, float64, an integer type, bool or str", s)

@@ -5,4 +5,11 @@
 //
 // The mutations are those of AgileRL's evolutionary hyperparameter optimisation, with growth that preserves what the
 // networks compute.
+//
+// [New] makes a population of them: [Options] say how it is selected ([Tournament], [MultiFrequency]), how its members
+// mutate ([Mutations], [HyperparameterConfig]) and which of their networks do ([Registry]). It stands on package pbt, whose
+// journal holds the lineage with every mutation and architecture. [FromYAML] reads manifests as AgileRL's are.
+//
+// What AgileRL does otherwise is documented where it differs; Strict brings it back. A member that failed or whose fitness
+// is NaN ranks last in any case.
 package evolution

@@ -3,10 +3,12 @@ package evolution
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Architectures returns what a snapshot of an agent says of its networks, by their names ("policy", "value",
@@ -38,8 +40,58 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 			tree[name] = a.Values()
 		}
 		out.Values["architectures"] = tree
+		reorder(out, architectures)
+		if a, ok := architectures["policy"]; ok {
+			describe(out, snap, a)
+		}
 	}
 	return out
+}
+
+// reorder brings the list of parameters, which is in the optimizer's order, in line with the architectures.
+func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
+	listed, ok := out.Values["parameters"].([]any)
+	if !ok {
+		return
+	}
+	begun := map[string]bool{}
+	var names []any
+	for _, v := range listed {
+		name, _ := v.(string)
+		network, parameter, _ := strings.Cut(name, "/")
+		a, evolves := architectures[network]
+		if !evolves || !strings.HasPrefix(parameter, "encoder.") && !strings.HasPrefix(parameter, "head.") {
+			names = append(names, v)
+			continue
+		}
+		if begun[network] {
+			continue
+		}
+		begun[network] = true
+		for _, m := range a.Modules() {
+			for i := 0; i <= len(m.Hidden); i++ {
+				names = append(names, network+"/"+layer(m, i)+".weight", network+"/"+layer(m, i)+".bias")
+			}
+		}
+	}
+	out.Values["parameters"] = names
+}
+
+// describe brings the policy's description in line with its architecture. One that says more than the architecture did
+// is left out: the agent that restores the snapshot describes its policy anew.
+func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
+	delete(out.Values, "policy")
+	d, err := description.Of(before.Values["policy"])
+	all, missing := Architectures(before)
+	was, ok := all["policy"]
+	if err != nil || missing != nil || !ok {
+		return
+	}
+	last := d.Network.Steps[len(d.Network.Steps)-1]
+	if reflect.DeepEqual(d.Network, was.Describe(last.Outputs, last.Activation).Named("policy/")) {
+		d.Network = a.Describe(last.Outputs, last.Activation).Named("policy/")
+		out.Values["policy"] = d.Values()
+	}
 }
 
 // ResetOptimizers returns the snapshot with all optimizers as new: moments zero, no steps behind them. Arrays that stay

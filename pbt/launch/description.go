@@ -22,10 +22,10 @@ type Description struct {
 	Command []string `yaml:"command"`
 	// NumPolicies is the number of policies; the section `pbt:` may give it instead.
 	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
-	// MaxParallel is the greatest number of members that run at a time. With 0 these are as many as the GPUs have room
-	// for where MembersPerGPU is given, else all. Where there are more policies, they take turns.
+	// MaxParallel is the greatest number of members that run at a time. With 0 these are as many as there is room for
+	// where MembersPerGPU is given, else all. Where there are more policies, they take turns.
 	MaxParallel int `yaml:"max_parallel" config:"min=0"`
-	// GPUs is the number of GPUs to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
+	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
 	// leaves CUDA_VISIBLE_DEVICES as it is.
 	GPUs int `yaml:"gpus" config:"min=0"`
 	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs.

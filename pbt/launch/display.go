@@ -21,7 +21,8 @@ type display interface {
 	end(rows []Row)
 }
 
-func newDisplay(w io.Writer, every time.Duration) display {
+// newDisplay shows tables on w; without launched, those of a status.
+func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	if w == nil {
 		return hidden{}
 	}
@@ -29,9 +30,9 @@ func newDisplay(w io.Writer, every time.Duration) display {
 		every = 30 * time.Second
 	}
 	if file, ok := w.(*os.File); ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) {
-		return &screen{w: w, size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
+		return &screen{w: w, launched: launched, size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
 	}
-	return &pages{w: w, every: every, now: time.Now}
+	return &pages{w: w, launched: launched, every: every, now: time.Now}
 }
 
 type hidden struct{}
@@ -42,16 +43,17 @@ func (hidden) end([]Row)    {}
 
 // pages writes events as they come, and the table now and then where it has changed.
 type pages struct {
-	w     io.Writer
-	every time.Duration
-	now   func() time.Time
-	next  time.Time
-	last  string
+	w        io.Writer
+	launched bool
+	every    time.Duration
+	now      func() time.Time
+	next     time.Time
+	last     string
 }
 
 func (p *pages) show(rows []Row) {
 	now := p.now()
-	if p.next.IsZero() {
+	if p.next.IsZero() && p.launched { // events tell how it begins
 		p.next = now.Add(p.every)
 	}
 	if now.Before(p.next) {
@@ -62,7 +64,7 @@ func (p *pages) show(rows []Row) {
 }
 
 func (p *pages) table(rows []Row) {
-	if text := table(rows); text != p.last {
+	if text := table(rows, p.launched); text != p.last {
 		p.last = text
 		fmt.Fprintf(p.w, "\n%s\n", text)
 	}
@@ -71,16 +73,19 @@ func (p *pages) table(rows []Row) {
 func (p *pages) event(line string) { fmt.Fprintln(p.w, p.now().Format(time.TimeOnly), line) }
 
 func (p *pages) end(rows []Row) {
-	p.last = ""
+	if p.launched { // the last thing to be seen
+		p.last = ""
+	}
 	p.table(rows)
 }
 
 // screen redraws the table in place, events above it.
 type screen struct {
-	w     io.Writer
-	size  func() (width, height int, err error)
-	drawn int // lines of the table on the screen
-	rows  []Row
+	w        io.Writer
+	launched bool
+	size     func() (width, height int, err error)
+	drawn    int // lines of the table on the screen
+	rows     []Row
 }
 
 func (s *screen) show(rows []Row) {
@@ -98,8 +103,8 @@ func (s *screen) end(rows []Row) {
 // draw replaces the table by text that stays and the table again, in one write so that nothing flickers. Lines are cut
 // to the terminal's width and the table to its height, or the cursor could not find back; the last one is whole.
 func (s *screen) draw(text string, whole bool) {
-	lines := strings.Split(strings.TrimSuffix(table(s.rows), "\n"), "\n")
-	if width, height, err := s.size(); err == nil && !whole {
+	lines := strings.Split(strings.TrimSuffix(table(s.rows, s.launched), "\n"), "\n")
+	if width, height, err := s.size(); err == nil && width > 0 && height > 0 && !whole {
 		if room := max(height-1, 3); len(lines) > room {
 			left := len(lines) - room + 1
 			lines = append(lines[:room-1:room-1], fmt.Sprintf("… and %d more", left))
@@ -117,12 +122,12 @@ func (s *screen) draw(text string, whole bool) {
 		b.WriteString(strings.Join(lines, "\n") + "\n")
 		s.drawn = len(lines)
 	}
-	io.WriteString(s.w, b.String())
+	fmt.Fprint(s.w, b.String())
 }
 
-func table(rows []Row) string {
+func table(rows []Row, launched bool) string {
 	var b strings.Builder
-	if err := WriteTable(&b, rows, true); err != nil {
+	if err := WriteTable(&b, rows, launched); err != nil {
 		return err.Error() + "\n"
 	}
 	return b.String()

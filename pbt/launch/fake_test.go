@@ -2,170 +2,35 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// TestMain makes the test's own program a member, or a launcher, when a test starts it as one.
+var fakeMember string // the built program
+
+// TestMain builds the fake member, or makes the test's own program a launcher when a test starts it as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "fake-member":
-			os.Exit(Member(func(ctx context.Context, p Process) error { return fake(ctx, p, os.Args[2:]) }))
-		case "fake-launcher":
-			f, err := ReadFile(os.Args[2])
-			if err == nil {
-				err = Run(context.Background(), f, Options{})
-			}
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		case "fake-helper":
-			signal.Ignore(syscall.SIGTERM)
-			hold(os.Args[2])
-			fmt.Println("here")
-			select {}
+	if len(os.Args) == 3 && os.Args[1] == "launcher" {
+		f, err := ReadFile(os.Args[2])
+		if err == nil {
+			err = Run(context.Background(), f, Options{})
 		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	os.Exit(m.Run())
-}
-
-// hold opens a named pipe for writing, as a sign of life that ends with the process, whatever ends it.
-func hold(path string) {
-	pipe, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Fprintln(pipe, "here")
-	held = append(held, pipe) // not to be closed by the collector
-}
-
-var held []*os.File
-
-// fake does what its arguments say, one after the other. Every start is counted in a file of the workspace; an argument
-// with "2:" before it is for the second start only, "p1:" for policy 1.
-func fake(ctx context.Context, p Process, script []string) error {
-	dir := filepath.Dir(p.Config)
-	attempt := count(filepath.Join(dir, fmt.Sprintf("starts-%d", p.Policy)))
-	board, err := workspace.OpenFolder(dir, 3, workspace.FolderOptions{})
-	if err != nil {
-		return err
-	}
-	seat, err := board.Join(ctx, p.Policy)
-	if err != nil {
-		return err
-	}
-	defer seat.Release()
-	view, err := board.View()
-	if err != nil {
-		return err
-	}
-	h := workspace.Heartbeat{Policy: p.Policy, Phase: workspace.Training, Parent: -1, Iteration: 1}
-	if last := view.Policies[p.Policy].Heartbeat; last != nil {
-		h = *last
-	}
-	for _, do := range script {
-		if n, rest, ok := strings.Cut(do, ":"); ok {
-			if strings.HasPrefix(n, "p") && n != fmt.Sprintf("p%d", p.Policy) || !strings.HasPrefix(n, "p") && n != strconv.Itoa(attempt) {
-				continue
-			}
-			do = rest
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "launch-")
+		if err != nil {
+			panic(err)
 		}
-		verb, arg, _ := strings.Cut(do, "=")
-		switch verb {
-		case "say":
-			fmt.Println(arg)
-		case "env":
-			fmt.Printf("%s=%s\n", arg, os.Getenv(arg))
-		case "order": // appends the policy to a file
-			if err := appendTo(filepath.Join(dir, arg), strconv.Itoa(p.Policy)); err != nil {
-				return err
-			}
-		case "train": // so many intervals in all
-			total, err := strconv.ParseInt(arg, 10, 64)
-			if err != nil {
-				return err
-			}
-			for n := int64(0); h.Iteration <= total; n++ {
-				if p.Slice > 0 && n == p.Slice {
-					return fmt.Errorf("after %d intervals: %w", n, errYield)
-				}
-				h.Frame, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true, workspace.Training
-				h.Iteration++
-				if err := seat.Beat(h); err != nil {
-					return err
-				}
-			}
-		case "hold":
-			hold(arg)
-		case "helper", "loud-helper": // a process of its own that never ends; a loud one has the member's output
-			helper := exec.Command(os.Args[0], "fake-helper", arg)
-			if verb == "loud-helper" {
-				helper.Stderr = os.Stderr
-			}
-			says, err := helper.StdoutPipe()
-			if err != nil {
-				return err
-			}
-			if err := helper.Start(); err != nil {
-				return err
-			}
-			if _, err := says.Read(make([]byte, 1)); err != nil {
-				return err
-			}
-		case "stubborn":
-			signal.Ignore(syscall.SIGTERM)
-		case "wait":
-			<-ctx.Done()
-			fmt.Println("saved because of", context.Cause(ctx))
-			return context.Cause(ctx)
-		case "forever":
-			select {}
-		case "yield":
-			return errYield
-		case "restart":
-			return errRestart
-		case "fail":
-			return errors.New(arg)
-		case "exit":
-			status, err := strconv.Atoi(arg)
-			if err != nil {
-				return err
-			}
-			os.Exit(status)
-		default:
-			return fmt.Errorf("what is %q?", do)
+		defer os.RemoveAll(dir)
+		fakeMember = filepath.Join(dir, "fakemember")
+		if out, err := exec.Command("go", "build", "-o", fakeMember, "./internal/fakemember").CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("building the fake member: %v\n%s", err, out))
 		}
-	}
-	return nil
-}
-
-// count adds a line to a file and returns how many there are.
-func count(path string) int {
-	if err := appendTo(path, "x"); err != nil {
-		panic(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		panic(err)
-	}
-	return strings.Count(string(data), "\n")
-}
-
-func appendTo(path, line string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(file, line)
-	return errors.Join(err, file.Close())
+		return m.Run()
+	}())
 }

@@ -103,7 +103,7 @@ func dialogue(t *testing.T, settings string, happened []string) string {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.beat(policy, frames)
+				s.beat(policy, progress{frames: frames})
 			case "exit":
 				status, how := -1, words[2]
 				if n, err := strconv.Atoi(words[2]); err == nil {

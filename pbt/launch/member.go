@@ -8,12 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-)
 
-// ErrYield and ErrRestart until package pbt has them.
-var (
-	errYield   = errors.New("yield")
-	errRestart = errors.New("restart")
+	"github.com/gorl-dev/gorl/pbt"
 )
 
 // Member runs a member process: it reads the environment that a launcher sets, runs train, and returns the exit status
@@ -66,7 +62,7 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 			}
 			cancel(&SignalError{s})
 		case err := <-done:
-			status := statusOf(err, ctx)
+			status := statusOf(ctx, err)
 			if err != nil {
 				fmt.Fprintf(stderr, "%v\n", err)
 			}
@@ -81,13 +77,13 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 }
 
 // statusOf is the exit status that says what train's error says.
-func statusOf(err error, ctx context.Context) int {
+func statusOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return StatusFinished
-	case errors.Is(err, errYield):
+	case errors.Is(err, pbt.ErrYield):
 		return StatusYielded
-	case errors.Is(err, errRestart):
+	case errors.Is(err, pbt.ErrRestart):
 		return StatusRestart
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		return StatusStopped

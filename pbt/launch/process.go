@@ -59,7 +59,7 @@ func (p *process) wait(read *os.File, w io.Writer) exit {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		io.Copy(w, read)
+		_, _ = io.Copy(w, read) // ends with the pipe
 	}()
 	err := p.command.Wait()
 	within := func(d time.Duration) bool {

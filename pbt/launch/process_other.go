@@ -10,4 +10,4 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 func (p *process) terminate() { p.kill() }
 
 // kill ends the process at once.
-func (p *process) kill() { p.command.Process.Kill() }
+func (p *process) kill() { _ = p.command.Process.Kill() }

@@ -1,11 +1,8 @@
 package launch
 
 import (
-	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
@@ -77,32 +74,6 @@ func (r *runner) rows() []Row {
 			}
 		}
 		rows[i] = row
-	}
-	return rows
-}
-
-// StatusRows are the policies of a board, for people. A policy that says it is busy and was last seen longer than
-// silent ago is shown as silent.
-func StatusRows(v workspace.View, silent time.Duration) []Row {
-	var rows []Row
-	for _, p := range v.Policies {
-		row := Row{Policy: p.Policy, Phase: "not started", Beat: p.Heartbeat}
-		var notes []string
-		if b := p.Heartbeat; b != nil {
-			row.Phase = string(b.Phase)
-			if age := v.Now.Sub(p.Seen); age > silent && (b.Phase == workspace.Training || b.Phase == workspace.Waiting) {
-				row.Phase = "silent"
-				notes = append(notes, fmt.Sprintf("last seen %v ago, %s", age.Round(time.Second), b.Phase))
-			}
-			if b.Note != "" {
-				notes = append(notes, b.Note)
-			}
-		}
-		for _, err := range p.Damaged {
-			notes = append(notes, err.Error())
-		}
-		row.Note = strings.Join(notes, "; ")
-		rows = append(rows, row)
 	}
 	return rows
 }

@@ -111,7 +111,7 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	if r.board, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
-	r.display = newDisplay(o.Out, o.Every)
+	r.display = newDisplay(o.Out, o.Every, true)
 	return r, nil
 }
 
@@ -172,7 +172,7 @@ func (r *runner) look() {
 	heartbeats(r.board, r.beats)
 	for i, b := range r.beats {
 		if b.beat != nil {
-			r.schedule.beat(i, b.beat.Frame)
+			r.schedule.beat(i, progress{b.beat.Frame, b.beat.Iteration})
 		}
 	}
 }

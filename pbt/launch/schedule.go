@@ -31,16 +31,19 @@ type seat struct {
 	state     state
 	gpu       int // of the running process
 	notBefore time.Time
-	frames    int64 // by its heartbeat; hasFrames once there was one
-	hasFrames bool
-	startedAt int64       // frames at the last start
+	at        progress // by its heartbeat; known once there was one
+	known     bool
+	startedAt progress    // at the last start
 	turn      int         // when it was last started, counted in starts
-	idle      int         // yields in a row without training between them
+	idle      int         // yields in a row without getting on between them
 	idleAgain int         // restarts at its own wish in a row, likewise
 	failures  []time.Time // within the window
 	restarts  int         // after failures, in all
 	note      string
 }
+
+// progress is how far a policy is.
+type progress struct{ frames, iteration int64 }
 
 // schedule decides which members run when and where. It does nothing itself: whoever drives it tells it the time and
 // what happened, and does what it says.
@@ -88,13 +91,13 @@ func (s *schedule) due(now time.Time) []start {
 
 func (s *schedule) before(i, j int) bool {
 	a, b := &s.seats[i], &s.seats[j]
-	return cmp.Or(cmp.Compare(a.frames, b.frames), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
+	return cmp.Or(cmp.Compare(a.at.frames, b.at.frames), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
 }
 
 func (s *schedule) begin(policy, gpu int) start {
 	p := &s.seats[policy]
 	s.starts++
-	p.state, p.gpu, p.turn, p.startedAt, p.note = running, gpu, s.starts, p.frames, ""
+	p.state, p.gpu, p.turn, p.startedAt, p.note = running, gpu, s.starts, p.at, ""
 	return start{policy: policy, gpu: gpu}
 }
 
@@ -127,12 +130,12 @@ func (s *schedule) count(what state) int {
 }
 
 // beat tells how far a policy is.
-func (s *schedule) beat(policy int, frames int64) {
+func (s *schedule) beat(policy int, at progress) {
 	p := &s.seats[policy]
-	if p.hasFrames && frames > p.frames {
+	if p.known && at != p.at {
 		p.idle, p.idleAgain = 0, 0
 	}
-	p.frames, p.hasFrames = frames, true
+	p.at, p.known = at, true
 }
 
 // exited tells how a process ended, and returns the member to start in its place at once, where there is one. status is
@@ -153,11 +156,11 @@ func (s *schedule) exited(policy, status int, how string, now time.Time) (again 
 		}
 		return start{}, false
 	}
-	trained := !p.hasFrames || p.frames > p.startedAt
+	advanced := !p.known || p.at != p.startedAt
 	switch status {
 	case StatusYielded:
 		p.note = "waits for its turn"
-		if trained {
+		if advanced {
 			p.idle = 0
 			return start{}, false
 		}
@@ -168,13 +171,13 @@ func (s *schedule) exited(policy, status int, how string, now time.Time) (again 
 		p.note = fmt.Sprintf("waits for others, asked again in %v", short(wait))
 		return start{}, false
 	case StatusRestart:
-		if trained {
+		if advanced {
 			p.idleAgain = 0
 		}
 		if p.idleAgain++; p.idleAgain <= maxIdleRestarts {
 			return s.begin(policy, gpu), true
 		}
-		how = fmt.Sprintf("asked %d times to be restarted without training between", p.idleAgain)
+		how = fmt.Sprintf("asked %d times to be restarted without getting on between", p.idleAgain)
 	}
 	s.failed(p, status, how, now)
 	return start{}, false

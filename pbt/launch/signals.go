@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // SignalError is the cause of a context that a signal ended.
@@ -19,29 +20,23 @@ type SignalError struct {
 // Error names the signal.
 func (e *SignalError) Error() string { return "signal: " + e.Signal.String() }
 
+// together is the time within which several signals are one: a terminal, a shell and programs like timeout may each
+// hand on the same one.
+const together = time.Second
+
 // Interrupts returns a context that the first SIGINT or SIGTERM ends, with a *SignalError as its cause, and a channel
-// that the second one closes, for [Options].Kill; a third one ends the process. stop ends the watch; it may be called
-// twice.
+// that the second one closes, for [Options].Kill; a third one ends the process. Signals within a second of the first
+// are taken for the same. stop ends the watch; it may be called twice.
 func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	again := make(chan struct{})
+	again, ended := make(chan struct{}), make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	ended := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
-			select {
-			case s := <-signals:
-				cancel(&SignalError{s})
-				if n == 1 {
-					signal.Stop(signals)
-					close(again)
-					return
-				}
-			case <-ended:
-				return
-			}
-		}
+		watch(signals, ended, time.Now, cancel, func() {
+			signal.Stop(signals)
+			close(again)
+		})
 	}()
 	var once sync.Once
 	return ctx, again, func() {
@@ -50,6 +45,26 @@ func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct
 			close(ended)
 			cancel(context.Canceled)
 		})
+	}
+}
+
+// watch calls first for the first signal and second for the second, and returns then or with ended.
+func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time, first context.CancelCauseFunc, second func()) {
+	var since time.Time
+	for {
+		select {
+		case s := <-signals:
+			switch at := now(); {
+			case since.IsZero():
+				since = at
+				first(&SignalError{s})
+			case at.Sub(since) >= together:
+				second()
+				return
+			}
+		case <-ended:
+			return
+		}
 	}
 }
 

@@ -51,6 +51,9 @@ func Slurm(f *File) (*SlurmJob, error) {
 			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder", path)
 		}
 	}
+	if strings.Contains(logs, `\`) {
+		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose another folder, or \"launcher.logs\"", logs)
+	}
 	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f, logs: logs}
 	options, err := d.slurmOptions(here, logs)
 	if err != nil {

@@ -12,31 +12,49 @@ type isaacLab struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	Enabled       bool              `yaml:"enabled"`
-	Objective     string            `yaml:"objective"`
-	IntervalSteps int64             `yaml:"interval_steps" config:"min=1"`
-	ThresholdStd  float64           `yaml:"threshold_std" config:"min=0"`
-	ThresholdAbs  float64           `yaml:"threshold_abs" config:"min=0"`
-	MutationRate  float64           `yaml:"mutation_rate" config:"min=0,max=1"`
-	ChangeRange   []float64         `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
-	Mutation      map[string]string `yaml:"mutation"`
-	Launcher      string            `yaml:"launcher"`
-	InitialDelay  int64             `yaml:"initial_delay" config:"min=0"`
-	Diversify     bool              `yaml:"diversify"`
+	// Enabled is whether there is to be a population: Settings.Enabled, for the program to look at.
+	Enabled bool `yaml:"enabled"`
+	// Objective is the figure to judge by.
+	Objective string `yaml:"objective"`
+	// IntervalSteps is the number of environment steps between decisions.
+	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
+	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation.
+	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
+	// ThresholdAbs is the least margin, in units of the objective.
+	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
+	// MutationRate is the probability that a key with a rule is mutated, each on its own; 0 mutates nothing.
+	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
+	// ChangeRange are the least and greatest factor of change.
+	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
+	// Mutation names a rule for every hyperparameter that may change.
+	Mutation map[string]string `yaml:"mutation"`
+	// Launcher is accepted and does nothing: gorl's launcher starts members again.
+	Launcher string `yaml:"launcher"`
+	// InitialDelay is the number of a member's own environment steps before which nothing becomes of it (gorl's own).
+	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
+	// Diversify mutates the hyperparameters of all members before training (gorl's own).
+	Diversify bool `yaml:"diversify"`
+}
+
+func defaultIsaacLab() isaacLab {
+	c := isaacLab{
+		shared: sharedDefaults(), Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
+		MutationRate: 0.25, ChangeRange: []float64{1.1, 2},
+	}
+	c.Directory = ""
+	return c
 }
 
 // chances are gorl's additions to the mutations of the Isaac systems.
 type chances struct {
+	// Resample is the probability that a key that is mutated is drawn anew from its parameter's sample or choices.
 	Resample float64 `yaml:"resample_probability" config:"min=0,max=1"`
-	Reset    float64 `yaml:"reset_probability" config:"min=0,max=1"`
+	// Reset is the probability that a key that is mutated goes back to its parameter's default.
+	Reset float64 `yaml:"reset_probability" config:"min=0,max=1"`
 }
 
 func readIsaacLab(f *file) (*Settings, error) {
-	c := isaacLab{
-		shared:  shared{NumPolicies: 8, Workspace: "pbt_workspace"},
-		chances: chances{}, Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
-		MutationRate: 0.25, ChangeRange: []float64{1.1, 2},
-	}
+	c := defaultIsaacLab()
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}
@@ -82,20 +100,43 @@ type isaacGymEnvs struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	Enabled                 bool              `yaml:"enabled"`
-	DebugMode               bool              `yaml:"dbg_mode"`
-	IntervalSteps           int64             `yaml:"interval_steps" config:"min=1"`
-	InitialDelay            int64             `yaml:"initial_delay" config:"min=0"`
-	ReplaceFractionWorst    float64           `yaml:"replace_fraction_worst" config:"min=0,max=1"`
-	ReplaceFractionBest     float64           `yaml:"replace_fraction_best" config:"min=0,max=1"`
-	ReplaceThresholdFracStd float64           `yaml:"replace_threshold_frac_std" config:"min=0"`
-	ReplaceThresholdFracAbs float64           `yaml:"replace_threshold_frac_absolute" config:"min=0"`
-	MutationRate            float64           `yaml:"mutation_rate" config:"min=0,max=1"`
-	ChangeMin               float64           `yaml:"change_min" config:"min=1"`
-	ChangeMax               float64           `yaml:"change_max" config:"min=1"`
-	Mutation                map[string]string `yaml:"mutation"`
-	Objective               string            `yaml:"objective"`
-	Diversify               bool              `yaml:"diversify"`
+	// Enabled is whether there is to be a population: Settings.Enabled, for the program to look at.
+	Enabled bool `yaml:"enabled"`
+	// DebugMode makes everybody one of the worst whom neither a peak nor too few objectives protect.
+	DebugMode bool `yaml:"dbg_mode"`
+	// IntervalSteps is the number of environment steps between decisions.
+	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
+	// InitialDelay is the number of a member's own environment steps before which nothing becomes of it.
+	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
+	// ReplaceFractionWorst and ReplaceFractionBest are the shares of the population, rounded up, that are worst and best.
+	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
+	ReplaceFractionBest  float64 `yaml:"replace_fraction_best" config:"min=0,max=1"`
+	// ReplaceThresholdFracStd is the least gap as a multiple of the spread of objectives.
+	ReplaceThresholdFracStd float64 `yaml:"replace_threshold_frac_std" config:"min=0"`
+	// ReplaceThresholdFracAbs is the least gap as a fraction of the better objective without its sign.
+	ReplaceThresholdFracAbs float64 `yaml:"replace_threshold_frac_absolute" config:"min=0"`
+	// MutationRate is the probability that a key with a rule is mutated, each on its own; 0 mutates nothing.
+	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
+	// ChangeMin and ChangeMax are the least and greatest factor of change.
+	ChangeMin float64 `yaml:"change_min" config:"min=1"`
+	ChangeMax float64 `yaml:"change_max" config:"min=1"`
+	// Mutation names a rule for every hyperparameter that may change.
+	Mutation map[string]string `yaml:"mutation"`
+	// Objective is the figure to judge by (gorl's own; the original always has this one).
+	Objective string `yaml:"objective"`
+	// Diversify mutates the hyperparameters of all members before training (gorl's own key for what the original always
+	// does).
+	Diversify bool `yaml:"diversify"`
+}
+
+func defaultIsaacGymEnvs() isaacGymEnvs {
+	c := isaacGymEnvs{
+		shared: sharedDefaults(), Enabled: true, IntervalSteps: 10_000_000, InitialDelay: 20_000_000,
+		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05,
+		MutationRate: 0.15, ChangeMin: 1.1, ChangeMax: 1.5, Mutation: defaultMutation(), Objective: "true_objective", Diversify: true,
+	}
+	c.StartAfter = 10_000_000
+	return c
 }
 
 // defaultMutation is IsaacGymEnvs' group of that name.
@@ -111,12 +152,7 @@ func defaultMutation() map[string]string {
 }
 
 func readIsaacGymEnvs(f *file) (*Settings, error) {
-	c := isaacGymEnvs{
-		shared:  shared{NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace", StartAfter: 10_000_000},
-		Enabled: true, IntervalSteps: 10_000_000, InitialDelay: 20_000_000, ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3,
-		ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05, MutationRate: 0.15, ChangeMin: 1.1, ChangeMax: 1.5,
-		Mutation: defaultMutation(), Objective: "true_objective", Diversify: true,
-	}
+	c := defaultIsaacGymEnvs()
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}

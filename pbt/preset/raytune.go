@@ -15,32 +15,56 @@ import (
 type rayTune struct {
 	shared `yaml:",inline"`
 
-	Enabled              bool            `yaml:"enabled"`
-	TimeAttr             string          `yaml:"time_attr"`
-	Metric               string          `yaml:"metric"`
-	Mode                 string          `yaml:"mode" config:"oneof=|min|max"`
-	PerturbationInterval float64         `yaml:"perturbation_interval" config:"gt=0"`
-	BurnInPeriod         float64         `yaml:"burn_in_period" config:"min=0"`
-	HyperparamMutations  map[string]any  `yaml:"hyperparam_mutations"`
-	HyperparamBounds     map[string]span `yaml:"hyperparam_bounds"`
-	QuantileFraction     float64         `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	ResampleProbability  float64         `yaml:"resample_probability" config:"min=0,max=1"`
-	PerturbationFactors  []float64       `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
-	CustomExploreFn      any             `yaml:"custom_explore_fn"`
-	Synch                bool            `yaml:"synch"`
-	LogConfig            bool            `yaml:"log_config"`
-	RequireAttrs         bool            `yaml:"require_attrs"`
+	// Enabled is whether there is to be a population (gorl's own): Settings.Enabled, for the program to look at.
+	Enabled bool `yaml:"enabled"`
+	// TimeAttr names what an interval is counted in. gorl counts environment steps: give "timesteps_total",
+	// "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained" or "env_steps". The default,
+	// which is the original's, is refused.
+	TimeAttr string `yaml:"time_attr"`
+	// Metric is the figure to judge by. It must be given.
+	Metric string `yaml:"metric"`
+	// Mode says whether more of it is better (max) or less (min). It must be given.
+	Mode string `yaml:"mode" config:"oneof=|min|max"`
+	// PerturbationInterval is the number of environment steps between decisions.
+	PerturbationInterval float64 `yaml:"perturbation_interval" config:"gt=0"`
+	// BurnInPeriod is the number of a member's own environment steps before which nothing becomes of it.
+	BurnInPeriod float64 `yaml:"burn_in_period" config:"min=0"`
+	// HyperparamMutations says what each hyperparameter is drawn from: a list of choices, {uniform: [0.1, 1]} or
+	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice. Members
+	// begin with values drawn from them.
+	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
+	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or HyperparamMutations.
+	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
+	// QuantileFraction is the share of the population that is lowest, and that is highest.
+	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
+	// ResampleProbability is the probability that a key is drawn anew.
+	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
+	// PerturbationFactors are the two numbers that other keys are multiplied by, each equally likely.
+	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
+	// CustomExploreFn is refused, as a file cannot hold a function: set Constrain of Options.Explore in the program.
+	CustomExploreFn any `yaml:"custom_explore_fn"`
+	// Synch makes members that are processes wait for each other, as synchronous does.
+	Synch bool `yaml:"synch"`
+	// LogConfig is whether Ray Tune's policy files are written by Settings.Files.
+	LogConfig bool `yaml:"log_config"`
+	// RequireAttrs is accepted and does nothing: a metric that no member reports is always an error.
+	RequireAttrs bool `yaml:"require_attrs"`
+}
+
+func defaultRayTune() rayTune {
+	c := rayTune{
+		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25,
+		ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true, RequireAttrs: true,
+	}
+	c.NumPolicies = 4
+	return c
 }
 
 // stepAttrs are the names under which Ray's results count environment steps.
 var stepAttrs = []string{"timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained", "env_steps"}
 
 func readRayTune(f *file) (*Settings, error) {
-	c := rayTune{
-		shared:  shared{NumPolicies: 4, Directory: ".", Workspace: "pbt_workspace"},
-		Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25, ResampleProbability: 0.25,
-		PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true, RequireAttrs: true,
-	}
+	c := defaultRayTune()
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}

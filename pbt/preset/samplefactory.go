@@ -13,21 +13,34 @@ import (
 type sampleFactory struct {
 	shared `yaml:",inline"`
 
-	WithPBT                  bool    `yaml:"with_pbt"`
-	MixPoliciesInOneEnv      bool    `yaml:"pbt_mix_policies_in_one_env"`
-	PeriodEnvSteps           int64   `yaml:"pbt_period_env_steps" config:"min=1"`
-	StartMutation            int64   `yaml:"pbt_start_mutation" config:"min=0"`
-	ReplaceFraction          float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
-	MutationRate             float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
-	ReplaceRewardGap         float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
+	// WithPBT is whether there is to be a population: Settings.Enabled, for the program to look at.
+	WithPBT bool `yaml:"with_pbt"`
+	// MixPoliciesInOneEnv is accepted and does nothing: every member trains in environments of its own.
+	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
+	// PeriodEnvSteps is the number of environment steps between decisions.
+	PeriodEnvSteps int64 `yaml:"pbt_period_env_steps" config:"min=1"`
+	// StartMutation is the number of a member's own environment steps before which nothing becomes of it.
+	StartMutation int64 `yaml:"pbt_start_mutation" config:"min=0"`
+	// ReplaceFraction is the share of the population, rounded up, that is best, and that is worst.
+	ReplaceFraction float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
+	// MutationRate is the probability that a setting is mutated, each on its own; 0 mutates nothing.
+	MutationRate float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
+	// ReplaceRewardGap is the least gap relative to the size of objectives.
+	ReplaceRewardGap float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
+	// ReplaceRewardGapAbsolute is the least gap, in units of the objective.
 	ReplaceRewardGapAbsolute float64 `yaml:"pbt_replace_reward_gap_absolute" config:"min=0"`
-	OptimizeGamma            bool    `yaml:"pbt_optimize_gamma"`
-	TargetObjective          string  `yaml:"pbt_target_objective"`
-	PerturbMin               float64 `yaml:"pbt_perturb_min" config:"min=1"`
-	PerturbMax               float64 `yaml:"pbt_perturb_max" config:"min=1"`
-	StatsAvg                 int     `yaml:"stats_avg" config:"min=1"`
+	// OptimizeGamma mutates the discount factor too.
+	OptimizeGamma bool `yaml:"pbt_optimize_gamma"`
+	// TargetObjective is the figure to judge by.
+	TargetObjective string `yaml:"pbt_target_objective"`
+	// PerturbMin and PerturbMax are the least and greatest factor of change.
+	PerturbMin float64 `yaml:"pbt_perturb_min" config:"min=1"`
+	PerturbMax float64 `yaml:"pbt_perturb_max" config:"min=1"`
+	// StatsAvg is the number of last episodes that the objective is the mean of, unless measure.window says another.
+	StatsAvg int `yaml:"stats_avg" config:"min=1"`
 
-	// What every member begins with, and goes back to with a probability of 1 %.
+	// LearningRate and the six settings after it are what every member begins with and, with a probability of 1 %, goes
+	// back to when it is mutated. Default: the agent's.
 	LearningRate         *float64 `yaml:"learning_rate" config:"gt=0"`
 	ExplorationLossCoeff *float64 `yaml:"exploration_loss_coeff"`
 	ValueLossCoeff       *float64 `yaml:"value_loss_coeff"`
@@ -36,7 +49,7 @@ type sampleFactory struct {
 	PPOClipValue         *float64 `yaml:"ppo_clip_value" config:"min=0"`
 	Gamma                *float64 `yaml:"gamma" config:"min=0,max=1"`
 
-	// Flags that stand beside them and do nothing here.
+	// KeepCheckpoints and the seven flags after it are accepted and do nothing.
 	KeepCheckpoints            any `yaml:"keep_checkpoints"`
 	SaveEverySec               any `yaml:"save_every_sec"`
 	LoadCheckpointKind         any `yaml:"load_checkpoint_kind"`
@@ -47,15 +60,21 @@ type sampleFactory struct {
 	LRSchedule                 any `yaml:"lr_schedule"`
 }
 
+func defaultSampleFactory() sampleFactory {
+	c := sampleFactory{
+		shared: sharedDefaults(), MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3,
+		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1,
+		PerturbMax: 1.5, StatsAvg: 100,
+	}
+	c.NumPolicies = 1
+	return c
+}
+
 // resetProbability is that with which Sample Factory puts a perturbed setting back to its default.
 const resetProbability = 0.01
 
 func readSampleFactory(f *file) (*Settings, error) {
-	c := sampleFactory{
-		shared:              shared{NumPolicies: 1, Directory: ".", Workspace: "pbt_workspace"},
-		MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3, MutationRate: 0.15,
-		ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1, PerturbMax: 1.5, StatsAvg: 100,
-	}
+	c := defaultSampleFactory()
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}

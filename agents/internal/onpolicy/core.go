@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/spaces"
@@ -97,6 +98,7 @@ type Core struct {
 	extraScalers []scaler
 	optimizers   []namedOptimizer
 	replays      []namedReplay
+	described    *description.Policy // see policyValues
 }
 
 // New assembles the common part. The models belong to it from then on, also when it fails.

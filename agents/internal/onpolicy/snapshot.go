@@ -69,9 +69,14 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	snap.Arrays["random/generator"] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
 	pcg, err := c.pcg.MarshalBinary()
 	w.fail(err)
+	parameters := []any{} // their order, which the optimizers of other libraries number them by
+	for _, e := range c.Flat.Entries() {
+		parameters = append(parameters, e.Name)
+	}
 	values := map[string]any{
 		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
 		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": steps, "rollout_steps": 0,
+		"parameters": parameters,
 	}
 	if tree := c.architectureValues(); tree != nil {
 		values["architectures"] = tree
@@ -113,6 +118,9 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		hyper[k] = v
 	}
 	values["hyperparameters"] = hyper
+	if w.err == nil {
+		values["policy"] = c.policyValues(snap)
+	}
 	snap.Values = values
 	return snap, w.err
 }

@@ -1,0 +1,106 @@
+package onpolicy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// policyValues is the policy's description as snapshots hold it, or why there is none. The first time, what the policy
+// says of itself is held against what it computes: a model that has borrowed the methods of another may say what is not so.
+func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
+	if c.described == nil {
+		d, err := c.describe()
+		if err == nil {
+			err = c.agrees(d, snap)
+		}
+		if err != nil { // ask again next time: the parameters may have diverged, and come back
+			return description.Undescribed(err)
+		}
+		c.described = &d
+	}
+	return c.described.Values()
+}
+
+// describe asks the policy and adds what is the agent's.
+func (c *Core) describe() (description.Policy, error) {
+	p, ok := c.Policy.(models.DescribedPolicy)
+	if !ok {
+		return description.Policy{}, fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of models.DescribedPolicy", c.Policy)
+	}
+	d, err := p.Describe()
+	if err != nil {
+		return d, err
+	}
+	d = d.Named("policy/")
+	d.Observation, d.Action = c.spaces.Observation, c.spaces.Action
+	if s := c.ObservationScaler; s != nil {
+		cfg := s.Config()
+		d.Normalizer = &description.Normalizer{
+			Mean: "observation_preprocessor/running_mean", Variance: "observation_preprocessor/running_variance",
+			Epsilon: cfg.Epsilon, Clip: min(cfg.ClipThreshold, math.MaxFloat64),
+		}
+	}
+	return d, d.Validate()
+}
+
+// agrees compares the described policy's actions and the agent's on a few random observations.
+func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
+	p, err := infer.New(d, snap)
+	if err != nil {
+		return err
+	}
+	const rows = 8
+	rng := rand.New(rand.NewPCG(1, pcgStream)) // none of the agent's sequences
+	w, a := c.spaces.Observation.Width(), c.spaces.Action.Width()
+	observations, actions, outputs := make([]float32, rows*w), make([]float32, rows*a), make([]float32, d.Action.Outputs())
+	c.spaces.Observation.Sample(rng, observations)
+	s := tensor.NoGrad().On(c.Device)
+	defer s.Close()
+	mode := c.Policy.Mode(s, models.Inputs{Observations: c.ObservationScaler.Forward(s, tensor.From(s, observations, rows, int64(w)))})
+	if s.Err() != nil {
+		return s.Err()
+	}
+	if err := tensor.Read(mode, actions); err != nil {
+		return err
+	}
+	action := make([]float32, a)
+	for i := range rows {
+		o := observations[i*w : (i+1)*w]
+		if err := errors.Join(p.Act(o, action), p.Outputs(o, outputs)); err != nil {
+			return err
+		}
+		if !same(d, action, actions[i*a:(i+1)*a], outputs) {
+			return fmt.Errorf("the policy does not compute what it says of itself: %v where it says %v; give %T a method Describe of its own", actions[i*a:(i+1)*a], action, c.Policy)
+		}
+	}
+	return nil
+}
+
+// same compares two actions, generously: another device rounds otherwise, and two choices may be about as probable.
+func same(d description.Policy, x, y, outputs []float32) bool {
+	const tolerance = 2e-3
+	if d.Distribution.Kind != description.Categorical {
+		for i := range x {
+			if math.Abs(float64(x[i]-y[i])) > tolerance*(1+math.Abs(float64(y[i]))) {
+				return false
+			}
+		}
+		return true
+	}
+	for i, n := range d.Action.NVec {
+		k := int(y[i])
+		if k < 0 || k >= n || math.Abs(float64(outputs[k]-outputs[int(x[i])])) > tolerance*(1+math.Abs(float64(outputs[k]))) {
+			return false
+		}
+		outputs = outputs[n:]
+	}
+	return true
+}

@@ -1,0 +1,159 @@
+// Command evolution_control compares an evolution with its control on CartPole: the same six members, with the same seeds,
+// small networks of one hidden layer and learning rates drawn over four decades, trained for the same number of steps
+// without selection or mutation. The best member of each is evaluated over fresh episodes with the mean action; the task
+// counts as solved from a return of 475 on.
+//
+//	go run ./benchmarks/evolution_control
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+const solved = 475
+
+type options struct {
+	members, seeds, episodes, nodes int
+	steps, interval                 int64
+	low, high                       float64
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 6, "members of each population")
+	flag.IntVar(&o.seeds, "seeds", 5, "number of populations, with seeds 1, 2, ...")
+	flag.IntVar(&o.episodes, "episodes", 64, "episodes that the best member is evaluated for")
+	flag.IntVar(&o.nodes, "nodes", 4, "nodes of the hidden layer that members begin with")
+	flag.Int64Var(&o.steps, "steps", 98_304, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 4096, "environment steps of a generation")
+	flag.Float64Var(&o.low, "low", 3e-8, "the least learning rate to begin with")
+	flag.Float64Var(&o.high, "high", 3e-4, "the greatest learning rate to begin with")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// outcome is the best member of a population at the end.
+type outcome struct {
+	value, rate  float64 // its return, and its learning rate
+	architecture string
+	seconds      float64
+}
+
+func run(ctx context.Context, o options) error {
+	var rows [][]string
+	reached := map[string]int{}
+	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+		row := []string{fmt.Sprint(seed)}
+		for _, kind := range []string{"evolution", "control"} {
+			r, err := population(ctx, o, kind, seed)
+			if err != nil {
+				return err
+			}
+			if r.value >= solved {
+				reached[kind]++
+			}
+			row = append(row, fmt.Sprintf("%.1f", r.value), fmt.Sprintf("%.2g", r.rate))
+			if kind == "evolution" {
+				row = append(row, r.architecture)
+			}
+			fmt.Fprintf(os.Stderr, "%s %d: return %.1f after %.1f s\n", kind, seed, r.value, r.seconds)
+		}
+		rows = append(rows, row)
+	}
+	fmt.Printf("\nReturn of the best of %d members on CartPole after %d steps of each (mean of %d episodes, mean action):\n\n", o.members, o.steps, o.episodes)
+	if err := tracking.Table(os.Stdout, []string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Printf("\nreached %d: evolution %d of %d, control %d of %d\n", solved, reached["evolution"], o.seeds, reached["control"], o.seeds)
+	return err
+}
+
+// population trains one population or its control, and evaluates the best member.
+func population(ctx context.Context, o options, kind string, seed int64) (r outcome, err error) {
+	began := time.Now()
+	m := evolution.DefaultMutations()
+	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
+	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: o.nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: o.low, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25}}
+	opt := evolution.Options{
+		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Mutations: &m, Seed: seed,
+		Sample: map[string]pbt.Range{"learning_rate": {Low: o.low, High: o.high, Log: true}},
+		New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.nodes) },
+	}
+	if kind == "control" {
+		opt.Selection = pbt.Never{}
+	}
+	e, err := evolution.New(opt)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	best, err := e.Train(ctx)
+	if err != nil {
+		return r, err
+	}
+	elite, err := e.Build(best.Snapshot)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, elite.Close()) }()
+	result, err := elite.(*trainers.Trainee).Evaluate(ctx, o.episodes, 1000+seed)
+	if err != nil {
+		return r, err
+	}
+	shapes, err := evolution.Architectures(best.Snapshot)
+	if err != nil {
+		return r, err
+	}
+	return outcome{result.Return, best.Hyperparameters["learning_rate"], shapes["policy"].String(), time.Since(began).Seconds()}, nil
+}
+
+// member is a PPO agent with sixteen poles.
+func member(m pbt.Member, nodes int) (pbt.Trainee, error) {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: m.Seed})
+	if err != nil {
+		return nil, err
+	}
+	start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{nodes}, "tanh")
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	shapes := map[string]models.Architecture{"policy": start, "value": start}
+	if m.Restoring != nil {
+		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+			return nil, errors.Join(err, env.Close())
+		}
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "entropy_loss_scale": 0.0,
+		},
+		Seed: uint64(m.Seed),
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+}

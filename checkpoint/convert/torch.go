@@ -1,0 +1,248 @@
+package convert
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+const (
+	treeKey   = "torch" // of Values: the tree of a .pt
+	valuesKey = "gorl"  // of a .pt: Values that are of no .pt
+)
+
+// FromTorch makes a snapshot of what torchfile reads. Tensors that share memory become arrays of their own.
+func FromTorch(v any) (*checkpoint.Snapshot, error) {
+	s := checkpoint.NewSnapshot()
+	d, ok := v.(*torchfile.Dict)
+	if ok && ours(d) {
+		return s, fromOurs(s, d)
+	}
+	tree, err := describe(s, nil, v)
+	if err != nil {
+		return nil, err
+	}
+	s.Values[treeKey] = tree
+	return s, nil
+}
+
+// ToTorch is the inverse of [FromTorch], for torchfile to write. A snapshot from another format becomes nested
+// dictionaries, by the "/" in its names.
+func ToTorch(s *checkpoint.Snapshot) (any, error) {
+	for name, a := range s.Arrays {
+		if err := whole(name, a); err != nil {
+			return nil, err
+		}
+	}
+	values := maps.Clone(s.Values)
+	if tree, ok := values[treeKey]; ok {
+		b := builder{s: s, used: map[string]bool{}}
+		v, err := b.build(tree, 0)
+		if err == nil && len(b.used) == len(s.Arrays) && len(values) == 1 && len(s.Metadata) == 0 {
+			return v, nil
+		}
+		delete(values, treeKey) // of other tensors than these
+	}
+	d := nested(s)
+	for _, key := range []string{valuesKey, metadataKey} {
+		if _, taken := d.Get(key); taken {
+			return nil, fmt.Errorf("an array's name is or begins with %q, where a .pt keeps what is no tensor; rename it", key)
+		}
+	}
+	if len(values) > 0 {
+		v, err := toPlain(values, valuesKey)
+		if err != nil {
+			return nil, err
+		}
+		d.Set(valuesKey, v)
+	}
+	if len(s.Metadata) > 0 {
+		m := torchfile.NewDict()
+		for _, k := range slices.Sorted(maps.Keys(s.Metadata)) {
+			m.Set(k, s.Metadata[k])
+		}
+		d.Set(metadataKey, m)
+	}
+	return d, nil
+}
+
+// nested arranges arrays in dictionaries by the parts of their names, where no name is also a part of another's; otherwise
+// all stand in one.
+func nested(s *checkpoint.Snapshot) *torchfile.Dict {
+	top := torchfile.NewDict()
+	names := slices.Sorted(maps.Keys(s.Arrays))
+	for _, name := range names {
+		d, parts := top, strings.Split(name, "/")
+		for _, part := range parts[:len(parts)-1] {
+			v, ok := d.Get(part)
+			if !ok {
+				v = torchfile.NewDict()
+				d.Set(part, v)
+			}
+			inner, isDict := v.(*torchfile.Dict)
+			if !isDict {
+				return flat(s, names)
+			}
+			d = inner
+		}
+		if _, taken := d.Get(parts[len(parts)-1]); taken {
+			return flat(s, names)
+		}
+		d.Set(parts[len(parts)-1], torchfile.NewTensor(s.Arrays[name]))
+	}
+	return top
+}
+
+func flat(s *checkpoint.Snapshot, names []string) *torchfile.Dict {
+	d := torchfile.NewDict()
+	for _, name := range names {
+		d.Set(name, torchfile.NewTensor(s.Arrays[name]))
+	}
+	return d
+}
+
+// ours says whether a .pt was written from another format, with values: beside them there are only tensors.
+func ours(d *torchfile.Dict) bool {
+	v, ok := d.Get(valuesKey)
+	if !ok || d.Ordered {
+		return false
+	}
+	if _, err := fromPlain(v); err != nil {
+		return false
+	}
+	for k, v := range d.All() {
+		if k != any(valuesKey) && k != any(metadataKey) && (!isText(k) || !onlyTensors(v)) {
+			return false
+		}
+	}
+	return true
+}
+
+func isText(k any) bool {
+	_, ok := k.(string)
+	return ok
+}
+
+// onlyTensors says whether there is nothing but plain tensors in plain dictionaries, by text.
+func onlyTensors(v any) bool {
+	if t, ok := v.(*torchfile.Tensor); ok {
+		return !t.Parameter && !t.RequiresGrad
+	}
+	d, ok := v.(*torchfile.Dict)
+	if !ok || d.Ordered {
+		return false
+	}
+	for k, x := range d.All() {
+		if !isText(k) || !onlyTensors(x) {
+			return false
+		}
+	}
+	return true
+}
+
+func fromOurs(s *checkpoint.Snapshot, d *torchfile.Dict) error {
+	for k, v := range d.All() {
+		switch k {
+		case valuesKey:
+			plain, err := fromPlain(v)
+			if err != nil {
+				return err
+			}
+			s.Values, _ = plain.(map[string]any)
+		case metadataKey:
+			s.Metadata = map[string]string{}
+			m, ok := v.(*torchfile.Dict)
+			if !ok {
+				return fmt.Errorf("%q is no dictionary", metadataKey)
+			}
+			for key, text := range m.All() {
+				name, isName := key.(string)
+				if s.Metadata[name], ok = text.(string); !ok || !isName {
+					return fmt.Errorf("%q: %v is no text", metadataKey, key)
+				}
+			}
+		default:
+			if _, err := describe(s, []string{keyName(k)}, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// toPlain and fromPlain carry Values, whose lists and maps are Go's, into a .pt and back.
+func toPlain(v any, path string) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case uint64:
+		return nil, fmt.Errorf("value %s is %d, which is too large for a .pt", path, v)
+	case []any:
+		list := &torchfile.List{}
+		for i, x := range v {
+			item, err := toPlain(x, path+"."+strconv.Itoa(i))
+			if err != nil {
+				return nil, err
+			}
+			list.Items = append(list.Items, item)
+		}
+		return list, nil
+	case map[string]any:
+		d := torchfile.NewDict()
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			item, err := toPlain(v[k], path+"."+k)
+			if err != nil {
+				return nil, err
+			}
+			d.Set(k, item)
+		}
+		return d, nil
+	}
+	return nil, fmt.Errorf("value %s is a %T, which has no place in a .pt", path, v)
+}
+
+func fromPlain(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string:
+		return v, nil
+	case *torchfile.List:
+		list := []any{}
+		for _, x := range v.Items {
+			item, err := fromPlain(x)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, item)
+		}
+		return list, nil
+	case *torchfile.Dict:
+		m := map[string]any{}
+		for k, x := range v.All() {
+			item, err := fromPlain(x)
+			if err != nil {
+				return nil, err
+			}
+			name, ok := k.(string)
+			if !ok {
+				return nil, fmt.Errorf("%q has the key %v, which is no text", valuesKey, k)
+			}
+			m[name] = item
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%q holds a %T, which is no plain value", valuesKey, v)
+}
+
+func keyName(k any) string {
+	if n, ok := k.(int64); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return k.(string)
+}

@@ -1,0 +1,249 @@
+package skrl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+// Adam is the state of skrl's optimizer, which is PyTorch's Adam.
+type Adam struct {
+	// LearningRate is the current one, which a scheduler may have changed.
+	LearningRate float64
+	// Beta1, Beta2, Eps and WeightDecay are Adam's settings. gorl's agents use 0.9, 0.999 and 1e-8.
+	Beta1, Beta2, Eps, WeightDecay float64
+
+	moments []moments // of parameter i
+}
+
+// moments are a parameter's: how often it was stepped, and the running averages. Without steps there are none.
+type moments struct {
+	step             int64
+	expAvg, expAvgSq checkpoint.Array
+}
+
+// Adam returns the optimizer's state, or nil where the checkpoint has none.
+func (c *Checkpoint) Adam() (*Adam, error) {
+	d := c.Module("optimizer")
+	if d == nil {
+		return nil, nil
+	}
+	a, err := parseAdam(d)
+	if err != nil {
+		return nil, fmt.Errorf("skrl: optimizer: %w", err)
+	}
+	return a, nil
+}
+
+func parseAdam(d *torchfile.Dict) (*Adam, error) {
+	g, err := onlyGroup(d)
+	if err != nil {
+		return nil, err
+	}
+	a := &Adam{}
+	if a.LearningRate, err = number(g, "lr"); err != nil {
+		return nil, err
+	}
+	if a.Eps, err = number(g, "eps"); err != nil {
+		return nil, err
+	}
+	if a.WeightDecay, err = number(g, "weight_decay"); err != nil {
+		return nil, err
+	}
+	v, _ := g.Get("betas")
+	betas := sequence(v)
+	if len(betas) != 2 {
+		return nil, fmt.Errorf("it has no betas, so it is not Adam; gorl's agents go on with Adam only")
+	}
+	one, ok1 := plainNumber(betas[0])
+	two, ok2 := plainNumber(betas[1])
+	if !ok1 || !ok2 {
+		return nil, fmt.Errorf("its betas are no numbers")
+	}
+	a.Beta1, a.Beta2 = one, two
+	for _, flag := range []string{"amsgrad", "maximize"} {
+		if v, _ := g.Get(flag); v == true {
+			return nil, fmt.Errorf("%s is on, which gorl's Adam does not have", flag)
+		}
+	}
+	v, _ = g.Get("params")
+	ids := sequence(v)
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("its parameter group is empty")
+	}
+	v, _ = d.Get("state")
+	state, ok := v.(*torchfile.Dict)
+	if !ok {
+		return nil, fmt.Errorf("its state is no dictionary")
+	}
+	used := 0
+	for i, id := range ids {
+		var m moments
+		if _, isInt := id.(int64); !isInt {
+			return nil, fmt.Errorf("parameter %d of its group is no number", i)
+		}
+		if v, ok := state.Get(id); ok {
+			used++
+			if m, err = parseMoments(v); err != nil {
+				return nil, fmt.Errorf("parameter %d: %w", i, err)
+			}
+		}
+		a.moments = append(a.moments, m)
+	}
+	if used != state.Len() {
+		return nil, fmt.Errorf("it has the state of %d parameters, its group %d of them", state.Len(), used)
+	}
+	return a, nil
+}
+
+// onlyGroup returns the one parameter group.
+func onlyGroup(d *torchfile.Dict) (*torchfile.Dict, error) {
+	v, _ := d.Get("param_groups")
+	list := sequence(v)
+	if len(list) != 1 {
+		return nil, fmt.Errorf("it has %d parameter groups; skrl's optimizer has 1", len(list))
+	}
+	g, ok := list[0].(*torchfile.Dict)
+	if !ok {
+		return nil, fmt.Errorf("its parameter group is no dictionary")
+	}
+	return g, nil
+}
+
+func parseMoments(v any) (moments, error) {
+	d, ok := v.(*torchfile.Dict)
+	if !ok {
+		return moments{}, fmt.Errorf("its state is no dictionary")
+	}
+	step, err := number(d, "step")
+	if err != nil {
+		return moments{}, err
+	}
+	if !(step >= 0 && step <= 1<<53 && step == math.Trunc(step)) {
+		return moments{}, fmt.Errorf("its step is %v", step)
+	}
+	m := moments{step: int64(step)}
+	for name, at := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {
+		v, _ := d.Get(name)
+		t, ok := v.(*torchfile.Tensor)
+		if !ok || t.DType != checkpoint.F32 {
+			return moments{}, fmt.Errorf("its %s is no tensor of float32", name)
+		}
+		*at = t.Array()
+	}
+	return m, nil
+}
+
+// number returns a number, which PyTorch may keep as a tensor of one element.
+func number(d *torchfile.Dict, key string) (float64, error) {
+	v, _ := d.Get(key)
+	if x, ok := plainNumber(v); ok {
+		return x, nil
+	}
+	return 0, fmt.Errorf("its %s is no number", key)
+}
+
+func plainNumber(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, v-v == 0
+	case *torchfile.Tensor:
+		a := v.Array()
+		if a.Len() != 1 {
+			return 0, false
+		}
+		x := math.NaN()
+		switch v.DType {
+		case checkpoint.F32:
+			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.Data)))
+		case checkpoint.F64:
+			x = math.Float64frombits(binary.LittleEndian.Uint64(a.Data))
+		case checkpoint.I64:
+			x = float64(int64(binary.LittleEndian.Uint64(a.Data)))
+		}
+		return x, x-x == 0
+	}
+	return 0, false
+}
+
+// sequence returns the items of a list or tuple.
+func sequence(v any) []any {
+	switch v := v.(type) {
+	case torchfile.Tuple:
+		return v
+	case *torchfile.List:
+		return v.Items
+	}
+	return nil
+}
+
+// supported says which settings gorl's agents cannot go on with.
+func (a *Adam) supported() error {
+	if a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Eps != 1e-8 {
+		return fmt.Errorf("skrl: optimizer: betas (%g, %g) and eps %g; gorl's agents use (0.9, 0.999) and 1e-08", a.Beta1, a.Beta2, a.Eps)
+	}
+	if !(a.LearningRate > 0) {
+		return fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
+	}
+	return nil
+}
+
+// steps returns how often parameters have been stepped, which must be the same for all that have. Those whose moments are
+// zero never had a gradient, as a fixed standard deviation, and may have been counted or not.
+func steps(list []moments) (int64, error) {
+	var n int64
+	for i, m := range list {
+		switch {
+		case m.step == 0 || m.step == n || isZero(m.expAvg) && isZero(m.expAvgSq):
+		case n == 0:
+			n = m.step
+		default:
+			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl counts once for all", i, m.step, n)
+		}
+	}
+	return n, nil
+}
+
+// dict is the state_dict that PyTorch's Adam loads.
+func (a *Adam) dict() *torchfile.Dict {
+	state := torchfile.NewDict()
+	ids := &torchfile.List{}
+	for i, m := range a.moments {
+		ids.Items = append(ids.Items, int64(i))
+		if m.step > 0 {
+			step := checkpoint.ArrayFloat32([]int64{}, []float32{float32(m.step)})
+			state.Set(i, torchfile.NewDict("step", torchfile.NewTensor(step), "exp_avg", torchfile.NewTensor(m.expAvg), "exp_avg_sq", torchfile.NewTensor(m.expAvgSq)))
+		}
+	}
+	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps, "weight_decay", a.WeightDecay,
+		"amsgrad", false, "maximize", false, "foreach", nil, "capturable", false, "differentiable", false, "fused", nil, "params", ids)
+	return torchfile.NewDict("state", state, "param_groups", &torchfile.List{Items: []any{group}})
+}
+
+// momentsOf reads a parameter's moments from a snapshot.
+func momentsOf(s *checkpoint.Snapshot, optimizer, name string, step int64) (moments, error) {
+	shape := s.Arrays[name].Shape
+	first, err := s.Float32s(optimizer+"/exp_avg/"+name, shape...)
+	if err != nil {
+		return moments{}, err
+	}
+	second, err := s.Float32s(optimizer+"/exp_avg_sq/"+name, shape...)
+	if err != nil {
+		return moments{}, err
+	}
+	nonzero := func(x float32) bool { return x != 0 }
+	if slices.ContainsFunc(first, nonzero) && !slices.ContainsFunc(second, nonzero) {
+		return moments{}, fmt.Errorf("skrl: %s has no second moments, so the agent's optimizer is not Adam; skrl's is", name)
+	}
+	return moments{step, s.Arrays[optimizer+"/exp_avg/"+name], s.Arrays[optimizer+"/exp_avg_sq/"+name]}, nil
+}
+
+func isZero(a checkpoint.Array) bool {
+	return !slices.ContainsFunc(a.Data, func(b byte) bool { return b != 0 })
+}

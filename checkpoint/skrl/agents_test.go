@@ -1,0 +1,421 @@
+package skrl_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// The sizes of testdata/agents.py.
+const observations, actions, ampObservations, envs, rollouts = 3, 2, 4, 4, 6
+
+// kind is an entry of testdata/agents.json.
+type kind struct {
+	Algorithm     string         `json:"algorithm"`
+	Hidden        []int          `json:"hidden"`
+	InitialLogStd float64        `json:"initial_log_std"`
+	FixedLogStd   bool           `json:"fixed_log_std"`
+	Discrete      bool           `json:"discrete"`
+	Shared        bool           `json:"shared"`
+	OwnNames      bool           `json:"own_names"`
+	Separately    bool           `json:"separately"`
+	Config        map[string]any `json:"config"`
+
+	native bool // gorl's own algorithm instead of skrl 2.0's to the letter
+}
+
+func kinds(t testing.TB) map[string]kind {
+	t.Helper()
+	text, err := os.ReadFile("testdata/agents.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]kind{}
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (k kind) spaces() spaces.Set {
+	sp := spaces.Set{Observation: spaces.Unbounded(observations), Action: spaces.NewBox(-1, 1, actions)}
+	if k.Discrete {
+		sp.Action = spaces.NewDiscrete(actions)
+	}
+	if k.Algorithm == "AMP" {
+		sp.AMPObservation = spaces.Unbounded(ampObservations)
+	}
+	return sp
+}
+
+// agent is a gorl agent whose actions can be told to it.
+type agent struct {
+	agents.Agent
+	policy *told
+}
+
+func (a agent) rate() float64 { return a.Agent.(interface{ LearningRate() float64 }).LearningRate() }
+
+// told acts as told and judges by itself.
+type told struct {
+	models.Policy
+	next []float32
+}
+
+func (p *told) Sample(s *tensor.Scope, in models.Inputs, gen *tensor.Generator) models.Action {
+	if p.next == nil {
+		return p.Policy.Sample(s, in, gen)
+	}
+	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
+	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
+}
+
+// motion is one and the same motion, as in agents.py.
+type motion struct{}
+
+func (motion) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) {
+	var rows []float32
+	for range n {
+		for i := range ampObservations {
+			rows = append(rows, -1+2*float32(i)/(ampObservations-1))
+		}
+	}
+	return rows, nil
+}
+
+// build makes the gorl agent that a kind describes, with parameters of its own.
+func (k kind) build(t testing.TB, seed uint64) agent {
+	t.Helper()
+	sp := k.spaces()
+	fail := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	gaussian := models.DefaultGaussianConfig()
+	gaussian.InitialLogStd, gaussian.FixedLogStd = k.InitialLogStd, k.FixedLogStd
+	var policy models.Policy
+	var value models.Network
+	var err error
+	if k.Shared {
+		net := []models.Container{{Name: "net", Input: "OBSERVATIONS", Activations: []string{"elu"}}}
+		for _, n := range k.Hidden {
+			net[0].Layers = append(net[0].Layers, models.Layer{Out: fmt.Sprint(n)})
+		}
+		policy, value, err = models.BuildShared(models.Spec{Class: "Gaussian", Gaussian: gaussian, Network: net, Output: "ACTIONS"},
+			models.Spec{Class: "Deterministic", Network: net, Output: "ONE"}, sp, seed)
+	} else {
+		policy, value, err = models.ActorCritic(sp, k.Hidden, "elu", gaussian, seed)
+	}
+	fail(err)
+	a := agent{policy: &told{Policy: policy}}
+	config := maps.Clone(k.Config)
+	if !k.native {
+		config["compatibility"] = "skrl-2.0"
+	}
+	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
+	if k.Algorithm == "AMP" {
+		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
+		fail(err)
+		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
+		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Config: config, Motions: motion{}, Seed: seed,
+			Models: amp.Models{Policy: a.policy, Value: value, Discriminator: discriminator}})
+		fail(err)
+	} else {
+		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Config: config, Seed: seed, Models: ppo.Models{Policy: a.policy, Value: value}})
+		fail(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+func snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
+	t.Helper()
+	s, err := a.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// load reads a checkpoint into an agent.
+func load(t testing.TB, a agents.Agent, path string) *skrl.Checkpoint {
+	t.Helper()
+	c, err := skrl.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Snapshot(snapshot(t, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Restore(s); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// rollout is what agents.py kept.
+type rollout struct {
+	t testing.TB
+	*npz.File
+}
+
+func readRollout(t testing.TB, path string) rollout {
+	t.Helper()
+	f, err := npz.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rollout{t, f}
+}
+
+// row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
+func (r rollout) row(name string, i int) []float32 {
+	r.t.Helper()
+	a, err := r.Get(name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	x, err := a.Float32s()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	n := len(x) / a.Shape[0]
+	if len(a.Shape) == 2 {
+		n *= envs
+	}
+	return x[i*n : (i+1)*n]
+}
+
+// flags is row for truth values.
+func (r rollout) flags(name string, i int) []bool {
+	r.t.Helper()
+	var out []bool
+	for _, x := range r.row(name, i) {
+		out = append(out, x != 0)
+	}
+	return out
+}
+
+// acts compares the actions that an agent takes in evaluation with skrl's.
+func (r rollout) acts(a agent, name string) {
+	r.t.Helper()
+	a.SetTraining(false)
+	defer a.SetTraining(true)
+	worst := 0.0
+	for i := range 4 {
+		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		want := r.row(name, i)
+		if len(got) != len(want) {
+			r.t.Fatalf("%d actions, want %d", len(got), len(want))
+		}
+		for j := range got {
+			worst = max(worst, math.Abs(float64(got[j])-float64(want[j])))
+		}
+	}
+	if !(worst <= 1e-6) {
+		r.t.Errorf("actions %s: they differ from skrl's by up to %.3g", name, worst)
+	}
+	r.t.Logf("actions %s: they differ from skrl's by at most %.2g", name, worst)
+}
+
+// learn lets an agent collect the rollout that skrl collected, with its actions, and learn from it.
+func (r rollout) learn(a agent) {
+	r.t.Helper()
+	for i := range rollouts {
+		a.policy.next = r.row("actions", i)
+		if _, err := a.Act(agents.Observation{Observations: r.row("observations", i)}); err != nil {
+			r.t.Fatal(err)
+		}
+		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i), Truncated: r.flags("truncated", i),
+			NextObservations: r.row("next_observations", i)}
+		if a.Name() == "AMP" {
+			step.AMPObservations = r.row("amp_observations", i)
+		}
+		if err := a.Record(step); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := a.Update(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+	a.policy.next = nil
+}
+
+// same compares all that a checkpoint of skrl says with an agent's state.
+func same(t testing.TB, a agent, c *skrl.Checkpoint) {
+	t.Helper()
+	got := snapshot(t, a)
+	want, err := c.Snapshot(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst, which := 0.0, ""
+	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
+		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
+			worst, which = e, name
+		}
+	}
+	if !(worst <= 1e-5) {
+		t.Errorf("%s: relative error %.3g", which, worst)
+	}
+	t.Logf("%d arrays compared; the worst is %s: %.2g", len(want.Arrays), which, worst)
+	if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
+		t.Errorf("steps of the optimizer: %s, want %s", g, w)
+	}
+	adam, err := c.Adam()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
+		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
+	}
+}
+
+// difference is ‖got − want‖ / ‖want‖.
+func difference(t testing.TB, got, want checkpoint.Array) float64 {
+	t.Helper()
+	g, w := floats(t, got), floats(t, want)
+	if len(g) != len(w) {
+		t.Fatalf("%d values, want %d", len(g), len(w))
+	}
+	var d, n float64
+	for i := range w {
+		d += (g[i] - w[i]) * (g[i] - w[i])
+		n += w[i] * w[i]
+	}
+	if n == 0 {
+		return math.Sqrt(d)
+	}
+	return math.Sqrt(d / n)
+}
+
+func floats(t testing.TB, a checkpoint.Array) []float64 {
+	t.Helper()
+	out := []float64{}
+	switch a.DType {
+	case checkpoint.F64:
+		x, err := a.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = x
+	case checkpoint.F32:
+		x, err := a.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range x {
+			out = append(out, float64(v))
+		}
+	default:
+		for _, b := range a.Data {
+			out = append(out, float64(b))
+		}
+	}
+	return out
+}
+
+// first is the file that a folder's agents begin with.
+func (k kind) first(folder string) string {
+	if k.Separately {
+		return filepath.Join(folder, "policy_1.pt")
+	}
+	return filepath.Join(folder, "first.pt")
+}
+
+// goOn loads start into a new agent and compares everything with what skrl made of it.
+func (k kind) goOn(t testing.TB, folder, start string) agent {
+	t.Helper()
+	a := k.build(t, 5)
+	load(t, a, start)
+	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
+	r.acts(a, "before")
+	r.learn(a)
+	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, a, second)
+	r.acts(a, "after")
+	return a
+}
+
+// An agent goes on from skrl's checkpoint as skrl itself does: it acts alike, and after one more update it still has the same
+// parameters, moments, scalers and learning rate.
+func TestGoesOnAsSkrl(t *testing.T) {
+	all := kinds(t)
+	for _, name := range []string{"ppo", "ppo_shared", "amp_separately"} {
+		t.Run(name, func(t *testing.T) {
+			k, folder := all[name], filepath.Join("testdata", name)
+			k.goOn(t, folder, k.first(folder))
+		})
+	}
+}
+
+// The same with checkpoints that skrl makes now, and back: skrl loads what gorl wrote, acts alike, and after one more update
+// both still agree.
+func TestPeersBothWays(t *testing.T) {
+	python := peers.Python(t, "torch", "skrl")
+	all := kinds(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			k, there, back := all[name], t.TempDir(), t.TempDir()
+			peers.Run(t, python, "testdata/agents.py", name, there, "--seed", "7")
+			a := k.goOn(t, there, k.first(there))
+			opt := skrl.Options{}
+			if k.OwnNames {
+				like, err := skrl.Read(k.first(there))
+				if err != nil {
+					t.Fatal(err)
+				}
+				opt.Like = like
+			}
+			written := filepath.Join(back, "gorl.pt")
+			if err := skrl.Write(written, snapshot(t, a), opt); err != nil {
+				t.Fatal(err)
+			}
+			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
+			r := readRollout(t, filepath.Join(back, "rollout.npz"))
+			r.acts(a, "before")
+			b := k.build(t, 6) // without the memories of a, as skrl's
+			if err := b.Restore(snapshot(t, a)); err != nil {
+				t.Fatal(err)
+			}
+			r.learn(b)
+			second, err := skrl.Read(filepath.Join(back, "second.pt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, b, second)
+			r.acts(b, "after")
+		})
+	}
+}

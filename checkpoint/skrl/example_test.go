@@ -1,0 +1,90 @@
+package skrl_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// An agent goes on from skrl's checkpoint, and hands over to skrl again.
+func ExampleRead() {
+	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
+	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5, 4}, "elu"), Config: map[string]any{
+		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "learning_rate_scheduler": "KLAdaptiveLR"}})
+	if err != nil {
+		panic(err)
+	}
+	defer agent.Close()
+
+	c, err := skrl.Read("testdata/ppo/first.pt")
+	if err != nil {
+		panic(err)
+	}
+	like, err := agent.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		panic(err)
+	}
+	snap, err := c.Snapshot(like)
+	if err != nil {
+		panic(err)
+	}
+	if err := agent.Restore(snap); err != nil {
+		panic(err)
+	}
+	steps, err := snap.Int("optimizer_steps", "optimizer")
+	fmt.Println(steps, err)
+
+	dir, err := os.MkdirTemp("", "skrl")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	back := filepath.Join(dir, "agent_1000.pt") // for skrl's agent.load
+	if err := skrl.Write(back, snap, skrl.Options{}); err != nil {
+		panic(err)
+	}
+	if c, err = skrl.Read(back); err != nil {
+		panic(err)
+	}
+	for _, m := range c.Modules {
+		fmt.Println(m.Name, m.State.Len())
+	}
+	// Output:
+	// 4 <nil>
+	// policy 7
+	// value 6
+	// optimizer 2
+	// observation_preprocessor 3
+	// value_preprocessor 3
+}
+
+// An agent's checkpoint without a detour over a file.
+func ExampleNew() {
+	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
+	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5}, "elu")})
+	if err != nil {
+		panic(err)
+	}
+	defer agent.Close()
+	snap, err := agent.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		panic(err)
+	}
+	c, err := skrl.New(snap, skrl.Options{Version: "1.4"})
+	if err != nil {
+		panic(err)
+	}
+	for name := range c.Module("policy").All() {
+		fmt.Println(name)
+	}
+	// Output:
+	// net_container.0.weight
+	// net_container.0.bias
+	// net_container.2.weight
+	// net_container.2.bias
+}

@@ -1,0 +1,191 @@
+package skrl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// Snapshot returns the checkpoint as a snapshot of the agent that like is a snapshot of: its networks, Adam's state and
+// running scalers are the file's, the rest (counters, random states, memories) is like's, without a rollout that has begun.
+// Both must have the same networks and scalers; what one lacks, or what is of another shape, is an error that names it.
+// Networks are matched by name where all names agree but for the "_container" of skrl's instantiators, otherwise by order
+// and shape. A parameter that is not finite is an error.
+//
+// The learning rate becomes that of the agent's KLAdaptiveLR, where it has one. An agent with a constant rate keeps its own;
+// [Checkpoint.Adam] says the file's.
+func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+	snap, left, err := c.Merge(like)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(left.Missing) > 0:
+		return nil, fmt.Errorf("skrl: %s has no %s, which the agent has; Merge keeps the agent's own", c.Path, strings.Join(left.Missing, ", "))
+	case len(left.Unused) > 0:
+		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure it so that it does, or Merge without", c.Path, strings.Join(left.Unused, ", "))
+	}
+	return snap, nil
+}
+
+// Left is what a [Checkpoint.Merge] could not use.
+type Left struct {
+	// Missing are the agent's modules that the file lacks; they stay as they are.
+	Missing []string
+	// Unused are the file's modules that the agent lacks.
+	Unused []string
+}
+
+// Merge is [Checkpoint.Snapshot] for a file and an agent that do not have the same modules, e.g. a policy that was saved
+// alone. What both have must fit.
+func (c *Checkpoint) Merge(like *checkpoint.Snapshot) (*checkpoint.Snapshot, Left, error) {
+	l := loader{c: c, like: like, used: map[string]bool{}, snap: &checkpoint.Snapshot{
+		Arrays: maps.Clone(like.Arrays), Values: maps.Clone(like.Values), Metadata: maps.Clone(like.Metadata),
+	}}
+	for _, step := range []func() error{l.networks, l.optimizer, l.scalers, l.rollout, l.snap.CheckFinite} {
+		if err := step(); err != nil {
+			return nil, Left{}, err
+		}
+	}
+	for _, m := range c.Modules {
+		if !l.used[m.Name] {
+			l.left.Unused = append(l.left.Unused, m.Name)
+		}
+	}
+	return l.snap, l.left, nil
+}
+
+// loader fills a snapshot.
+type loader struct {
+	c          *Checkpoint
+	like, snap *checkpoint.Snapshot
+	fitted     []fitted // all parameters in the order of the file's optimizer
+	whole      bool     // every network of the agent is in the file
+	used       map[string]bool
+	left       Left
+}
+
+func (l *loader) networks() error {
+	list, err := groups(l.like)
+	if err != nil {
+		return err
+	}
+	l.whole = true
+	for _, g := range list {
+		pairs, err := l.c.fit(g)
+		if err != nil {
+			return err
+		}
+		if pairs == nil {
+			l.left.Missing, l.whole = append(l.left.Missing, g.modules...), false
+			continue
+		}
+		for _, m := range g.modules {
+			l.used[m] = true
+		}
+		for _, p := range pairs {
+			l.snap.Arrays[p.agent] = p.file.array
+		}
+		l.fitted = append(l.fitted, pairs...)
+	}
+	return nil
+}
+
+// optimizer puts Adam's moments in place. They belong to the parameters of all the file's networks in turn.
+func (l *loader) optimizer() error {
+	a, err := l.c.Adam()
+	if err != nil {
+		return err
+	}
+	extra := slices.ContainsFunc([]string{"policy", "value", "discriminator"}, func(m string) bool { return l.c.Module(m) != nil && !l.used[m] })
+	if a == nil || !l.whole || extra {
+		// A part of the moments would belong to a part of the networks only.
+		l.left.Missing = append(l.left.Missing, "optimizer")
+		return nil
+	}
+	l.used["optimizer"] = true
+	if err := a.supported(); err != nil {
+		return err
+	}
+	if len(a.moments) != len(l.fitted) {
+		return fmt.Errorf("skrl: optimizer: it has %d parameters, the file's networks have %d", len(a.moments), len(l.fitted))
+	}
+	bySteps := map[string][]moments{"optimizer": nil}
+	for i, p := range l.fitted {
+		name := l.optimizerOf(p.agent)
+		m := a.moments[i]
+		if m.step == 0 {
+			zeros := checkpoint.ArrayFloat32(p.file.array.Shape, make([]float32, p.file.array.Len()))
+			m.expAvg, m.expAvgSq = zeros, zeros
+		}
+		for _, x := range []checkpoint.Array{m.expAvg, m.expAvgSq} {
+			if !slices.Equal(x.Shape, p.file.array.Shape) {
+				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape, p.file.name, p.file.array.Shape)
+			}
+		}
+		l.snap.Arrays[name+"/exp_avg/"+p.agent] = m.expAvg
+		l.snap.Arrays[name+"/exp_avg_sq/"+p.agent] = m.expAvgSq
+		bySteps[name] = append(bySteps[name], m)
+	}
+	counts := map[string]any{}
+	for name, list := range bySteps {
+		n, err := steps(list)
+		if err != nil {
+			return err
+		}
+		counts[name] = n
+	}
+	l.snap.Values["optimizer_steps"] = counts
+	l.schedule(a.LearningRate)
+	return nil
+}
+
+// optimizerOf is the agent's optimizer of a parameter: its discriminator may have one of its own.
+func (l *loader) optimizerOf(name string) string {
+	if _, ok := l.like.Arrays["discriminator_optimizer/exp_avg/"+name]; ok && strings.HasPrefix(name, "discriminator/") {
+		return "discriminator_optimizer"
+	}
+	return "optimizer"
+}
+
+// schedule lets an adaptive schedule go on from the file's learning rate.
+func (l *loader) schedule(rate float64) {
+	state, ok := l.snap.Values["scheduler_state"].(map[string]any)
+	if _, adapts := state["learning_rate"]; !ok || !adapts {
+		return
+	}
+	state = maps.Clone(state)
+	state["learning_rate"] = rate
+	l.snap.Values["scheduler_state"] = state
+}
+
+func (l *loader) scalers() error {
+	for _, name := range scalers {
+		if !hasScaler(l.like, name) {
+			continue
+		}
+		d, module := l.c.scaler(l.like, name)
+		if d == nil {
+			l.left.Missing = append(l.left.Missing, name)
+			continue
+		}
+		l.used[module] = true
+		if err := readScaler(l.snap, name, module, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollout forgets a rollout that was collected with other parameters.
+func (l *loader) rollout() error {
+	for name := range l.snap.Arrays {
+		if strings.HasPrefix(name, "rollout/") {
+			delete(l.snap.Arrays, name)
+		}
+	}
+	l.snap.Values["rollout_steps"] = int64(0)
+	return nil
+}

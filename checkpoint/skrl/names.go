@@ -1,0 +1,163 @@
+package skrl
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+// parameter is a tensor of a network with its name on one side.
+type parameter struct {
+	name  string // within its module ("net_container.0.weight"), or of a snapshot ("policy/net.0.weight")
+	array checkpoint.Array
+}
+
+var (
+	container = regexp.MustCompile(`^([^.]+)_container(\.\d+\.)`)
+	layer     = regexp.MustCompile(`^([^.]+)(\.\d+\.)`)
+)
+
+// canonical is the part of a name that skrl and gorl have in common: without gorl's role, trunk and head, and without the
+// "_container" of skrl's instantiators.
+func canonical(name string) string {
+	if _, rest, ok := strings.Cut(name, "/"); ok {
+		name = rest
+	}
+	for _, prefix := range []string{"trunk.", "head."} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return container.ReplaceAllString(name, "$1$2")
+}
+
+// instantiator is the name that skrl's model instantiators give a parameter of a snapshot.
+func instantiator(name string) string {
+	return layer.ReplaceAllString(canonical(name), "${1}_container$2")
+}
+
+// match pairs the parameters of a module in the file with those of the agent: by name where all names agree, else by
+// order, where all shapes do. The result has the agent's place of each of the file's.
+func match(role string, file, agent []parameter) ([]int, error) {
+	byName := map[string]int{}
+	for i, p := range agent {
+		byName[canonical(p.name)] = i
+	}
+	places := make([]int, len(file))
+	named := len(file) == len(agent) && len(byName) == len(agent)
+	seen := map[int]bool{}
+	for i, p := range file {
+		at, ok := byName[canonical(p.name)]
+		named = named && ok && !seen[at]
+		places[i], seen[at] = at, true
+	}
+	if !named {
+		for i := range places {
+			places[i] = i
+		}
+	}
+	for i, p := range file {
+		at := places[i]
+		if at >= len(agent) || !named && i >= len(agent) {
+			return nil, fmt.Errorf("skrl: %s: the file has %s %v, and the agent's network ends before: %s", role, p.name, p.array.Shape, counts(file, agent))
+		}
+		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
+			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the layers that skrl's model has (%s)",
+				role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
+		}
+	}
+	if len(file) < len(agent) {
+		return nil, fmt.Errorf("skrl: %s: the file has nothing for the agent's %s %v: %s", role, agent[len(file)].name, agent[len(file)].array.Shape, counts(file, agent))
+	}
+	return places, nil
+}
+
+func counts(file, agent []parameter) string {
+	return fmt.Sprintf("%d parameters in the file, %d in the agent", len(file), len(agent))
+}
+
+// tensors lists the parameters of a module's state, in its order, which is that of the optimizer.
+func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
+	var list []parameter
+	for k, v := range state.All() {
+		name, ok := k.(string)
+		t, isTensor := v.(*torchfile.Tensor)
+		if !ok || !isTensor {
+			return nil, fmt.Errorf("skrl: %s: entry %v of its state is no tensor", role, k)
+		}
+		list = append(list, parameter{name, t.Array()})
+	}
+	return list, nil
+}
+
+// parameterNames returns a snapshot's parameters in the order of the agent's optimizer.
+func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
+	var names []string
+	for name := range s.Arrays {
+		if p, ok := strings.CutPrefix(name, "optimizer/exp_avg/"); ok {
+			if _, ok := s.Arrays[p]; !ok {
+				return nil, fmt.Errorf("skrl: the snapshot has %s, but no %s", name, p)
+			}
+			names = append(names, p)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("skrl: the snapshot is not one of a PPO or AMP agent: it has no optimizer/exp_avg")
+	}
+	slices.SortFunc(names, byConstruction)
+	listed, ok := s.Values["parameters"].([]any)
+	if !ok {
+		return names, nil // written before snapshots said it
+	}
+	order := make([]string, len(listed))
+	for i, v := range listed {
+		order[i], _ = v.(string)
+	}
+	sorted := slices.Clone(order)
+	slices.SortFunc(sorted, byConstruction)
+	if !slices.Equal(sorted, names) {
+		return nil, fmt.Errorf("skrl: the snapshot's list of parameters is not that of its arrays")
+	}
+	return order, nil
+}
+
+// byConstruction orders names as PyTorch and gorl register parameters: roles, then a module's own, then layer by layer the
+// weight and the bias.
+func byConstruction(a, b string) int {
+	ra, pa, _ := strings.Cut(a, "/")
+	rb, pb, _ := strings.Cut(b, "/")
+	if ra != rb {
+		return cmp.Or(cmp.Compare(slices.Index(roles, ra), slices.Index(roles, rb)), cmp.Compare(ra, rb))
+	}
+	qa, qb := strings.Split(pa, "."), strings.Split(pb, ".")
+	if own := cmp.Compare(min(len(qa), 2), min(len(qb), 2)); own != 0 {
+		return own
+	}
+	for i := range min(len(qa), len(qb)) {
+		if c := byPart(qa[i], qb[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(qa), len(qb))
+}
+
+func byPart(a, b string) int {
+	na, ea := strconv.Atoi(a)
+	nb, eb := strconv.Atoi(b)
+	switch {
+	case ea == nil && eb == nil:
+		return cmp.Compare(na, nb)
+	case a == "trunk" && b == "head" || a == "weight" && b == "bias":
+		return -1
+	case a == "head" && b == "trunk" || a == "bias" && b == "weight":
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+// roles are the networks of gorl's agents in the order of their optimizer.
+var roles = []string{"policy", "value", "style_value", "discriminator"}

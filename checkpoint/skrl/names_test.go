@@ -1,0 +1,125 @@
+package skrl
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]struct{ canonical, instantiator string }{
+		"policy/net.0.weight":             {"net.0.weight", "net_container.0.weight"},
+		"policy/log_std_parameter":        {"log_std_parameter", "log_std_parameter"},
+		"policy/trunk.net.2.bias":         {"net.2.bias", "net_container.2.bias"},
+		"value/head.value_layer.weight":   {"value_layer.weight", "value_layer.weight"},
+		"discriminator/features.4.weight": {"features.4.weight", "features_container.4.weight"},
+		"net_container.0.weight":          {"net.0.weight", "net_container.0.weight"},
+		"policy_layer.bias":               {"policy_layer.bias", "policy_layer.bias"},
+	} {
+		if got := canonical(name); got != want.canonical {
+			t.Errorf("canonical(%s) = %s, want %s", name, got, want.canonical)
+		}
+		if got := instantiator(name); got != want.instantiator {
+			t.Errorf("instantiator(%s) = %s, want %s", name, got, want.instantiator)
+		}
+	}
+}
+
+// The order in which agents construct parameters is found again from their names.
+func TestOrderWithoutList(t *testing.T) {
+	want := []string{
+		"policy/log_std_parameter", "policy/trunk.net.0.weight", "policy/trunk.net.0.bias", "policy/trunk.net.10.weight", "policy/trunk.net.10.bias",
+		"policy/head.policy_layer.weight", "policy/head.policy_layer.bias", "value/net.0.weight", "value/net.0.bias", "value/net.2.weight", "value/net.2.bias",
+		"style_value/net.0.weight", "discriminator/net.0.weight", "discriminator/net.0.bias",
+	}
+	s := checkpoint.NewSnapshot()
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(want)) {
+		a := checkpoint.ArrayFloat32([]int64{1}, []float32{1})
+		s.Arrays[want[i]], s.Arrays["optimizer/exp_avg/"+want[i]] = a, a
+	}
+	got, err := parameterNames(s)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	slices.Reverse(want)
+	s.Values["parameters"] = []any{}
+	for _, name := range want {
+		s.Values["parameters"] = append(s.Values["parameters"].([]any), name)
+	}
+	if got, err := parameterNames(s); err != nil || !slices.Equal(got, want) {
+		t.Errorf("the snapshot's own list is not used: %v, %v", got, err)
+	}
+	s.Values["parameters"] = []any{"policy/net.0.weight"}
+	if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
+		t.Error(err)
+	}
+}
+
+func TestSplitName(t *testing.T) {
+	for base, want := range map[string][2]string{
+		"policy_1000.pt":             {"policy", "value_1000.pt"},
+		"value_preprocessor_1000.pt": {"value_preprocessor", "value_1000.pt"},
+		"value_1000.pt":              {"value", "value_1000.pt"},
+		"best_optimizer.pt":          {"optimizer", "best_value.pt"},
+		"policy.pt":                  {"policy", "value.pt"},
+		"policy_24-01-01_10.pt":      {"policy", "value_24-01-01_10.pt"},
+		"model.pt":                   {"", ""},
+		"policyholder.pt":            {"", ""},
+	} {
+		module, sibling := splitName(base)
+		if module != want[0] || module != "" && sibling("value") != want[1] {
+			t.Errorf("%s: %q, %q; want %q", base, module, sibling("value"), want)
+		}
+	}
+}
+
+// A square network can be matched by order, and then it is by order and not by chance.
+func TestMatch(t *testing.T) {
+	list := func(names ...string) []parameter {
+		var out []parameter
+		for _, n := range names {
+			shape := []int64{2}
+			if strings.HasSuffix(n, "weight") {
+				shape = []int64{2, 2}
+			}
+			out = append(out, parameter{n, checkpoint.Array{Shape: shape}})
+		}
+		return out
+	}
+	agent := list("policy/net.0.weight", "policy/net.0.bias", "policy/net.2.weight", "policy/net.2.bias")
+	for name, test := range map[string]struct {
+		file []parameter
+		want []int
+		err  string
+	}{
+		"instantiator":        {list("net_container.0.weight", "net_container.0.bias", "net_container.2.weight", "net_container.2.bias"), []int{0, 1, 2, 3}, ""},
+		"names beat order":    {list("net.2.weight", "net.2.bias", "net.0.weight", "net.0.bias"), []int{2, 3, 0, 1}, ""},
+		"own names":           {list("a.weight", "a.bias", "b.weight", "b.bias"), []int{0, 1, 2, 3}, ""},
+		"some names only":     {list("net.2.weight", "net.2.bias", "out.weight", "out.bias"), []int{0, 1, 2, 3}, ""},
+		"own names, no order": {list("a.weight", "b.weight", "a.bias", "b.bias"), nil, "b.weight has shape [2 2], the agent's policy/net.0.bias [2]"},
+		"fewer":               {list("a.weight", "a.bias"), nil, "nothing for the agent's policy/net.2.weight"},
+		"more":                {list("a.weight", "a.bias", "b.weight", "b.bias", "c.weight"), nil, "the file has c.weight"},
+		"a name twice":        {list("net.0.weight", "net.0.bias", "net_container.0.weight", "net_container.0.bias"), []int{0, 1, 2, 3}, ""},
+	} {
+		got, err := match("policy", test.file, agent)
+		if test.err != "" {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v, want it to say %q", name, err, test.err)
+			}
+		} else if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
+		}
+	}
+}
+
+func TestTagIsNoPath(t *testing.T) {
+	for _, tag := range []string{"", "../x", "a/b"} {
+		if err := new(Checkpoint).WriteModules(filepath.Join(t.TempDir(), "x"), tag); err == nil {
+			t.Errorf("%q was accepted", tag)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package skrl
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+// group is a network with parameters of its own: a role, or a policy and a value that share a trunk.
+type group struct {
+	role       string   // for messages
+	modules    []string // skrl's, all of which hold the whole state
+	parameters []parameter
+}
+
+// groups arranges a snapshot's parameters as skrl's optimizer goes over them.
+func groups(s *checkpoint.Snapshot) ([]group, error) {
+	names, err := parameterNames(s)
+	if err != nil {
+		return nil, err
+	}
+	shared := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "policy/trunk.") })
+	var list []group
+	for _, name := range names {
+		role, _, ok := strings.Cut(name, "/")
+		if !ok || !slices.Contains(roles, role) {
+			return nil, fmt.Errorf("skrl: the snapshot's parameter %s belongs to no network that skrl knows", name)
+		}
+		modules := []string{role}
+		if shared && (role == "policy" || role == "value") {
+			role, modules = "policy and value", []string{"policy", "value"}
+		}
+		at := slices.IndexFunc(list, func(g group) bool { return g.role == role })
+		if at < 0 {
+			at = len(list)
+			list = append(list, group{role: role, modules: modules})
+		}
+		list[at].parameters = append(list[at].parameters, parameter{name, s.Arrays[name]})
+	}
+	return list, nil
+}
+
+// fitted is a parameter of the file with its name in the agent's snapshot.
+type fitted struct {
+	file  parameter
+	agent string
+}
+
+// fit pairs a group with the file's module. The result is in the file's order; it is nil where the file has no such module.
+func (c *Checkpoint) fit(g group) ([]fitted, error) {
+	state := c.Module(g.modules[0])
+	if state == nil {
+		return nil, nil
+	}
+	if len(g.modules) == 1 && g.role == "policy" && c.shared() {
+		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the agent's do not; build its models with models.BuildShared")
+	}
+	if len(g.modules) == 2 && !c.shared() {
+		return nil, fmt.Errorf("skrl: the agent's policy and value share their layers, the file's do not (models.separate: true)")
+	}
+	file, err := tensors(g.role, state)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range file {
+		if p.array.DType != checkpoint.F32 {
+			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with .float() before saving", g.role, p.name, p.array.DType)
+		}
+	}
+	places, err := match(g.role, file, g.parameters)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([]fitted, len(file))
+	for i, at := range places {
+		pairs[i] = fitted{file[i], g.parameters[at].name}
+	}
+	return pairs, nil
+}
+
+// shared says whether policy and value are one model, which skrl then saves twice.
+func (c *Checkpoint) shared() bool {
+	policy, value := c.Module("policy"), c.Module("value")
+	if policy == nil || value == nil || policy.Len() != value.Len() {
+		return false
+	}
+	for k, v := range policy.All() {
+		p, ok := v.(*torchfile.Tensor)
+		w, _ := value.Get(k)
+		q, too := w.(*torchfile.Tensor)
+		if !ok || !too {
+			return false
+		}
+		a, b := p.Array(), q.Array()
+		if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
+			return false
+		}
+	}
+	return true
+}

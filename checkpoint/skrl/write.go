@@ -1,0 +1,166 @@
+package skrl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+// Options say how a snapshot becomes a checkpoint of skrl.
+type Options struct {
+	// Like is a checkpoint of the skrl agent that is to load the file: the names and the order of its networks' parameters
+	// are used. Without it they are those of skrl's model instantiators (net_container.0.weight).
+	Like *Checkpoint
+	// PlainNames leaves the "_container" of the instantiators away (net.0.weight), where Like is nil.
+	PlainNames bool
+	// Version is skrl's, whose names the scalers get: "2.0" (default) or "1.4".
+	Version string
+	// LearningRate is the optimizer's; 0 takes the agent's current one.
+	LearningRate float64
+	// WithoutRest leaves out what skrl's agents have no place for: the second critic of separate_critics. Otherwise that
+	// is an error.
+	WithoutRest bool
+}
+
+// Write makes of an agent's snapshot a file that skrl's agent.load reads, and replaces the file at path by it: see [New].
+func Write(path string, snap *checkpoint.Snapshot, opt Options) error {
+	c, err := New(snap, opt)
+	if err != nil {
+		return err
+	}
+	return c.WriteFile(path)
+}
+
+// New makes a checkpoint of an agent's snapshot: its networks, its optimizer's state and its running scalers. skrl keeps
+// no counters, schedules, memories or random states, and has one optimizer with one learning rate; a discriminator's own
+// optimizer becomes a part of it. The checkpoint shares the snapshot's memory.
+func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
+	if opt.Version != "" && opt.Version != "2.0" && opt.Version != "1.4" {
+		return nil, fmt.Errorf("skrl: version %q is not known; want 2.0 or 1.4", opt.Version)
+	}
+	list, err := groups(snap)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Path: "the new checkpoint"}
+	var order []string // the snapshot's parameters, as skrl's optimizer goes over them
+	for _, g := range list {
+		if g.role == "style_value" {
+			if !opt.WithoutRest {
+				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set WithoutRest to write it without the second")
+			}
+			continue
+		}
+		state, names, err := network(g, opt)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range g.modules {
+			c.Modules = append(c.Modules, Module{m, state})
+		}
+		order = append(order, names...)
+	}
+	adam, err := adamOf(snap, order, opt)
+	if err != nil {
+		return nil, err
+	}
+	c.Modules = append(c.Modules, Module{"optimizer", adam.dict()})
+	for _, name := range scalers {
+		if !hasScaler(snap, name) {
+			continue
+		}
+		d, err := writeScaler(snap, name)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Version == "1.4" {
+			if name == "state_preprocessor" {
+				return nil, fmt.Errorf("skrl: the agent has privileged states (state_preprocessor), which skrl 1.4 did not have")
+			}
+			if former, ok := older[name]; ok {
+				name = former
+			}
+		}
+		c.Modules = append(c.Modules, Module{name, d})
+	}
+	return c, nil
+}
+
+// network is the state_dict of a group, and the snapshot's names in its order.
+func network(g group, opt Options) (state *torchfile.Dict, names []string, err error) {
+	state = torchfile.NewOrderedDict()
+	if opt.Like != nil {
+		pairs, err := opt.Like.fit(g)
+		if err != nil {
+			return nil, nil, err
+		}
+		if pairs == nil {
+			return nil, nil, fmt.Errorf("skrl: the checkpoint given as Like has no %s", g.modules[0])
+		}
+		arrays := map[string]checkpoint.Array{}
+		for _, p := range g.parameters {
+			arrays[p.name] = p.array
+		}
+		for _, p := range pairs {
+			state.Set(p.file.name, torchfile.NewTensor(arrays[p.agent]))
+			names = append(names, p.agent)
+		}
+		return state, names, nil
+	}
+	for _, p := range g.parameters {
+		name := instantiator(p.name)
+		if opt.PlainNames {
+			name = canonical(p.name)
+		}
+		if _, twice := state.Get(name); twice {
+			return nil, nil, fmt.Errorf("skrl: two parameters of the %s would be called %s; give Options.Like", g.role, name)
+		}
+		state.Set(name, torchfile.NewTensor(p.array))
+		names = append(names, p.name)
+	}
+	return state, names, nil
+}
+
+// adamOf gathers the moments of all parameters.
+func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, error) {
+	a := &Adam{LearningRate: opt.LearningRate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
+	if a.LearningRate == 0 {
+		var err error
+		if a.LearningRate, err = currentRate(snap); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.supported(); err != nil {
+		return nil, err
+	}
+	for _, name := range order {
+		optimizer := "optimizer"
+		if _, own := snap.Arrays["discriminator_optimizer/exp_avg/"+name]; own && strings.HasPrefix(name, "discriminator/") {
+			optimizer = "discriminator_optimizer"
+		}
+		step, err := snap.Int("optimizer_steps", optimizer)
+		if err != nil {
+			return nil, err
+		}
+		m, err := momentsOf(snap, optimizer, name, step)
+		if err != nil {
+			return nil, err
+		}
+		a.moments = append(a.moments, m)
+	}
+	return a, nil
+}
+
+// currentRate is the learning rate that an adaptive schedule has arrived at, or the configured one.
+func currentRate(snap *checkpoint.Snapshot) (float64, error) {
+	if rate, err := snap.Float("scheduler_state", "learning_rate"); err == nil {
+		return rate, nil
+	}
+	rate, err := snap.Float("hyperparameters", "learning_rate")
+	if err != nil {
+		return 0, fmt.Errorf("skrl: the snapshot says no learning rate; give Options.LearningRate: %w", err)
+	}
+	return rate, nil
+}

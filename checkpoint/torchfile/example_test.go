@@ -1,0 +1,84 @@
+package torchfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+)
+
+// What torch.save would write for {"weight": torch.tensor([[1., 2.]]), "epoch": 3}.
+func ExampleWriteFile() {
+	dir, err := os.MkdirTemp("", "torchfile")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.pt")
+	weight := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{1, 2}, []float32{1, 2}))
+	if err := torchfile.WriteFile(path, torchfile.NewDict("weight", weight, "epoch", 3)); err != nil {
+		panic(err)
+	}
+	v, err := torchfile.Open(path)
+	if err != nil {
+		panic(err)
+	}
+	for key, value := range v.(*torchfile.Dict).All() {
+		if t, ok := value.(*torchfile.Tensor); ok {
+			x, err := t.Array().Float32s()
+			fmt.Println(key, t.Shape, x, err)
+			continue
+		}
+		fmt.Println(key, value)
+	}
+	// Output:
+	// weight [1 2] [1 2] <nil>
+	// epoch 3
+}
+
+// Modules' states are ordered.
+func ExampleNewOrderedDict() {
+	state := torchfile.NewOrderedDict("0.weight", 1, "0.bias", 2)
+	state.Set("2.weight", 3)
+	for key, value := range state.All() {
+		fmt.Println(key, value)
+	}
+	// Output:
+	// 0.weight 1
+	// 0.bias 2
+	// 2.weight 3
+}
+
+func ExampleNewDict() {
+	d := torchfile.NewDict("lr", 1e-3, 7, "an integer key")
+	v, ok := d.Get(7)
+	fmt.Println(d.Len(), v, ok)
+	// Output: 2 an integer key true
+}
+
+// A tensor may be a strided view of a storage that others share.
+func ExampleNewTensor() {
+	t := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{2, 2}, []float32{1, 2, 3, 4}))
+	column := &torchfile.Tensor{DType: t.DType, Shape: []int64{2}, Strides: []int64{2}, Offset: 1, Storage: t.Storage}
+	x, err := column.Array().Float32s()
+	fmt.Println(x, err)
+	// Output: [2 4] <nil>
+}
+
+func ExampleRead() {
+	var file bytes.Buffer
+	if err := torchfile.Write(&file, torchfile.Tuple{"a", true}); err != nil {
+		panic(err)
+	}
+	v, err := torchfile.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	fmt.Println(v, err)
+	var hostile *torchfile.HostileError
+	fmt.Println(errors.As(err, &hostile)) // a file that wanted os.system would be one
+	// Output:
+	// [a true] <nil>
+	// false
+}

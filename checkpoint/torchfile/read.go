@@ -1,0 +1,178 @@
+package torchfile
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Limits on what a file may hold, far above what files of models hold.
+const (
+	maxPickle  = 64 << 20 // bytes of the pickle
+	maxEntries = 1 << 18  // of the archive
+	// A tensor that repeats elements of its storage, or many tensors of one storage, can stand for more bytes than the
+	// file has; this is how many times more is accepted.
+	maxExpansion = 16
+)
+
+// Open reads the file at path. The errors are those of [Read], with the path in them; a file that is not there is
+// fs.ErrNotExist.
+func Open(path string) (any, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("torchfile: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("torchfile: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("torchfile: %s is not a regular file", path)
+	}
+	v, err := Read(f, info.Size())
+	if err != nil {
+		return nil, at(path, err)
+	}
+	return v, nil
+}
+
+// Read reads a file of the given size. Nothing is executed. A pickle that asks for anything that tensors do not need is a
+// *[HostileError], an inconsistent file a *[DamagedError], one that this package does not read an *[UnsupportedError]
+// or [ErrLegacy]. Memory grows with what is there, not with what the file claims.
+func Read(r io.ReaderAt, size int64) (any, error) {
+	a, err := openArchive(r, size)
+	if err != nil {
+		return nil, err
+	}
+	pickle, err := a.record("data.pkl", maxPickle)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{code: pickle, archive: a, budget: maxExpansion*size + 1<<20}
+	v, err := m.run()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// archive is the zip file around a pickle.
+type archive struct {
+	records  map[string]*zip.File // by name without the leading folder
+	storages map[string]*Storage  // those read so far
+}
+
+func openArchive(r io.ReaderAt, size int64) (*archive, error) {
+	start := make([]byte, 15)
+	n, _ := r.ReadAt(start, 0)
+	if err := legacy(start[:n]); err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, damaged("it is no zip archive, or only a part of one: %v", err)
+	}
+	if len(z.File) > maxEntries {
+		return nil, damaged("its archive has %d entries, where %d are allowed", len(z.File), maxEntries)
+	}
+	a := &archive{map[string]*zip.File{}, map[string]*Storage{}}
+	folder, left := "", uint64(size)
+	for i, f := range z.File {
+		top, name, ok := strings.Cut(f.Name, "/")
+		if i == 0 {
+			folder = top
+		}
+		switch {
+		case !ok || name == "" || top != folder || odd(f.Name):
+			return nil, damaged("its archive has an entry %.80q; PyTorch's lie in one folder", f.Name)
+		case a.records[name] != nil:
+			return nil, damaged("its archive has two entries %.80q", f.Name)
+		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64:
+			return nil, unsupported("the entry %.80q is compressed, which PyTorch does not do; unpack it and save it again", f.Name)
+		case f.UncompressedSize64 > left:
+			return nil, damaged("its entries have more bytes than the file")
+		}
+		left -= f.UncompressedSize64
+		a.records[name] = f
+	}
+	if a.records["constants.pkl"] != nil {
+		return nil, unsupported("it is a TorchScript program, not saved tensors; save model.state_dict() with torch.save")
+	}
+	if a.records["data.pkl"] == nil || a.records["version"] == nil {
+		return nil, damaged("its archive has no data.pkl or no version, so torch.save did not write it")
+	}
+	if a.records["byteorder"] != nil {
+		order, err := a.record("byteorder", 16)
+		if err != nil {
+			return nil, err
+		}
+		if string(order) != "little" {
+			return nil, unsupported("its byte order is %q; load it and save it again on a little-endian machine", order)
+		}
+	}
+	return a, nil
+}
+
+// odd says whether a name of an entry is no plain relative path.
+func odd(name string) bool {
+	return strings.ContainsAny(name, "\\\x00:") || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") || strings.Contains("/"+name+"/", "/./")
+}
+
+// legacy recognises what is no archive by how it begins.
+func legacy(start []byte) error {
+	const magic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+	switch s := string(start); {
+	case len(s) >= 2 && s[0] == 0x80 && strings.HasPrefix(s[2:], magic):
+		return ErrLegacy
+	case len(s) >= 2 && s[0] == 0x80 && s[1] <= 5:
+		return unsupported("it is a bare pickle, which torch.save does not write; save a dictionary of tensors with torch.save")
+	}
+	return nil
+}
+
+// record reads an entry whole.
+func (a *archive) record(name string, limit uint64) ([]byte, error) {
+	f := a.records[name]
+	if f == nil {
+		return nil, damaged("its archive has no entry %.80q", name)
+	}
+	if f.UncompressedSize64 > limit {
+		return nil, damaged("the entry %.80q has %d bytes, where %d are allowed", name, f.UncompressedSize64, limit)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, damaged("the entry %.80q: %v", name, err)
+	}
+	data := make([]byte, f.UncompressedSize64)
+	_, err = io.ReadFull(r, data)
+	if err == nil { // the end is where the checksum is compared
+		if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, damaged("the entry %.80q: %v", name, err)
+	}
+	return data, r.Close()
+}
+
+// storage reads a storage, once.
+func (a *archive) storage(key string) (*Storage, error) {
+	if s := a.storages[key]; s != nil {
+		return s, nil
+	}
+	data, err := a.record("data/"+key, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	s := &Storage{data}
+	a.storages[key] = s
+	return s, nil
+}

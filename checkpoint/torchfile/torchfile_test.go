@@ -1,0 +1,258 @@
+package torchfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/peers"
+)
+
+// dump spells a value out, tensors with their elements.
+func dump(v any) string {
+	switch v := v.(type) {
+	case *Tensor:
+		a := v.Array()
+		kind := "tensor"
+		if v.Parameter {
+			kind = "parameter"
+		}
+		return fmt.Sprintf("%s(%s %v %x)", kind, a.DType, a.Shape, a.Data)
+	case *Dict:
+		var b strings.Builder
+		open := "{"
+		if v.Ordered {
+			open = "ordered{"
+		}
+		b.WriteString(open)
+		for k, x := range v.All() {
+			fmt.Fprintf(&b, "%#v: %s, ", k, dump(x))
+		}
+		b.WriteString("}")
+		if v.Attributes != nil {
+			b.WriteString("+" + dump(v.Attributes))
+		}
+		return b.String()
+	case *List:
+		return "list" + dump(Tuple(v.Items))
+	case Tuple:
+		var parts []string
+		for _, x := range v {
+			parts = append(parts, dump(x))
+		}
+		return "(" + strings.Join(parts, ", ") + ")"
+	}
+	return fmt.Sprintf("%T(%v)", v, v)
+}
+
+func openDict(t *testing.T, path string) *Dict {
+	t.Helper()
+	v, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := v.(*Dict)
+	if !ok {
+		t.Fatalf("%T, want a dict", v)
+	}
+	return d
+}
+
+// What PyTorch wrote is read as what it was.
+func TestReadsPyTorchsFile(t *testing.T) {
+	d := openDict(t, "testdata/values.pt")
+	f32 := func(shape []int64, x ...float32) string {
+		return dump(NewTensor(checkpoint.ArrayFloat32(shape, x)))
+	}
+	raw := func(dtype checkpoint.DType, shape []int64, data ...byte) string {
+		return fmt.Sprintf("tensor(%s %v %x)", dtype, shape, data)
+	}
+	i64 := func(x ...int64) string { return dump(NewTensor(checkpoint.ArrayInt64([]int64{int64(len(x))}, x))) }
+	for key, want := range map[any]string{
+		"columns": f32([]int64{2, 2}, 7, 9, 13, 15), "row": f32([]int64{6}, 12, 13, 14, 15, 16, 17),
+		"scalar": f32([]int64{}, 2.5), "empty": f32([]int64{0, 3}), "shared": fmt.Sprintf("list(%s, %s, %s)", i64(0, 1, 2, 3, 4), i64(2, 3, 4), i64(0, 2, 4)),
+		"expanded": f32([]int64{3, 2}, 1, 2, 1, 2, 1, 2), "parameter": strings.Replace(f32([]int64{2}, 1, 1), "tensor", "parameter", 1),
+		"f64": raw("F64", []int64{2}, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0), "f16": raw("F16", []int64{1}, 0, 0x3e),
+		"bf16": raw("BF16", []int64{1}, 0xc0, 0x3f), "i32": raw("I32", []int64{1}, 0xf9, 0xff, 0xff, 0xff), "i16": raw("I16", []int64{1}, 0xf9, 0xff),
+		"i8": raw("I8", []int64{1}, 0xf9), "u8": raw("U8", []int64{1}, 200), "bool": raw("BOOL", []int64{2}, 1, 0),
+		"c64": raw("C64", []int64{1}, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40), "ordered": `ordered{"b": int64(1), "a": int64(2), }`,
+		"tuple": "(int64(1), string(two), <nil>(<nil>), bool(true))", "size": "torchfile.Size([2 3])", "device": "torchfile.Device(cuda:1)",
+		"dtype": "torchfile.DType(bfloat16)", "float": "float64(0.1)",
+		"numbers": "list(int64(0), int64(255), int64(256), int64(65536), int64(-1), int64(2147483648), int64(-9223372036854775808))",
+		7:         "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
+		"numpy": "list(float64(0.5), float64(0.25), int64(-3), bool(true))",
+	} {
+		v, ok := d.Get(key)
+		if !ok {
+			t.Errorf("%v is missing", key)
+		} else if got := dump(v); got != want {
+			t.Errorf("%v is %s, want %s", key, got, want)
+		}
+	}
+	v, _ := d.Get("transposed")
+	x, err := v.(*Tensor).Array().Float32s()
+	if err != nil || len(x) != 24 || x[1] != 6 || x[4] != 1 || x[23] != 23 {
+		t.Errorf("transposed: %v, %v", x, err)
+	}
+	list, _ := d.Get("shared")
+	if items := list.(*List).Items; items[0].(*Tensor).Storage != items[2].(*Tensor).Storage {
+		t.Error("tensors of one storage were given two")
+	}
+	m, _ := d.Get("module")
+	if state := m.(*Dict); !state.Ordered || state.Len() != 2 || state.Attributes == nil {
+		t.Errorf("a module's state is %s", dump(m))
+	}
+}
+
+func TestReadsEveryProtocol(t *testing.T) {
+	for _, p := range []string{"3", "4", "5"} {
+		d := openDict(t, "testdata/protocol"+p+".pt")
+		if got, want := dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": int64(1099511627776), }`; got != want {
+			t.Errorf("protocol %s: %s, want %s", p, got, want)
+		}
+	}
+}
+
+// What is read and written again says the same, shares the same storages, and is the same bytes every time.
+func TestRoundTrip(t *testing.T) {
+	d := openDict(t, "testdata/values.pt")
+	d.Set("unsigned", &Tensor{DType: "U16", Shape: []int64{2}, Strides: []int64{1}, Storage: &Storage{[]byte{1, 0, 2, 0}}})
+	d.Set("special", Tuple{math.Inf(1), math.MaxInt64, int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
+	var one, two bytes.Buffer
+	if err := Write(&one, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&two, d); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(one.Bytes(), two.Bytes()) {
+		t.Error("the same value gave different bytes")
+	}
+	back, err := Read(bytes.NewReader(one.Bytes()), int64(one.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(dump(d), "int(9223372036854775807)", "int64(9223372036854775807)", 1)
+	if got := dump(back); got != want {
+		t.Errorf("read back as\n%s\nwant\n%s", got, want)
+	}
+	list, _ := back.(*Dict).Get("shared")
+	if items := list.(*List).Items; items[0].(*Tensor).Storage != items[1].(*Tensor).Storage {
+		t.Error("a shared storage was written twice")
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	circle := &List{}
+	circle.Items = []any{circle}
+	self := NewOrderedDict()
+	self.Attributes = self
+	storage := &Storage{make([]byte, 8)}
+	view := func(dtype checkpoint.DType, offset int64) *Tensor {
+		return &Tensor{DType: dtype, Shape: []int64{1}, Strides: []int64{1}, Offset: offset, Storage: storage}
+	}
+	for name, test := range map[string]struct {
+		value any
+		want  string
+	}{
+		"a struct":              {struct{}{}, "struct {} cannot be written"},
+		"a circle":              {circle, "contains itself"},
+		"its own attributes":    {self, "contains itself"},
+		"a nil dict":            {(*Dict)(nil), "nil"},
+		"a nil list":            {(*List)(nil), "nil"},
+		"a nil tensor":          {(*Tensor)(nil), "nil"},
+		"beyond its storage":    {view("F32", 2), "reaches element 2 of a storage of 2"},
+		"before its storage":    {view("F32", -1), "begins at element -1"},
+		"two types of a memory": {Tuple{view("F32", 0), view("I32", 0)}, "share one storage"},
+		"an unknown type":       {view("F7", 0), `"F7"`},
+		"an unknown dtype":      {DType("float7"), `"float7"`},
+		"text that is not":      {"\xff", "UTF-8"},
+		"a plain dict's notes":  {&Dict{Attributes: NewDict()}, "Attributes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := Write(&b, NewDict("x", test.value)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want it to say %q", err, test.want)
+			}
+			if b.Len() > 0 {
+				t.Errorf("%d bytes were written", b.Len())
+			}
+		})
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a key that is a float was accepted")
+		}
+	}()
+	NewDict(1.5, 0)
+}
+
+// WriteFile replaces; a value that cannot be written leaves the old file.
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.pt")
+	if err := WriteFile(path, NewDict("x", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, NewDict("x", struct{}{})); err == nil {
+		t.Error("a struct was written")
+	}
+	if got := dump(openDict(t, path)); got != `{"x": int64(1), }` {
+		t.Error(got)
+	}
+	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := Open(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+}
+
+const readBack = `
+import sys, torch
+value = torch.load(sys.argv[1], weights_only=True)
+print({k: (str(v.dtype), v.shape, v.tolist()) for k, v in value.items() if hasattr(v, "dtype")})
+value["transposed"].add_(1)
+assert value["whole"].flatten()[0] == 2, "the storage is not shared any more"
+full = torch.load(sys.argv[2])
+theirs = torch.load(sys.argv[3])
+assert str(full) == str(theirs), (full, theirs)
+assert type(full["module"]) is type(theirs["module"]) and full["module"]._metadata == theirs["module"]._metadata
+module = torch.nn.Linear(3, 2)
+module.load_state_dict(full["module"])
+assert type(full["parameter"]) is torch.nn.Parameter
+print("equal")
+`
+
+// PyTorch reads what is written, weights without trusting the file.
+func TestPeersPyTorchReads(t *testing.T) {
+	python := peers.Python(t, "torch")
+	dir := t.TempDir()
+	whole := NewTensor(checkpoint.ArrayFloat32([]int64{2, 3}, []float32{1, 2, 3, 4, 5, 6}))
+	transposed := *whole
+	transposed.Shape, transposed.Strides = []int64{3, 2}, []int64{1, 3}
+	weights := NewDict("whole", whole, "transposed", &transposed, "double", NewTensor(checkpoint.ArrayFloat64([]int64{}, []float64{0.1})), "n", 2, "t", Tuple{1, "x"})
+	if err := WriteFile(filepath.Join(dir, "weights.pt"), weights); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "read.py")
+	if err := os.WriteFile(script, []byte(readBack), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"), "testdata/values.pt")
+	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
+		"'transposed': ('torch.float32', torch.Size([3, 2]), [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])", "'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("Python says %s, want %s", out, want)
+		}
+	}
+}

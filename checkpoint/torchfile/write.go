@@ -1,0 +1,103 @@
+package torchfile
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// WriteFile replaces the file at path by what [Write] writes: aside first, synced, then renamed.
+func WriteFile(path string, v any) error {
+	return checkpoint.WriteFile(path, func(w io.Writer) error { return Write(w, v) })
+}
+
+// Write writes a value as torch.save does, so that torch.load reads it, also with weights_only=True (PyTorch 1.13 knows
+// no float numbers there, later versions do). The same value gives the same bytes. A value of an unknown type, a
+// tensor beyond its storage and a value that contains itself are errors, found before anything is written.
+func Write(w io.Writer, v any) error {
+	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
+	e.b = append(e.b, opProto, 2)
+	if err := e.value(v, 0); err != nil {
+		return err
+	}
+	e.b = append(e.b, opStop)
+	buffered := bufio.NewWriter(w)
+	z := &zipWriter{w: &counter{w: buffered}}
+	z.zip = zip.NewWriter(z.w)
+	z.add("data.pkl", e.b)
+	z.add("byteorder", []byte("little"))
+	for i, s := range e.order {
+		z.add("data/"+strconv.Itoa(i), s.Data)
+	}
+	z.add("version", []byte("3\n"))
+	if z.err == nil {
+		z.err = z.zip.Close()
+	}
+	if z.err == nil {
+		z.err = buffered.Flush()
+	}
+	if z.err != nil {
+		return fmt.Errorf("torchfile: %w", z.err)
+	}
+	return nil
+}
+
+// zipWriter writes entries as PyTorch does: stored, their data beginning at multiples of 64 bytes.
+type zipWriter struct {
+	zip *zip.Writer
+	w   *counter
+	err error
+}
+
+const (
+	folder      = "archive/"
+	alignment   = 64
+	localHeader = 30 // bytes of an entry's header without its name and extra field
+)
+
+func (z *zipWriter) add(name string, data []byte) {
+	if z.err != nil {
+		return
+	}
+	if z.err = z.zip.Flush(); z.err != nil {
+		return
+	}
+	name = folder + name
+	begin := z.w.n + localHeader + int64(len(name)) + 4
+	pad := int(-begin & (alignment - 1))
+	extra := append([]byte("FB"), byte(pad), 0)
+	for range pad {
+		extra = append(extra, 'Z')
+	}
+	entry, err := z.zip.CreateRaw(&zip.FileHeader{
+		Name: name, Method: zip.Store, Extra: extra, CRC32: crc32.ChecksumIEEE(data),
+		CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)),
+	})
+	if err == nil {
+		_, err = entry.Write(data)
+	}
+	z.err = err
+}
+
+// counter counts what passes through it.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// appendUint32 appends an instruction and a little-endian number.
+func appendUint32(b []byte, op byte, n uint32) []byte {
+	return binary.LittleEndian.AppendUint32(append(b, op), n)
+}

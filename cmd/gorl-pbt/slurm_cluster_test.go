@@ -1,0 +1,276 @@
+//go:build slurm
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// These tests need a Slurm that this process may do anything with: run them with `make test-slurm`.
+
+// cluster is a working folder on a cluster.
+type cluster struct {
+	t        *testing.T
+	programs string
+	dir      string // of the user, with a name that needs quoting everywhere
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	if os.Getenv("SLURM_CONF") == "" {
+		t.Fatal("SLURM_CONF is not set: run make test-slurm")
+	}
+	c := &cluster{t: t, programs: t.TempDir(), dir: filepath.Join(t.TempDir(), `it's 100% a "test" $HOME`)}
+	if err := os.Mkdir(c.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", c.programs, ".", "../../snippets/pbt_processes")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return c
+}
+
+// run runs a program in the working folder.
+func (c *cluster) run(name string, args ...string) string {
+	c.t.Helper()
+	command := exec.CommandContext(c.t.Context(), name, args...)
+	command.Dir = c.dir
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		c.t.Fatalf("%s %q: %v\n%s%s", filepath.Base(name), args, err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// submit submits four PPO agents with gorl-pbt and returns the array's job.
+func (c *cluster) submit(workspace, pbtKeys, launcherKeys string) (job string) {
+	c.t.Helper()
+	path := filepath.Join(c.dir, workspace+".yaml")
+	text := fmt.Sprintf(`
+pbt: {directory: runs, workspace: %s, num_policies: 4, threshold_std: 0.1, threshold_abs: 0.1,
+  mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}, %s}
+launcher: {name: %s, command: [%q, -envs, "4", -rollouts, "64"], env: {GREETING: "it's $HOME"}, %s}
+`, workspace, pbtKeys, workspace, filepath.Join(c.programs, "pbt_processes"), launcherKeys)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	out := c.run(filepath.Join(c.programs, "gorl-pbt"), "slurm", "-config", path, "-submit")
+	found := regexp.MustCompile(`submitted: job (\d+) `).FindStringSubmatch(out)
+	if found == nil {
+		c.t.Fatalf("gorl-pbt slurm said %q", out)
+	}
+	return found[1]
+}
+
+// until waits for something that a job does, and looks a few times a second.
+func (c *cluster) until(job, name, what string, happened func() bool) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 4*time.Minute)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for !happened() {
+		over := c.over(job)
+		if over && happened() {
+			return
+		}
+		if over || ctx.Err() != nil {
+			c.t.Fatalf("it did not happen that %s\n%s\n%s", what, c.run("squeue", "-a"), c.log(job, name, 0))
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// over says that nothing of a job array is in the queue any more.
+func (c *cluster) over(job string) bool {
+	c.t.Helper()
+	return strings.TrimSpace(c.run("squeue", "-h", "-j", job)) == ""
+}
+
+// heartbeats are those of a population's policies.
+func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
+	c.t.Helper()
+	beats := make([]*workspace.Heartbeat, 4)
+	board, err := workspace.OpenFolder(c.path(name), 4, workspace.FolderOptions{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return beats
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	view, err := board.View()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, p := range view.Policies {
+		if len(p.Damaged) > 0 {
+			c.t.Error(errors.Join(p.Damaged...))
+		}
+		beats[p.Policy] = p.Heartbeat
+	}
+	return beats
+}
+
+func (c *cluster) path(names ...string) string {
+	return filepath.Join(append([]string{c.dir, "runs"}, names...)...)
+}
+
+// task is what Slurm knows of an array's task.
+func (c *cluster) task(job string, index int) (state string, restarts string) {
+	c.t.Helper()
+	text := c.run("scontrol", "show", "job", fmt.Sprintf("%s_%d", job, index))
+	find := func(key string) string {
+		found := regexp.MustCompile(key + `=(\S+)`).FindStringSubmatch(text)
+		if found == nil {
+			c.t.Fatalf("no %s in %s", key, text)
+		}
+		return found[1]
+	}
+	return find("JobState"), find("Restarts")
+}
+
+// whole checks that all policies went through all intervals, each once.
+func (c *cluster) whole(name string, intervals, steps int64) {
+	c.t.Helper()
+	for policy := range 4 {
+		events, err := pbt.ReadJournal(c.path(name, fmt.Sprintf("%03d", policy), pbt.JournalFile))
+		if err != nil {
+			c.t.Error(err)
+			continue
+		}
+		var seen []int64
+		for _, e := range events {
+			switch e.Kind {
+			case pbt.EventKeep, pbt.EventReplace, pbt.EventSelfMutate, pbt.EventFinal:
+				seen = append(seen, e.Iteration)
+			case pbt.EventPopulation, pbt.EventStart:
+			default:
+				c.t.Errorf("policy %d: %s in interval %d: %s", policy, e.Kind, e.Iteration, e.Cause)
+			}
+		}
+		for i := range intervals {
+			if int64(len(seen)) != intervals || seen[i] != i+1 {
+				c.t.Errorf("the journal of policy %d has the intervals %v, want each of 1 to %d once", policy, seen, intervals)
+				break
+			}
+		}
+		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != steps {
+			c.t.Errorf("policy %d ended with %s after %d steps, want the end of training after %d", policy, last.Kind, last.Steps, steps)
+		}
+	}
+	for policy, h := range c.heartbeats(name) {
+		if h == nil || h.Phase != workspace.Finished {
+			c.t.Errorf("policy %d ended with the heartbeat %+v, want that it is finished", policy, h)
+		}
+	}
+}
+
+func (c *cluster) log(job, name string, index int) string {
+	c.t.Helper()
+	data, err := os.ReadFile(c.path(name, "logs", fmt.Sprintf("%s_%d.log", job, index)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A member that is requeued by the administrator, and one that requeues itself when its time is nearly up, continue.
+func TestSlurmRequeues(t *testing.T) {
+	c := newCluster(t)
+	const intervals, interval = 12, 4096
+	job := c.submit("requeued", fmt.Sprintf("objective: episode.return, interval_steps: %d, total_steps: %d", interval, intervals*interval), "")
+	c.until(job, "requeued", "policies 1 and 2 are in their second interval", func() bool {
+		h := c.heartbeats("requeued")
+		return h[1] != nil && h[1].Iteration >= 2 && h[2] != nil && h[2].Iteration >= 2
+	})
+	c.run("scontrol", "requeue", job+"_1")
+	c.run("scancel", "--signal=USR1", "--batch", job+"_2")
+	c.until(job, "requeued", "its end", func() bool { return c.over(job) })
+	c.whole("requeued", intervals, intervals*interval)
+	for index, want := range []string{"0", "1", "1", "0"} {
+		state, restarts := c.task(job, index)
+		if state != "COMPLETED" || restarts != want {
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want, c.log(job, "requeued", index))
+		}
+	}
+	for index, signal := range map[int]string{1: "terminated", 2: "user defined signal 1"} {
+		log := c.log(job, "requeued", index)
+		for _, part := range []string{"stopped in interval", "signal: " + signal, fmt.Sprintf("policy %d continues in interval", index)} {
+			if !strings.Contains(log, part) {
+				t.Errorf("the log of policy %d lacks %q:\n%s", index, part, log)
+			}
+		}
+		if n := strings.Count(log, ": start"); n != 1 {
+			t.Errorf("policy %d started %d times from nothing, want once:\n%s", index, n, log)
+		}
+	}
+}
+
+// Members take turns by going back into the queue.
+func TestSlurmTakesTurns(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("turns", "objective: episode.return, interval_steps: 1024, total_steps: 2048", "max_parallel: 2, slice: 1")
+	c.until(job, "turns", "its end", func() bool { return c.over(job) })
+	c.whole("turns", 2, 2048)
+	for index := range 4 {
+		if state, restarts := c.task(job, index); state != "COMPLETED" || restarts != "1" {
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after 1:\n%s", index, state, restarts, c.log(job, "turns", index))
+		}
+	}
+}
+
+// scancel.sh ends an array; its members save.
+func TestSlurmCancels(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("cancelled", "objective: episode.return, interval_steps: 4096, total_steps: 1000000000", "")
+	c.until(job, "cancelled", "all policies train", func() bool {
+		for _, h := range c.heartbeats("cancelled") {
+			if h == nil || h.Frame == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	c.run(c.path("cancelled", "scancel.sh"))
+	c.until(job, "cancelled", "its end", func() bool { return c.over(job) })
+	for policy, h := range c.heartbeats("cancelled") {
+		if state, _ := c.task(job, policy); state != "CANCELLED" {
+			t.Errorf("task %d is %s, want CANCELLED", policy, state)
+		}
+		if h == nil || h.Phase != workspace.Stopped {
+			t.Errorf("policy %d ended with the heartbeat %+v, want that it has stopped:\n%s", policy, h, c.log(job, "cancelled", policy))
+		}
+	}
+}
+
+// A program that fails is started again in its job, and given up in the end.
+func TestSlurmRestarts(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("failing", "objective: episode.returns, interval_steps: 1024, total_steps: 4096", "restarts: {max: 1, backoff: 1s}")
+	c.until(job, "failing", "its end", func() bool { return c.over(job) })
+	state, restarts := c.task(job, 3)
+	log := c.log(job, "failing", 3)
+	if state != "FAILED" || restarts != "0" || !strings.Contains(log, "restart 1 of 1 in 1 s") || !strings.Contains(log, "gave up after 2 failures") {
+		t.Errorf("task 3 is %s after %s restarts, want FAILED after two tries in one job:\n%s", state, restarts, log)
+	}
+}

@@ -1,0 +1,139 @@
+package infer_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// lever is a checkpoint as an agent's Snapshot returns it: here the action is twice the first observation less the second.
+func lever(action spaces.Space, distribution description.Distribution) *checkpoint.Snapshot {
+	d := description.Policy{
+		Observation: spaces.Unbounded(2), Action: action,
+		Network:      description.MLP("policy/", 2, nil, action.Outputs(), ""),
+		Distribution: distribution,
+	}
+	snap := checkpoint.NewSnapshot()
+	snap.Values["policy"] = d.Values()
+	n := int64(action.Outputs())
+	weight, bias := []float32{2, -1, -2, 1}[:2*n], make([]float32, n)
+	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{n, 2}, weight)
+	snap.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{n}, bias)
+	snap.Arrays["policy/log_std_parameter"] = checkpoint.ArrayFloat32([]int64{n}, make([]float32, n))
+	return snap
+}
+
+var gaussian = description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipActions: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2}
+
+func ExampleFromSnapshot() {
+	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	action := make([]float32, 1)
+	for _, observation := range [][]float32{{1, 0.5}, {2, -2}} {
+		if err := policy.Act(observation, action); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(action[0])
+	}
+	// Output:
+	// 1.5
+	// 3
+}
+
+// A policy alone is a small file, for a robot or to be embedded in a program.
+func ExamplePolicy_WriteFile() {
+	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "policy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "policy.safetensors")
+	if err := policy.WriteFile(path); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := infer.Load(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(again.Spaces().Observation, again.Spaces().Action)
+	// Output: Box(2) Box(1)
+}
+
+func ExamplePolicy_Probabilities() {
+	policy, err := infer.FromSnapshot(lever(spaces.NewDiscrete(2), description.Distribution{Kind: description.Categorical}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	observation, action, probabilities := []float32{0.3, 0.1}, make([]float32, 1), make([]float32, 2)
+	if err := policy.Act(observation, action); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := policy.Probabilities(observation, probabilities); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%g of %.2f\n", action[0], probabilities)
+	// Output: 0 of [0.73 0.27]
+}
+
+// Sample draws as the agent does in training, with randomness of the caller's.
+func ExamplePolicy_Sample() {
+	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rng, action, sum := rand.New(rand.NewPCG(1, 2)), make([]float32, 1), 0.0
+	for range 10_000 {
+		if err := policy.Sample([]float32{0.5, 1}, action, rng); err != nil {
+			fmt.Println(err)
+			return
+		}
+		sum += float64(action[0])
+	}
+	fmt.Println("the mean is near zero:", sum/10_000 < 0.05 && sum/10_000 > -0.05)
+	// Output: the mean is near zero: true
+}
+
+// A checkpoint of an earlier gorl does not say what the policy is; whoever knows can.
+func ExampleNew() {
+	snap := lever(spaces.NewBox(-3, 3, 1), gaussian)
+	delete(snap.Values, "policy")
+	_, err := infer.FromSnapshot(snap)
+	fmt.Println(err)
+
+	policy, err := infer.New(description.Policy{
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-3, 3, 1),
+		Network:      description.MLP("policy/", 2, nil, 1, "tanh"),
+		Distribution: gaussian,
+	}, snap)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	action := make([]float32, 1)
+	fmt.Println(policy.Act([]float32{1, 1}, action), action)
+	// Output:
+	// infer: the policy is not described: the checkpoint has no value "policy", so it is of an earlier gorl; let its agent restore it and save it again with this one, or give the description to infer.New
+	// <nil> [1]
+}

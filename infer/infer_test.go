@@ -1,0 +1,349 @@
+package infer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// perceptron makes a policy with random weights, and its snapshot.
+func perceptron(sp spaces.Set, hidden []int, activation string, kind string) (description.Policy, *checkpoint.Snapshot) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	d := description.Policy{
+		Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
+		Network:    description.MLP("policy/", sp.Observation.Width(), hidden, sp.Action.Outputs(), activation),
+		Normalizer: &description.Normalizer{Mean: "scaler/mean", Variance: "scaler/variance", Epsilon: 1e-8, Clip: 5},
+	}
+	snap := checkpoint.NewSnapshot()
+	fill := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64()) / 4
+		}
+		return v
+	}
+	in := sp.Observation.Width()
+	mean, variance := make([]float64, in), make([]float64, in)
+	for i := range variance {
+		mean[i], variance[i] = rng.NormFloat64(), 1+rng.Float64()
+	}
+	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{int64(in)}, mean)
+	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{int64(in)}, variance)
+	for _, s := range d.Network.Steps {
+		snap.Arrays[s.Weight] = checkpoint.ArrayFloat32([]int64{int64(s.Outputs), int64(in)}, fill(s.Outputs*in))
+		snap.Arrays[s.Bias] = checkpoint.ArrayFloat32([]int64{int64(s.Outputs)}, fill(s.Outputs))
+		in = s.Outputs
+	}
+	if kind == description.Gaussian {
+		d.Distribution.LogStd = "policy/log_std_parameter"
+		snap.Arrays["policy/log_std_parameter"] = checkpoint.ArrayFloat32([]int64{int64(in)}, fill(in))
+	}
+	return d, snap
+}
+
+var (
+	vector  = spaces.Set{Observation: spaces.Unbounded(5), Action: spaces.NewBox(-1, 1, 3)}
+	choices = spaces.Set{Observation: spaces.Unbounded(5), Action: spaces.NewMultiDiscrete(3, 2)}
+)
+
+func made(t testing.TB, sp spaces.Set, hidden []int, kind string) *Policy {
+	t.Helper()
+	p, err := New(perceptron(sp, hidden, "elu", kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func randomRow(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// One hidden unit, worked out by hand: (3−1)/(√4+0) = 1, elu(−2·1+0.5) = e^−1.5 − 1, and 4·that + 1.
+func TestByHand(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.Unbounded(1)}
+	d, snap := perceptron(sp, []int{1}, "elu", description.Deterministic)
+	d.Normalizer.Epsilon = 0
+	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5, "policy/net.2.weight": 4, "policy/net.2.bias": 1} {
+		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, []float32{x})
+	}
+	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
+	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{1}, []float64{4})
+	p, err := New(d, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	action := make([]float32, 1)
+	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1, -1: 4*2.5 + 1} { // 1e9 is limited to 5
+		if err := p.Act([]float32{observation}, action); err != nil || math.Abs(float64(action[0])-want) > 1e-6 {
+			t.Errorf("Act(%g): %g, %v; want %g", observation, action[0], err, want)
+		}
+	}
+}
+
+// A batch, in blocks and what is left of them, gives the numbers of single rows, also in a clone.
+func TestBatchIsActs(t *testing.T) {
+	for _, sp := range []spaces.Set{vector, choices} {
+		kind := description.Gaussian
+		if sp.Action.Kind != spaces.Box {
+			kind = description.Categorical
+		}
+		p := made(t, sp, []int{130, 67}, kind)
+		q := p.Clone()
+		for _, n := range []int{0, 1, 3, 4, 15, 16, 17, 37} {
+			rows := randomRow(rand.New(rand.NewPCG(uint64(n), 0)), n*5)
+			a := sp.Action.Width()
+			got, one := make([]float32, n*a), make([]float32, a)
+			if err := p.ActBatch(rows, got); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if err := q.Act(rows[i*5:(i+1)*5], one); err != nil || !slices.Equal(one, got[i*a:(i+1)*a]) {
+					t.Errorf("%v: row %d of %d: %v, alone %v, %v", sp.Action, i, n, got[i*a:(i+1)*a], one, err)
+				}
+			}
+		}
+	}
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32}, description.Categorical)} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		x := randomRow(rng, 40*5)
+		actions, action, outputs := make([]float32, 40*p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Outputs())
+		n := testing.AllocsPerRun(20, func() {
+			err := errors.Join(p.Act(x[:5], action), p.ActBatch(x, actions), p.Sample(x[:5], action, rng), p.Outputs(x[:5], outputs))
+			if p.LogStd() == nil {
+				err = errors.Join(err, p.Probabilities(x[:5], outputs))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if n != 0 {
+			t.Errorf("%v: %g allocations", p.Spaces().Action, n)
+		}
+	}
+}
+
+func TestProbabilities(t *testing.T) {
+	p := made(t, choices, []int{16}, description.Categorical)
+	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
+	logits, q := make([]float32, 5), make([]float32, 5)
+	if err := errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)); err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, n := range []int{3, 2} {
+		sum := 0.0
+		for _, l := range logits[at : at+n] {
+			sum += math.Exp(float64(l))
+		}
+		for i := range n {
+			if want := math.Exp(float64(logits[at+i])) / sum; math.Abs(want-float64(q[at+i])) > 1e-6 {
+				t.Errorf("choice %d: %g, want %g", at+i, q[at+i], want)
+			}
+		}
+		at += n
+	}
+	if err := made(t, vector, nil, description.Gaussian).Probabilities(x, q); err == nil {
+		t.Error("a Gaussian has probabilities")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	p := made(t, vector, []int{4}, description.Gaussian)
+	x, a := make([]float32, 5), make([]float32, 3)
+	for name, err := range map[string]error{
+		"long observation": p.Act(make([]float32, 6), a),
+		"short action":     p.Act(x, a[:2]),
+		"half a row":       p.ActBatch(make([]float32, 7), a),
+		"few actions":      p.ActBatch(make([]float32, 10), a),
+		"outputs":          p.Outputs(x, a[:1]),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "infer: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	x[2] = float32(math.NaN())
+	if err := p.Act(x, a); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("NaN observed: %v", err)
+	}
+	for name, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
+		`no array "policy/net.0.weight"`: func(_ *description.Policy, s *checkpoint.Snapshot) { delete(s.Arrays, "policy/net.0.weight") },
+		"shape": func(_ *description.Policy, s *checkpoint.Snapshot) {
+			s.Arrays["policy/net.0.bias"] = s.Arrays["policy/net.2.bias"]
+		},
+		`array "policy/net.0.bias" is not finite`: func(_ *description.Policy, s *checkpoint.Snapshot) {
+			s.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{4}, []float32{1, 2, float32(math.Inf(1)), 4})
+		},
+		"variance 1 is -1": func(_ *description.Policy, s *checkpoint.Snapshot) {
+			s.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{5}, []float64{1, -1, 1, 1, 1})
+		},
+		"unknown activation": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Activation = "relu7" },
+		"need limits": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Action, d.Distribution.ClipActions = spaces.Unbounded(3), true
+		},
+		"needs the name":   func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
+		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Action = spaces.Unbounded(4) },
+		"the observation":  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Observation = spaces.Unbounded(4) },
+	} {
+		d, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
+		spoil(&d, snap)
+		if _, err := New(d, snap); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error with %q", err, name)
+		}
+	}
+}
+
+// A policy's own file holds it and nothing else, and is read like a checkpoint.
+func TestWriteFile(t *testing.T) {
+	p := made(t, choices, []int{8}, description.Categorical)
+	path := filepath.Join(t.TempDir(), "policy.safetensors")
+	if err := p.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	q, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
+	a, b := make([]float32, 5), make([]float32, 5)
+	if err := errors.Join(p.Probabilities(x, a), q.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
+		t.Errorf("%v and %v, %v", a, b, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+	if err := p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")); err == nil {
+		t.Error("a file *.pt was written")
+	}
+	// An interrupted checkpoint, which has no manifest either, is none.
+	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)
+	snap.Values["policy"] = p.Describe().Values()
+	var file bytes.Buffer
+	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) {
+		t.Errorf("%v, want ErrUncommitted", err)
+	}
+	if _, err := Decode(file.Bytes()); err != nil {
+		t.Error(err)
+	}
+	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := store.Save("agent", 1, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(saved); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every operation that descriptions have, on numbers.
+func TestOperations(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounded(1)}
+	for name, test := range map[string]struct {
+		steps []description.Step
+		want  []float64
+	}{
+		"neg":         {[]description.Step{{Op: "neg"}}, []float64{-0.5, 2, -1}},
+		"abs":         {[]description.Step{{Op: "abs"}}, []float64{0.5, 2, 1}},
+		"exp":         {[]description.Step{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
+		"sin":         {[]description.Step{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
+		"cos":         {[]description.Step{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
+		"columns":     {[]description.Step{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
+		"one_hot":     {[]description.Step{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0, 1, 0}},
+		"no choice":   {[]description.Step{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
+		"concatenate": {[]description.Step{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5, 2, -1}},
+		"sub":         {[]description.Step{{Op: "number", Number: 3}, {Op: "sub", Inputs: []int{1, 0}}}, []float64{2.5, 5, 2}},
+		"add":         {[]description.Step{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1, -1.5, 1.5}},
+		"mul":         {[]description.Step{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
+		"div":         {[]description.Step{{Op: "number", Number: 2}, {Op: "div", Inputs: []int{0, 1}}}, []float64{0.25, -1, 0.5}},
+		"relu":        {[]description.Step{{Op: "activation", Activation: "relu"}}, []float64{0.5, 0, 1}},
+		"leaky_relu":  {[]description.Step{{Op: "activation", Activation: "leaky_relu"}}, []float64{0.5, -0.02, 1}},
+		"softplus":    {[]description.Step{{Op: "activation", Activation: "softplus"}}, []float64{math.Log1p(math.Exp(0.5)), math.Log1p(math.Exp(-2)), math.Log1p(math.E)}},
+		"identity":    {[]description.Step{{Op: "activation"}}, []float64{0.5, -2, 1}},
+	} {
+		d := description.Policy{Observation: sp.Observation, Network: description.Network{Inputs: 3, Steps: test.steps}, Action: spaces.Unbounded(len(test.want)),
+			Distribution: description.Distribution{Kind: description.Deterministic}}
+		p, err := New(d, checkpoint.NewSnapshot())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := make([]float32, 2*len(test.want))
+		if err := p.ActBatch([]float32{9, 9, 9, 0.5, -2, 1}, got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for i, x := range test.want {
+			if math.Abs(float64(got[len(test.want)+i])-x) > 1e-6 {
+				t.Errorf("%s: %v, want %v", name, got[len(test.want):], test.want)
+				break
+			}
+		}
+	}
+}
+
+// FuzzDecode gives policies damaged descriptions. What is accepted must act.
+func FuzzDecode(f *testing.F) {
+	for _, sp := range []spaces.Set{vector, choices} {
+		kind := description.Gaussian
+		if sp.Action.Kind != spaces.Box {
+			kind = description.Categorical
+		}
+		d, _ := perceptron(sp, []int{4}, "elu", kind)
+		text, err := json.Marshal(d.Values())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add(`{"format":1,"undescribed":"so"}`)
+	f.Add(`{"format":2}`)
+	_, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
+	f.Fuzz(func(t *testing.T, text string) {
+		var v any
+		if json.Unmarshal([]byte(text), &v) != nil {
+			return
+		}
+		snap.Values["policy"] = v
+		p, err := FromSnapshot(snap)
+		if err != nil {
+			return
+		}
+		again, err := description.Of(p.Describe().Values())
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(p.Describe()) && again.Normalizer == nil {
+			t.Fatalf("%+v was read again as %+v, %v", p.Describe(), again, err)
+		}
+		x, a := make([]float32, p.Spaces().Observation.Width()), make([]float32, p.Spaces().Action.Width())
+		if err := p.Act(x, a); err == nil {
+			if err := p.Spaces().Action.Check(a, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

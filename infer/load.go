@@ -1,0 +1,246 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// ErrUndescribed is what errors wrap where a checkpoint does not say what its policy computes: it is of an earlier gorl,
+// or of a model of one's own without the method Describe of models.Described.
+var ErrUndescribed = description.ErrUndescribed
+
+// Load reads the policy of a checkpoint that a trainer wrote, by the path of its .safetensors file or of its manifest,
+// and verifies it by the manifest's checksum; or one that [Policy.WriteFile] wrote, which has no manifest.
+func Load(path string) (*Policy, error) {
+	saved, err := checkpoint.Load(path)
+	if errors.Is(err, checkpoint.ErrUncommitted) {
+		return loadBare(path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	p, err := FromSnapshot(saved.Snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return p, nil
+}
+
+// loadBare reads a file without a manifest, which is that of a policy alone or a checkpoint whose save was interrupted.
+func loadBare(path string, uncommitted error) (*Policy, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	snap, err := checkpoint.DecodeSafetensors(data)
+	if err != nil || snap.Values[alone] != true {
+		return nil, fmt.Errorf("infer: %w", uncommitted)
+	}
+	p, err := FromSnapshot(snap)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return p, nil
+}
+
+// Decode reads a policy from the bytes of a checkpoint's .safetensors file, embedded in a program or sent by a server.
+func Decode(data []byte) (*Policy, error) {
+	snap, err := checkpoint.DecodeSafetensors(data)
+	if err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	return FromSnapshot(snap)
+}
+
+// FromSnapshot makes a policy of an agent's or a trainer's snapshot. It shares no memory with it.
+func FromSnapshot(snap *checkpoint.Snapshot) (*Policy, error) {
+	v, ok := snap.Values["policy"]
+	if n, err := snap.Int("agents"); !ok && err == nil {
+		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or infer.LoadMember, for one of them", n)
+	}
+	if !ok {
+		return nil, fmt.Errorf("infer: %w: the checkpoint has no value \"policy\", so it is of an earlier gorl; let its agent restore it and "+
+			"save it again with this one, or give the description to infer.New", ErrUndescribed)
+	}
+	d, err := description.Of(v)
+	if err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	return New(d, snap)
+}
+
+// LoadMember is Load for agent i of the checkpoint of a group (trainers.Group).
+func LoadMember(path string, i int) (*Policy, error) {
+	saved, err := checkpoint.Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	return Member(saved.Snapshot, i)
+}
+
+// Member is FromSnapshot for agent i of the snapshot of a group (trainers.Group).
+func Member(snap *checkpoint.Snapshot, i int) (*Policy, error) {
+	name := fmt.Sprintf("agent_%d", i)
+	values, ok := snap.Values[name].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("infer: the checkpoint has no agent %d", i)
+	}
+	own := checkpoint.NewSnapshot()
+	own.Values = values
+	for key, array := range snap.Arrays {
+		if key, is := strings.CutPrefix(key, name+"/"); is {
+			own.Arrays[key] = array
+		}
+	}
+	return FromSnapshot(own)
+}
+
+// New makes a policy of a description and the arrays that it names, for checkpoints without one. Arrays that are missing, of
+// another shape, or not finite are errors. It shares no memory with the snapshot.
+func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
+	if err := d.Validate(); err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	p := &Policy{d: d, float32s: map[string][]float32{}, float64s: map[string][]float64{}}
+	if err := p.compile(snap); err != nil {
+		return nil, fmt.Errorf("infer: %w", err)
+	}
+	p.room()
+	return p, nil
+}
+
+// weights copies an F32 array of the policy.
+func (p *Policy) weights(snap *checkpoint.Snapshot, name string, shape ...int64) ([]float32, error) {
+	if v, ok := p.float32s[name]; ok && int64(len(v)) == product(shape) {
+		return v, nil // used twice
+	}
+	v, err := snap.Float32s(name, shape...)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range v {
+		if x-x != 0 {
+			return nil, fmt.Errorf("array %q is not finite; take an earlier checkpoint", name)
+		}
+	}
+	p.float32s[name] = slices.Clone(v)
+	return p.float32s[name], nil
+}
+
+// statistics copies an F64 array of the normalizer.
+func (p *Policy) statistics(snap *checkpoint.Snapshot, name string) ([]float64, error) {
+	v, err := snap.Float64s(name, int64(p.d.Network.Inputs))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range v {
+		if x-x != 0 {
+			return nil, fmt.Errorf("array %q is not finite; take an earlier checkpoint", name)
+		}
+	}
+	p.float64s[name] = slices.Clone(v)
+	return p.float64s[name], nil
+}
+
+func product(shape []int64) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// alone is the value that marks a file with nothing but a policy.
+const alone = "policy_alone"
+
+// Snapshot returns the policy without what only training needs: its arrays and its description.
+func (p *Policy) Snapshot() *checkpoint.Snapshot {
+	snap := checkpoint.NewSnapshot()
+	snap.Values["policy"], snap.Values[alone] = p.d.Values(), true
+	shapes := p.shapes()
+	for _, name := range slices.Sorted(maps.Keys(p.float32s)) {
+		snap.Arrays[name] = checkpoint.ArrayFloat32(shapes[name], slices.Clone(p.float32s[name]))
+	}
+	for name, v := range p.float64s {
+		snap.Arrays[name] = checkpoint.ArrayFloat64([]int64{int64(len(v))}, slices.Clone(v))
+	}
+	return snap
+}
+
+// shapes are those of the F32 arrays.
+func (p *Policy) shapes() map[string][]int64 {
+	shapes := map[string][]int64{p.d.Distribution.LogStd: {int64(p.d.Action.Width())}}
+	widths, _ := p.d.Network.Widths() // New has checked it
+	for i, s := range p.d.Network.Steps {
+		if s.Op == description.Linear {
+			shapes[s.Weight] = []int64{int64(s.Outputs), int64(widths[p.d.Network.Sources(i)[0]])}
+			shapes[s.Bias] = []int64{int64(s.Outputs)}
+		}
+	}
+	return shapes
+}
+
+// WriteFile writes the policy alone, a small safetensors file that [Load] and [Decode] read. The file at path is replaced
+// at once or not at all.
+func (p *Policy) WriteFile(path string) error {
+	if !strings.HasSuffix(path, ".safetensors") {
+		return fmt.Errorf("infer: %s: a policy's file is named *.safetensors", path)
+	}
+	return checkpoint.WriteFile(path, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, p.Snapshot()) })
+}
+
+// scaler is a normalizer ready to be applied: (x − mean) / deviation, limited.
+type scaler struct {
+	mean, deviation []float32
+	clip            float32
+}
+
+func (p *Policy) newScaler(n *description.Normalizer, snap *checkpoint.Snapshot) (*scaler, error) {
+	mean, err := p.statistics(snap, n.Mean)
+	if err != nil {
+		return nil, err
+	}
+	variance, err := p.statistics(snap, n.Variance)
+	if err != nil {
+		return nil, err
+	}
+	s := &scaler{clip: float32(n.Clip)}
+	for i, v := range variance {
+		if v < 0 {
+			return nil, fmt.Errorf("array %q: variance %d is %g", n.Variance, i, v)
+		}
+		// As the agent does it, in float32.
+		d := float32(math.Sqrt(float64(float32(v)))) + float32(n.Epsilon)
+		if d == 0 {
+			return nil, fmt.Errorf("array %q: deviation %d is 0; the normalizer divides by it", n.Variance, i)
+		}
+		s.mean, s.deviation = append(s.mean, float32(mean[i])), append(s.deviation, d)
+	}
+	return s, nil
+}
+
+// apply standardises rows of x into y.
+func (s *scaler) apply(x, y []float32) {
+	w := len(s.mean)
+	for ; len(x) >= w; x, y = x[w:], y[w:] {
+		for i, m := range s.mean {
+			z := (x[i] - m) / s.deviation[i]
+			switch {
+			case z < -s.clip:
+				z = -s.clip
+			case z > s.clip:
+				z = s.clip
+			}
+			y[i] = z
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// graph is a model's graph in the making.
+type graph struct {
+	p            *infer.Policy
+	d            description.Policy
+	nodes        []message
+	initializers []message
+	outputs      []message
+	named        map[string]string // constants by what they are
+	taken        map[string]bool   // their names
+	widths       []int             // of the row and of every step's result
+	results      []string          // their names
+}
+
+func newGraph(p *infer.Policy) *graph {
+	return &graph{p: p, d: p.Describe(), named: map[string]string{}, taken: map[string]bool{}}
+}
+
+// encode returns the graph.
+func (g *graph) encode(name string) message {
+	var m message
+	for _, n := range g.nodes {
+		m.bytes(graphNode, n)
+	}
+	m.text(graphName, name)
+	for _, t := range g.initializers {
+		m.bytes(graphInitializer, t)
+	}
+	m.bytes(graphInput, value("observations", elementFloat, g.d.Network.Inputs))
+	for _, v := range g.outputs {
+		m.bytes(graphOutput, v)
+	}
+	return m
+}
+
+// node adds an operation with one output and returns the output's name.
+func (g *graph) node(op, output string, inputs []string, attributes ...message) string {
+	if output == "" {
+		output = fmt.Sprintf("t%d", len(g.nodes))
+	}
+	var m message
+	for _, in := range inputs {
+		m.text(nodeInput, in)
+	}
+	m.text(nodeOutput, output)
+	m.text(nodeName, fmt.Sprintf("%s_%d", op, len(g.nodes)))
+	m.text(nodeOp, op)
+	for _, a := range attributes {
+		m.bytes(nodeAttribute, a)
+	}
+	g.nodes = append(g.nodes, m)
+	return output
+}
+
+// floats adds a constant; without a shape it is a scalar. A name already given is not added again.
+func (g *graph) floats(name string, data []float32, shape ...int) string {
+	raw := make([]byte, 0, 4*len(data))
+	for _, x := range data {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return g.constant(name, elementFloat, raw, shape)
+}
+
+func (g *graph) integers(data ...int) string {
+	raw := make([]byte, 0, 8*len(data))
+	for _, x := range data {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+	}
+	return g.constant("", elementInt64, raw, []int{len(data)})
+}
+
+func (g *graph) constant(name string, element int64, raw []byte, shape []int) string {
+	key := fmt.Sprint(name, element, shape)
+	if name == "" {
+		key += string(raw)
+	}
+	if known, ok := g.named[key]; ok {
+		return known
+	}
+	switch {
+	case name == "":
+		name = fmt.Sprintf("c%d", len(g.initializers))
+	case g.taken[name]: // an array that is used in two shapes
+		name = fmt.Sprint(name, shape)
+	}
+	g.named[key], g.taken[name] = name, true
+	g.initializers = append(g.initializers, constant(name, element, raw, shape...))
+	return name
+}
+
+func (g *graph) scalar(x float64) string { return g.floats("", []float32{float32(x)}) }
+
+// output declares one of the model's outputs.
+func (g *graph) output(name string, element int64, width int) {
+	g.outputs = append(g.outputs, value(name, element, width))
+}
+
+// build makes normalizer, network and distribution.
+func (g *graph) build() (err error) {
+	if g.widths, err = g.d.Network.Widths(); err != nil {
+		return fmt.Errorf("onnx: %w", err)
+	}
+	row := "observations"
+	if mean, deviation, clip := g.p.Normalizer(); mean != nil {
+		row = g.node("Sub", "", []string{row, g.floats("normalizer.mean", mean, len(mean))})
+		row = g.node("Div", "", []string{row, g.floats("normalizer.deviation", deviation, len(deviation))})
+		row = g.node("Clip", "", []string{row, g.scalar(-float64(clip)), g.scalar(float64(clip))})
+	}
+	g.results = []string{row}
+	for i := range g.d.Network.Steps {
+		name, err := g.step(i)
+		if err != nil {
+			return fmt.Errorf("onnx: step %d: %w", i+1, err)
+		}
+		g.results = append(g.results, name)
+	}
+	out := g.results[len(g.results)-1]
+	if g.d.Distribution.Kind == description.Categorical {
+		g.choose(out)
+		return nil
+	}
+	g.move(out)
+	return nil
+}
+
+// move ends the graph of a Box action space.
+func (g *graph) move(out string) {
+	d, n := g.d.Distribution, g.d.Action.Width()
+	mean := out
+	if d.ClipMean {
+		mean = g.limit(out, "")
+	}
+	g.output("actions", elementFloat, n)
+	if d.ClipActions {
+		g.limit(out, "actions")
+	} else {
+		g.node("Identity", "actions", []string{mean})
+	}
+	if d.Kind != description.Gaussian {
+		return
+	}
+	g.node("Identity", "mean", []string{mean})
+	shape := g.node("Shape", "", []string{"mean"})
+	g.node("Expand", "log_std", []string{g.floats("log_std_parameter", g.p.LogStd(), n), shape})
+	g.output("mean", elementFloat, n)
+	g.output("log_std", elementFloat, n)
+}
+
+// limit keeps rows within the action space.
+func (g *graph) limit(x, output string) string {
+	a := g.d.Action
+	x = g.node("Max", "", []string{x, g.floats("action_space.low", a.Low, len(a.Low))})
+	return g.node("Min", output, []string{x, g.floats("action_space.high", a.High, len(a.High))})
+}
+
+// choose ends the graph of a discrete action space.
+func (g *graph) choose(out string) {
+	nvec := g.d.Action.NVec
+	axis := attributeOfInt("axis", 1)
+	g.node("Identity", "logits", []string{out})
+	var choices, probabilities []string
+	at := 0
+	for _, n := range nvec {
+		part := out
+		if len(nvec) > 1 {
+			part = g.slice(out, at, at+n)
+		}
+		at += n
+		choices = append(choices, g.node("ArgMax", "", []string{part}, axis, attributeOfInt("keepdims", 1)))
+		probabilities = append(probabilities, g.node("Softmax", "", []string{part}, axis))
+	}
+	g.node("Concat", "actions", choices, axis)
+	g.node("Concat", "probabilities", probabilities, axis)
+	g.output("actions", elementInt64, len(nvec))
+	g.output("logits", elementFloat, at)
+	g.output("probabilities", elementFloat, at)
+}
+
+// slice takes columns.
+func (g *graph) slice(x string, from, to int) string {
+	return g.node("Slice", "", []string{x, g.integers(from), g.integers(to), g.integers(1)})
+}
+
+// combines are the operations that broadcast.
+var combines = map[string]bool{description.Add: true, description.Sub: true, description.Mul: true, description.Div: true}
+
+// simple are the operations that ONNX has, too.
+var simple = map[string]string{
+	description.Neg: "Neg", description.Exp: "Exp", description.Abs: "Abs", description.Sin: "Sin", description.Cos: "Cos",
+	description.Add: "Add", description.Sub: "Sub", description.Mul: "Mul", description.Div: "Div",
+}
+
+// step adds the nodes of step i and returns the name of its result.
+func (g *graph) step(i int) (string, error) {
+	s := g.d.Network.Steps[i]
+	var in []string
+	for _, j := range g.d.Network.Sources(i) {
+		in = append(in, g.results[j])
+	}
+	switch s.Op {
+	case description.Linear:
+		return g.linear(s, in[0], g.widths[g.d.Network.Sources(i)[0]])
+	case description.Activate:
+		return g.activate(in[0], s.Activation)
+	case description.Softmax:
+		return g.node("Softmax", "", in, attributeOfInt("axis", 1)), nil
+	case description.Columns:
+		return g.slice(in[0], s.From, s.To), nil
+	case description.OneHot:
+		return g.oneHot(in[0], s.Choices), nil
+	case description.Concatenate:
+		return g.node("Concat", "", in, attributeOfInt("axis", 1)), nil
+	case description.Number:
+		return g.number(i), nil
+	}
+	op, ok := simple[s.Op]
+	if !ok {
+		return "", fmt.Errorf("the operation %q has no form in ONNX here", s.Op)
+	}
+	return g.node(op, "", in), nil
+}
+
+// number is a constant, as one row where that will do, which is beside rows of numbers that are none.
+func (g *graph) number(i int) string {
+	c := g.floats("", []float32{float32(g.d.Network.Steps[i].Number)}, 1, 1)
+	enough := i < len(g.d.Network.Steps)-1
+	for k, s := range g.d.Network.Steps {
+		sources := g.d.Network.Sources(k)
+		if !slices.Contains(sources, i+1) {
+			continue
+		}
+		others := 0
+		for _, j := range sources {
+			if j == 0 || g.d.Network.Steps[j-1].Op != description.Number {
+				others++
+			}
+		}
+		enough = enough && combines[s.Op] && others == 1
+	}
+	if enough {
+		return c
+	}
+	rows := g.node("Slice", "", []string{g.node("Shape", "", []string{"observations"}), g.integers(0), g.integers(1), g.integers(0)})
+	return g.node("Expand", "", []string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attributeOfInt("axis", 0))})
+}
+
+func (g *graph) linear(s description.Step, x string, width int) (string, error) {
+	in := []string{x, g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), s.Outputs, width)}
+	if s.Bias != "" {
+		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
+	}
+	return g.activate(g.node("Gemm", "", in, attributeOfInt("transB", 1)), s.Activation)
+}
+
+// arrayName keeps the policy's names apart from those given here, which have no slash.
+func arrayName(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "policy/" + name
+}
+
+// oneHot compares every column with the numbers of its choices.
+func (g *graph) oneHot(x string, choices []int) string {
+	var parts []string
+	for i, n := range choices {
+		column := x
+		if len(choices) > 1 {
+			column = g.slice(x, i, i+1)
+		}
+		numbers := make([]float32, n)
+		for k := range numbers {
+			numbers[k] = float32(k)
+		}
+		is := g.node("Equal", "", []string{column, g.floats("", numbers, 1, n)})
+		parts = append(parts, g.node("Cast", "", []string{is}, attributeOfInt("to", elementFloat)))
+	}
+	return g.node("Concat", "", parts, attributeOfInt("axis", 1))
+}
+
+// activate adds an activation of PyTorch's.
+func (g *graph) activate(x, name string) (string, error) {
+	one := func(op string, attributes ...message) string { return g.node(op, "", []string{x}, attributes...) }
+	switch name {
+	case "", "identity":
+		return x, nil
+	case "relu":
+		return one("Relu"), nil
+	case "elu":
+		return one("Elu", attributeOfFloat("alpha", 1)), nil
+	case "tanh":
+		return one("Tanh"), nil
+	case "sigmoid":
+		return one("Sigmoid"), nil
+	case "leaky_relu":
+		return one("LeakyRelu", attributeOfFloat("alpha", 0.01)), nil
+	case "softplus":
+		return one("Softplus"), nil
+	case "softsign":
+		return one("Softsign"), nil
+	case "selu":
+		return one("Selu", attributeOfFloat("alpha", 1.6732632), attributeOfFloat("gamma", 1.050701)), nil
+	case "silu":
+		return g.node("Mul", "", []string{x, one("Sigmoid")}), nil
+	case "gelu": // x/2 · (1 + erf(x/√2))
+		erf := g.node("Erf", "", []string{g.node("Mul", "", []string{x, g.scalar(1 / math.Sqrt2)})})
+		half := g.node("Mul", "", []string{x, g.scalar(0.5)})
+		return g.node("Mul", "", []string{half, g.node("Add", "", []string{erf, g.scalar(1)})}), nil
+	}
+	return "", fmt.Errorf("the activation %q has no form in ONNX here", name)
+}

@@ -1,0 +1,317 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// decoded is a message by field numbers: uint64, float32, or []byte.
+type decoded map[protowire.Number][]any
+
+func decode(t *testing.T, data []byte) decoded {
+	t.Helper()
+	m := decoded{}
+	for len(data) > 0 {
+		field, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		data = data[n:]
+		var v any
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(data)
+		case protowire.Fixed32Type:
+			var bits uint32
+			bits, n = protowire.ConsumeFixed32(data)
+			v = math.Float32frombits(bits)
+		case protowire.BytesType:
+			v, n = protowire.ConsumeBytes(data)
+		default:
+			t.Fatalf("field %d has wire type %d", field, kind)
+		}
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		data = data[n:]
+		m[field] = append(m[field], v)
+	}
+	return m
+}
+
+func (m decoded) text(field protowire.Number) string {
+	if len(m[field]) == 0 {
+		return ""
+	}
+	return string(m[field][0].([]byte))
+}
+
+func (m decoded) integer(field protowire.Number) uint64 { return m[field][0].(uint64) }
+
+func (m decoded) messages(t *testing.T, field protowire.Number) []decoded {
+	var list []decoded
+	for _, v := range m[field] {
+		list = append(list, decode(t, v.([]byte)))
+	}
+	return list
+}
+
+func texts(values []any) []string {
+	var list []string
+	for _, v := range values {
+		list = append(list, string(v.([]byte)))
+	}
+	return list
+}
+
+// listing writes a model down, one line a thing, and checks that it is well made.
+func listing(t *testing.T, data []byte) string {
+	t.Helper()
+	var b strings.Builder
+	m := decode(t, data)
+	fmt.Fprintf(&b, "ir %d, opset %d, by %s\n", m.integer(modelIRVersion), m.messages(t, modelOpset)[0].integer(opsetVersion), m.text(modelProducer))
+	for _, e := range m.messages(t, modelMetadata) {
+		fmt.Fprintf(&b, "%s = %s\n", e.text(entryKey), e.text(entryValue))
+	}
+	g := m.messages(t, modelGraph)[0]
+	known := map[string]bool{}
+	values := func(field protowire.Number) (lines []string) {
+		for _, v := range g.messages(t, field) {
+			kind := v.messages(t, valueType)[0].messages(t, typeTensor)[0]
+			dims := kind.messages(t, typeTensorShape)[0].messages(t, shapeDim)
+			lines = append(lines, fmt.Sprintf("%s: type %d, %s × %d", v.text(valueName), kind.integer(typeTensorElement), dims[0].text(dimParam), dims[1].integer(dimValue)))
+		}
+		return lines
+	}
+	for _, line := range values(graphInput) {
+		fmt.Fprintln(&b, "input", line)
+		known[strings.Split(line, ":")[0]] = true
+	}
+	for _, c := range g.messages(t, graphInitializer) {
+		n, raw := uint64(1), len(c[tensorRaw][0].([]byte))
+		for _, d := range c[tensorDims] {
+			n *= d.(uint64)
+		}
+		size := map[uint64]uint64{elementFloat: 4, elementInt64: 8}[c.integer(tensorType)]
+		if uint64(raw) != n*size {
+			t.Errorf("%s has %d bytes for shape %v", c.text(tensorName), raw, c[tensorDims])
+		}
+		if known[c.text(tensorName)] {
+			t.Errorf("%s is there twice", c.text(tensorName))
+		}
+		known[c.text(tensorName)] = true
+		fmt.Fprintf(&b, "constant %s: type %d, shape %v\n", c.text(tensorName), c.integer(tensorType), c[tensorDims])
+	}
+	for _, n := range g.messages(t, graphNode) {
+		for _, in := range texts(n[nodeInput]) {
+			if !known[in] {
+				t.Errorf("%s reads %s, which is not there yet", n.text(nodeName), in)
+			}
+		}
+		for _, out := range texts(n[nodeOutput]) {
+			if known[out] {
+				t.Errorf("%s is computed twice", out)
+			}
+			known[out] = true
+		}
+		var attributes []string
+		for _, a := range n.messages(t, nodeAttribute) {
+			v := a[attributeInt]
+			if a.integer(attributeType) == attributeIsFloat {
+				v = a[attributeFloat]
+			}
+			attributes = append(attributes, fmt.Sprintf("%s=%v", a.text(attributeName), v[0]))
+		}
+		fmt.Fprintf(&b, "%s = %s(%s) %s\n", texts(n[nodeOutput])[0], n.text(nodeOp), strings.Join(texts(n[nodeInput]), ", "), strings.Join(attributes, " "))
+	}
+	for _, line := range values(graphOutput) {
+		fmt.Fprintln(&b, "output", line)
+		if !known[strings.Split(line, ":")[0]] {
+			t.Errorf("nothing computes %s", line)
+		}
+	}
+	return strings.ReplaceAll(b.String(), " \n", "\n")
+}
+
+// policy makes one of a description whose arrays are 1, 2, 3, ...
+func policy(t testing.TB, d description.Policy) *infer.Policy {
+	t.Helper()
+	snap := checkpoint.NewSnapshot()
+	count := func(name string, shape ...int64) {
+		n := int64(1)
+		for _, s := range shape {
+			n *= s
+		}
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(i + 1)
+		}
+		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, v)
+	}
+	widths, err := d.Network.Widths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range d.Network.Steps {
+		if s.Op == description.Linear {
+			count(s.Weight, int64(s.Outputs), int64(widths[d.Network.Sources(i)[0]]))
+			count(s.Bias, int64(s.Outputs))
+		}
+	}
+	count("policy/log_std_parameter", int64(d.Action.Width()))
+	if d.Normalizer != nil {
+		snap.Arrays[d.Normalizer.Mean] = checkpoint.ArrayFloat64([]int64{2}, []float64{1, 2})
+		snap.Arrays[d.Normalizer.Variance] = checkpoint.ArrayFloat64([]int64{2}, []float64{4, 9})
+	}
+	p, err := infer.New(d, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var cases = map[string]description.Policy{
+	"gaussian": {
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 3), Network: description.MLP("policy/", 2, []int{4, 4}, 3, "elu"),
+		Normalizer:   &description.Normalizer{Mean: "m", Variance: "v", Epsilon: 1, Clip: 5},
+		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipMean: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
+	},
+	"deterministic": {
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1), Network: description.MLP("", 2, []int{3}, 1, "gelu"),
+		Distribution: description.Distribution{Kind: description.Deterministic, ClipActions: true},
+	},
+	"multi_categorical": {
+		Observation: spaces.NewMultiDiscrete(3, 2), Action: spaces.NewMultiDiscrete(2, 3),
+		Network: description.Network{Inputs: 2, Steps: []description.Step{
+			{Op: description.OneHot, Choices: []int{3, 2}},
+			{Op: description.Linear, Weight: "policy/w", Bias: "policy/b", Outputs: 5, Activation: "silu"},
+			{Op: description.Number, Number: 2},
+			{Op: description.Mul, Inputs: []int{2, 3}},
+		}},
+		Distribution: description.Distribution{Kind: description.Categorical},
+	},
+	"number": { // numbers that are not combined with rows become rows
+		Observation: spaces.Unbounded(2), Action: spaces.Unbounded(3),
+		Network: description.Network{Inputs: 2, Steps: []description.Step{
+			{Op: description.Number, Number: 2}, {Op: description.Neg}, {Op: description.Concatenate, Inputs: []int{0, 2}},
+		}},
+		Distribution: description.Distribution{Kind: description.Deterministic},
+	},
+}
+
+func TestGolden(t *testing.T) {
+	for name, d := range cases {
+		t.Run(name, func(t *testing.T) {
+			model, err := Encode(policy(t, d), Options{Metadata: map[string]string{"robot": "lever", "date": "none"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Encode(policy(t, d), Options{Metadata: map[string]string{"date": "none", "robot": "lever"}})
+			if err != nil || !bytes.Equal(model, again) {
+				t.Errorf("the same policy gave other bytes, %v", err)
+			}
+			got, path := listing(t, model), filepath.Join("testdata", name+".txt")
+			if *rewrite {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("the model is\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// The constants are the policy's numbers.
+func TestConstants(t *testing.T) {
+	model, err := Encode(policy(t, cases["gaussian"]), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float32{}
+	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
+		raw := c[tensorRaw][0].([]byte)
+		v := make([]float32, len(raw)/4)
+		if err := binary.Read(bytes.NewReader(raw), binary.LittleEndian, v); err != nil {
+			t.Fatal(err)
+		}
+		got[c.text(tensorName)] = v
+	}
+	for name, want := range map[string][]float32{
+		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7, 8}, "policy/net.2.bias": {1, 2, 3, 4},
+		"log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1}, "action_space.high": {1, 1, 1},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+// Every activation has a form.
+func TestActivations(t *testing.T) {
+	for _, f := range description.Activations() {
+		d := cases["gaussian"]
+		d.Network = description.MLP("policy/", 2, []int{4}, 3, f)
+		model, err := Encode(policy(t, d), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		listing(t, model)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.onnx")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := policy(t, cases["gaussian"])
+	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} { // what fails leaves the old file
+		if err := WriteFile(path, p, o); err == nil || !strings.HasPrefix(err.Error(), "onnx: ") {
+			t.Errorf("%+v: %v", o, err)
+		}
+		if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
+			t.Errorf("the old file is %q, %v", old, err)
+		}
+	}
+	if err := WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}); err == nil {
+		t.Error("a file was written into a folder that is not there")
+	}
+	if err := WriteFile(path, p, Options{Name: "walker", Doc: "walks"}); err != nil {
+		t.Fatal(err)
+	}
+	model, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
+		t.Errorf("the model's text is %q", m.text(modelDoc))
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,150 @@
+//go:build cgo
+
+package onnx_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/internal/actors"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// batches of observations are compared for every kind of policy.
+const batches = 100
+
+// compared is one kind of policy with what its agent does.
+type compared struct {
+	actors.Case
+	policy  *infer.Policy
+	base    string
+	rows    []float32
+	actions []float32 // the agent's
+}
+
+// TestOnnxruntime compares onnxruntime with agents, for every kind of policy. It needs what `make peers` installs.
+func TestOnnxruntime(t *testing.T) {
+	peers := os.Getenv("GORL_PEERS")
+	if peers == "" {
+		t.Skip("GORL_PEERS is not set: run `make peers`, and set it to the folder that it names")
+	}
+	python := filepath.Join(peers, "bin", "python")
+	if out, err := exec.Command(python, "-c", "import onnx, onnxruntime").CombinedOutput(); err != nil {
+		t.Skipf("%s has no onnx and onnxruntime; run `make peers`: %v\n%s", python, err, out)
+	}
+	dir := t.TempDir()
+	var list []compared
+	for i, c := range actors.Cases() {
+		list = append(list, prepare(t, dir, i, c))
+	}
+	if out, err := exec.Command(python, filepath.Join("testdata", "peer.py"), dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, c := range list {
+		t.Run(c.Name, c.check)
+	}
+}
+
+// prepare lets an agent act, and writes its model and its observations.
+func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
+	t.Helper()
+	agent := c.New(t, uint64(i))
+	snap, err := agent.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := compared{Case: c, base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
+	if x.policy, err = infer.FromSnapshot(snap); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(i), 9))
+	rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
+	for range batches {
+		c.Observations(rng, rows)
+		actions, err := agent.Act(agents.Observation{Observations: rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.rows, x.actions = append(x.rows, rows...), append(x.actions, actions...)
+	}
+	var file bytes.Buffer
+	if err := binary.Write(&file, binary.LittleEndian, x.rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(x.base+".in", file.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func (c compared) output(t *testing.T, name string, width int) []float32 {
+	t.Helper()
+	data, err := os.ReadFile(c.base + "." + name + ".out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float32, len(data)/4)
+	if err := binary.Read(bytes.NewReader(data), binary.LittleEndian, v); err != nil {
+		t.Fatal(err)
+	}
+	if want := batches * actors.Rows * width; len(v) != want {
+		t.Fatalf("%q has %d values, want %d", name, len(v), want)
+	}
+	return v
+}
+
+const tolerance = 1e-5
+
+func (c compared) check(t *testing.T) {
+	a, w := c.Spaces.Action, c.Spaces.Observation.Width()
+	actions := c.output(t, "actions", a.Width())
+	worst := 0.0
+	if a.Kind == spaces.Box {
+		for i, x := range actions {
+			worst = max(worst, math.Abs(float64(x-c.actions[i])))
+		}
+		logStd := c.output(t, "log_std", a.Width())
+		c.output(t, "mean", a.Width())
+		for i, x := range logStd {
+			worst = max(worst, math.Abs(float64(x-c.policy.LogStd()[i%a.Width()])))
+		}
+	} else {
+		n := a.Outputs()
+		logits, probabilities := c.output(t, "logits", n), c.output(t, "probabilities", n)
+		want, q := make([]float32, n), make([]float32, n)
+		for r := range len(c.rows) / w {
+			x := c.rows[r*w : (r+1)*w]
+			if err := c.policy.Outputs(x, want); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.policy.Probabilities(x, q); err != nil {
+				t.Fatal(err)
+			}
+			for k := range n {
+				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])), math.Abs(float64(probabilities[r*n+k]-q[k])))
+			}
+			at := 0
+			for k, choices := range a.NVec { // two choices may be equally probable
+				mine, theirs := int(actions[r*a.Width()+k]), int(c.actions[r*a.Width()+k])
+				worst = max(worst, math.Abs(float64(want[at+mine]-want[at+theirs])))
+				at += choices
+			}
+		}
+	}
+	if worst > tolerance {
+		t.Errorf("the greatest difference is %g", worst)
+	}
+}

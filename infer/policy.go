@@ -1,0 +1,278 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// ErrNotFinite is what errors wrap where an observation, or what the network makes of it, is NaN or infinite, so that
+// there is no action.
+var ErrNotFinite = errors.New("not finite")
+
+// block is the number of rows that pass through the network together.
+const block = 16
+
+// Policy is a policy that acts. It is used by one goroutine at a time; [Policy.Clone] makes one for another.
+type Policy struct {
+	d        description.Policy
+	float32s map[string][]float32 // what the description names
+	float64s map[string][]float64
+	scaler   *scaler
+	steps    []step
+	widths   []int // of the row and of every step's result
+	logStd   []float32
+	std      []float32
+
+	results [][]float32 // block rows of each
+	choice  []float32   // probabilities of one row
+}
+
+// room allocates what acting needs.
+func (p *Policy) room() {
+	p.results = make([][]float32, len(p.widths))
+	for i, w := range p.widths {
+		p.results[i] = make([]float32, block*w)
+	}
+	p.choice = make([]float32, p.d.Action.Outputs())
+}
+
+// Clone returns a policy with the same weights, in the same memory, for use by another goroutine.
+func (p *Policy) Clone() *Policy {
+	c := *p
+	c.room()
+	return &c
+}
+
+// Spaces are the observation space and the action space.
+func (p *Policy) Spaces() spaces.Set {
+	return spaces.Set{Observation: p.d.Observation, Action: p.d.Action}
+}
+
+// Describe says what the policy computes.
+func (p *Policy) Describe() description.Policy { return p.d }
+
+// Float32s returns the array of a name in the description, a weight (outputs × inputs), a bias or a log standard
+// deviation, and nil for another name. It must not be changed.
+func (p *Policy) Float32s(name string) []float32 { return p.float32s[name] }
+
+// Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with, and
+// the limit of the result; nil where nothing is. They must not be changed.
+func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
+	if p.scaler == nil {
+		return nil, nil, 0
+	}
+	return p.scaler.mean, p.scaler.deviation, p.scaler.clip
+}
+
+// LogStd is a Gaussian's log standard deviation, limited as its settings say; nil for other distributions. It must not
+// be changed.
+func (p *Policy) LogStd() []float32 { return p.logStd }
+
+// compile reads every array that the description names.
+func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
+	net := p.d.Network
+	if p.widths, err = net.Widths(); err != nil {
+		return err
+	}
+	for i := range net.Steps {
+		s, err := p.step(snap, i)
+		if err != nil {
+			return err
+		}
+		p.steps = append(p.steps, s)
+	}
+	if p.d.Normalizer != nil {
+		if p.scaler, err = p.newScaler(p.d.Normalizer, snap); err != nil {
+			return err
+		}
+	}
+	dist := p.d.Distribution
+	if dist.Kind != description.Gaussian {
+		return nil
+	}
+	given, err := p.weights(snap, dist.LogStd, int64(p.d.Action.Width()))
+	if err != nil {
+		return err
+	}
+	p.logStd = slices.Clone(given)
+	for i, x := range p.logStd {
+		if dist.ClipLogStd {
+			p.logStd[i] = min(max(x, float32(dist.MinLogStd)), float32(dist.MaxLogStd))
+		}
+		p.std = append(p.std, float32(math.Exp(float64(p.logStd[i]))))
+	}
+	return nil
+}
+
+// Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the limits
+// that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width of the
+// observation space, action that of the action space. It allocates nothing. An action that would not be finite is
+// [ErrNotFinite].
+func (p *Policy) Act(observation, action []float32) error {
+	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
+	return p.mode(p.forward(observation, 1), action)
+}
+
+// ActBatch is Act for several observations, one after another in observations, as are the actions. The numbers are Act's.
+func (p *Policy) ActBatch(observations, actions []float32) error {
+	w, a := p.widths[0], p.d.Action.Width()
+	n := len(observations) / w
+	if err := p.check(observations, actions, n, a, "an action"); err != nil {
+		return err
+	}
+	for at := 0; at < n; at += block {
+		rows := min(block, n-at)
+		if err := p.mode(p.forward(observations[at*w:(at+rows)*w], rows), actions[at*a:(at+rows)*a]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sample draws an action for one observation from the policy's distribution, as the agent does in training.
+func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
+	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
+	out, d := p.forward(observation, 1), p.d.Distribution
+	switch d.Kind {
+	case description.Categorical:
+		if err := p.probabilities(out, p.choice); err != nil {
+			return err
+		}
+		for i, rest := 0, p.choice; i < len(action); i++ {
+			n := p.d.Action.NVec[i]
+			action[i] = float32(draw(rest[:n], rng.Float64()))
+			rest = rest[n:]
+		}
+		return nil
+	case description.Gaussian:
+		for i, mean := range out {
+			if d.ClipMean {
+				mean = p.limit(i, mean)
+			}
+			action[i] = mean + p.std[i]*float32(rng.NormFloat64())
+			if d.ClipActions {
+				action[i] = p.limit(i, action[i])
+			}
+		}
+		return p.finite(action)
+	}
+	return p.mode(out, action)
+}
+
+// draw returns the index at which the cumulated probabilities pass u.
+func draw(probabilities []float32, u float64) int {
+	last := 0
+	for i, q := range probabilities {
+		if q > 0 {
+			last = i
+		}
+		if u -= float64(q); u < 0 {
+			return i
+		}
+	}
+	return last // the sum was a little less than one
+}
+
+// Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any limits,
+// the logits of a categorical policy. outputs has Spaces().Action.Outputs() values.
+func (p *Policy) Outputs(observation, outputs []float32) error {
+	if err := p.check(observation, outputs, 1, p.d.Action.Outputs(), "the outputs"); err != nil {
+		return err
+	}
+	copy(outputs, p.forward(observation, 1))
+	return p.finite(outputs)
+}
+
+// Probabilities computes those of every choice for one observation, index after index, for categorical policies.
+func (p *Policy) Probabilities(observation, probabilities []float32) error {
+	if p.d.Distribution.Kind != description.Categorical {
+		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs", p.d.Distribution.Kind)
+	}
+	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
+		return err
+	}
+	return p.probabilities(p.forward(observation, 1), probabilities)
+}
+
+func (p *Policy) check(observations, results []float32, n, width int, what string) error {
+	if len(observations) != n*p.widths[0] {
+		return fmt.Errorf("infer: %d values of observations; an observation has %d", len(observations), p.widths[0])
+	}
+	if len(results) != n*width {
+		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results), what, p.d.Action, width, n)
+	}
+	return nil
+}
+
+// mode turns rows of outputs into actions.
+func (p *Policy) mode(out, actions []float32) error {
+	if p.d.Distribution.Kind == description.Categorical {
+		if err := p.finite(out); err != nil {
+			return err
+		}
+		for at := 0; len(out) > 0; {
+			for _, n := range p.d.Action.NVec {
+				actions[at] = float32(argmax(out[:n]))
+				out, at = out[n:], at+1
+			}
+		}
+		return nil
+	}
+	copy(actions, out)
+	if d := p.d.Distribution; d.ClipActions || d.ClipMean {
+		w := p.widths[len(p.widths)-1]
+		for i, x := range actions {
+			actions[i] = p.limit(i%w, x)
+		}
+	}
+	return p.finite(actions)
+}
+
+// limit keeps a value within the action space's dimension i.
+func (p *Policy) limit(i int, x float32) float32 {
+	return min(max(x, p.d.Action.Low[i]), p.d.Action.High[i])
+}
+
+func (p *Policy) finite(row []float32) error {
+	for i, x := range row {
+		if x-x != 0 {
+			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; look at the observation", i, x, ErrNotFinite)
+		}
+	}
+	return nil
+}
+
+// argmax returns the index of the greatest value, the first of equals.
+func argmax(x []float32) int {
+	best := 0
+	for i, v := range x {
+		if v > x[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// probabilities turns one row of logits into probabilities.
+func (p *Policy) probabilities(logits, probabilities []float32) error {
+	if err := p.finite(logits); err != nil {
+		return err
+	}
+	at := 0
+	for _, n := range p.d.Action.NVec {
+		softmax(logits[at:at+n], probabilities[at:at+n])
+		at += n
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+// Package description says in plain data what a policy computes: which arrays of a checkpoint pass through which
+// operations, and how actions come of the result. Checkpoints hold it, so that a policy can act, or be exported, where
+// neither the program that trained it nor libtorch is. The package needs no cgo.
+package description
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Format is the version of what [Policy.Values] writes.
+const Format = 1
+
+// ErrUndescribed is what errors wrap where a checkpoint has no description.
+var ErrUndescribed = errors.New("the policy is not described")
+
+// Policy is everything between a row of observations and a row of actions. Arrays are named as in the checkpoint.
+type Policy struct {
+	// Observation is the space of the rows that the policy reads, Action that of the rows it gives.
+	Observation, Action spaces.Space
+	// Normalizer standardises observations before the network reads them; nil where nothing does.
+	Normalizer *Normalizer
+	// Network computes the distribution's parameters.
+	Network Network
+	// Distribution turns them into actions.
+	Distribution Distribution
+}
+
+// Normalizer computes clamp((x − mean) / (√variance + Epsilon), ±Clip) for every column (preprocessors.RunningStandardScaler).
+type Normalizer struct {
+	// Mean and Variance name F64 arrays with one value a column.
+	Mean     string `json:"mean"`
+	Variance string `json:"variance"`
+	// Epsilon is added to the standard deviation.
+	Epsilon float64 `json:"epsilon"`
+	// Clip limits the result.
+	Clip float64 `json:"clip"`
+}
+
+// The kinds of distributions.
+const (
+	// Gaussian is a normal distribution a dimension: the network gives the mean, LogStd the deviation.
+	Gaussian = "gaussian"
+	// Categorical chooses one of the choices of each index of the action space; the network gives the logits.
+	Categorical = "categorical"
+	// Deterministic takes the network's result for the action.
+	Deterministic = "deterministic"
+)
+
+// Distribution says how actions come of the network's result.
+type Distribution struct {
+	// Kind is one of the three above.
+	Kind string `json:"kind"`
+	// LogStd names the F32 array of a Gaussian's log standard deviation, one value a dimension.
+	LogStd string `json:"log_std,omitempty"`
+	// ClipMean limits a Gaussian's mean to the action space, ClipActions what is done; both need limits everywhere.
+	ClipMean    bool `json:"clip_mean_actions,omitempty"`
+	ClipActions bool `json:"clip_actions,omitempty"`
+	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd], which must be finite.
+	ClipLogStd bool    `json:"clip_log_std,omitempty"`
+	MinLogStd  float64 `json:"min_log_std,omitempty"`
+	MaxLogStd  float64 `json:"max_log_std,omitempty"`
+}
+
+// Validate says what of the description makes no sense. It does not look at arrays.
+func (p Policy) Validate() error {
+	if err := (spaces.Set{Observation: p.Observation, Action: p.Action}).Validate(); err != nil {
+		return fmt.Errorf("description: %w", err)
+	}
+	widths, err := p.Network.Widths()
+	if err != nil {
+		return err
+	}
+	if n := p.Network.Inputs; n != p.Observation.Width() {
+		return fmt.Errorf("description: the network reads rows of %d values, the observation space %v has %d", n, p.Observation, p.Observation.Width())
+	}
+	if n := widths[len(widths)-1]; n != p.Action.Outputs() {
+		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action, p.Action.Outputs())
+	}
+	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) || math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
+		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 and a positive clip", *n)
+	}
+	return p.Distribution.validate(p.Action)
+}
+
+func (d Distribution) validate(action spaces.Space) error {
+	box := action.Kind == spaces.Box
+	switch d.Kind {
+	case Gaussian, Deterministic:
+		if !box {
+			return fmt.Errorf("description: a %s policy needs a Box action space, got %v", d.Kind, action)
+		}
+	case Categorical:
+		if action.Kind != spaces.Discrete && action.Kind != spaces.MultiDiscrete {
+			return fmt.Errorf("description: a categorical policy needs a Discrete or MultiDiscrete action space, got %v", action)
+		}
+	default:
+		return fmt.Errorf("description: distribution %q: want %s, %s or %s", d.Kind, Gaussian, Categorical, Deterministic)
+	}
+	if (d.ClipActions || d.ClipMean) && !action.Bounded() {
+		return fmt.Errorf("description: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
+	}
+	if d.Kind == Gaussian && d.LogStd == "" {
+		return fmt.Errorf("description: a gaussian policy needs the name of its log_std")
+	}
+	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
+		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no greater than the second", d.MinLogStd, d.MaxLogStd)
+	}
+	return nil
+}
+
+// Named returns the policy with a prefix before the names of the network's and the distribution's arrays.
+func (p Policy) Named(prefix string) Policy {
+	p.Network = p.Network.Named(prefix)
+	if p.Distribution.LogStd != "" {
+		p.Distribution.LogStd = prefix + p.Distribution.LogStd
+	}
+	return p
+}
+
+// policyJSON is how a policy is written.
+type policyJSON struct {
+	Format       int          `json:"format"`
+	Undescribed  string       `json:"undescribed,omitempty"`
+	Observation  *spaceJSON   `json:"observation_space,omitempty"`
+	Action       *spaceJSON   `json:"action_space,omitempty"`
+	Normalizer   *Normalizer  `json:"normalizer,omitempty"`
+	Inputs       int          `json:"inputs,omitempty"`
+	Network      []Step       `json:"network,omitempty"`
+	Distribution Distribution `json:"distribution,omitzero"`
+}
+
+// Values is the policy as a tree of plain values, as snapshots hold it under "policy". The policy must be valid.
+func (p Policy) Values() map[string]any {
+	return tree(policyJSON{
+		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action), Normalizer: p.Normalizer,
+		Inputs: p.Network.Inputs, Network: p.Network.Steps, Distribution: p.Distribution,
+	})
+}
+
+// Undescribed is what snapshots hold of a policy that cannot be described: why.
+func Undescribed(reason error) map[string]any {
+	return tree(policyJSON{Format: Format, Undescribed: reason.Error()})
+}
+
+// Of reads what [Policy.Values] returned, also after it has been through a file, and validates it. Where [Undescribed]
+// made it the error wraps [ErrUndescribed] and says why.
+func Of(v any) (Policy, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return Policy{}, fmt.Errorf("description: %w", err)
+	}
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil {
+		return Policy{}, fmt.Errorf("description: %w", err)
+	}
+	if version.Format != Format {
+		return Policy{}, fmt.Errorf("description: its format is %d, this version of gorl reads %d; use a newer gorl", version.Format, Format)
+	}
+	var j policyJSON
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return Policy{}, fmt.Errorf("description: %w", err)
+	}
+	if j.Undescribed != "" {
+		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
+	}
+	p := Policy{Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
+	if p.Observation, err = j.Observation.space(); err == nil {
+		p.Action, err = j.Action.space()
+	}
+	if err != nil {
+		return Policy{}, err
+	}
+	return p, p.Validate()
+}
+
+// tree turns what JSON can hold into maps, lists, texts, int64 and float64.
+func tree(v any) map[string]any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // texts and finite numbers only, Validate has seen to it
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		panic(err)
+	}
+	return plain(m).(map[string]any)
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = plain(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = plain(x)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		x, err := v.Float64()
+		if err != nil {
+			panic(err)
+		}
+		return x
+	}
+	return v
+}

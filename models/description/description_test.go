@@ -1,0 +1,112 @@
+package description
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+var inf = float32(math.Inf(1))
+
+func valid() Policy {
+	return Policy{
+		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-inf, 0.1}, High: []float32{inf, 0.3}},
+		Action:      spaces.NewBox(-1, 1, 1), Network: MLP("policy/", 2, []int{4}, 1, "elu"),
+		Normalizer:   &Normalizer{Mean: "m", Variance: "v", Epsilon: 1e-8, Clip: 5},
+		Distribution: Distribution{Kind: Gaussian, LogStd: "policy/log_std", ClipActions: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
+	}
+}
+
+// What is written is read again, also through JSON.
+func TestRoundTrip(t *testing.T) {
+	discrete := valid()
+	discrete.Observation, discrete.Action, discrete.Distribution, discrete.Normalizer = spaces.NewDiscrete(3), spaces.NewMultiDiscrete(2, 3), Distribution{Kind: Categorical}, nil
+	discrete.Network = Network{Inputs: 1, Steps: []Step{
+		{Op: OneHot, Choices: []int{3}}, {Op: Linear, Weight: "w", Outputs: 5}, {Op: Number, Number: 0.5}, {Op: Mul, Inputs: []int{2, 3}},
+	}}
+	dict := valid()
+	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)}), "gripper": spaces.NewDiscrete(2)})
+	for _, p := range []Policy{valid(), discrete, dict} {
+		values := p.Values()
+		for range 2 {
+			got, err := Of(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, p) {
+				t.Errorf("%+v was read again as %+v", p, got)
+			}
+			text, err := json.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = nil
+			if err := json.Unmarshal(text, &values); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestUndescribed(t *testing.T) {
+	if _, err := Of(Undescribed(errors.New("it is a secret"))); !errors.Is(err, ErrUndescribed) || !strings.Contains(err.Error(), "it is a secret") {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is missing", `{"format":1,"secret":2}`: "secret",
+		`{"format":1,"observation_space":{"kind":"Image"}}`:                         `a space of kind "Image"`,
+		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Of(v); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, spoil := range map[string]func(p *Policy){
+		"reads rows of 2 values": func(p *Policy) { p.Observation = spaces.Unbounded(3) },
+		"computes 1 values":      func(p *Policy) { p.Action = spaces.NewBox(-1, 1, 2) },
+		"want gaussian":          func(p *Policy) { p.Distribution.Kind = "beta" },
+		"needs a Box":            func(p *Policy) { p.Action = spaces.NewDiscrete(1) },
+		"need limits":            func(p *Policy) { p.Action = spaces.Unbounded(1) },
+		"two finite numbers":     func(p *Policy) { p.Distribution.MaxLogStd = -30 },
+		"a positive clip":        func(p *Policy) { p.Normalizer.Clip = math.Inf(1) },
+		"has no steps":           func(p *Policy) { p.Network.Steps = nil },
+		"unknown operation":      func(p *Policy) { p.Network.Add(Step{Op: "fft"}) },
+		"reads the result":       func(p *Policy) { p.Network.Add(Step{Op: Neg, Inputs: []int{7}}) },
+		"2 inputs, want 1":       func(p *Policy) { p.Network.Add(Step{Op: Neg, Inputs: []int{0, 1}}) },
+		"columns 0 up to 2 of 1": func(p *Policy) { p.Network.Add(Step{Op: Columns, To: 2}) },
+		"4 and 2 do not combine": func(p *Policy) { p.Network.Add(Step{Op: Add, Inputs: []int{1, 0}}) },
+		"choices of 2 columns":   func(p *Policy) { p.Network.Add(Step{Op: OneHot, Choices: []int{1, 2}}) },
+		"name of a weight":       func(p *Policy) { p.Network.Add(Step{Op: Linear, Outputs: 3}) },
+	} {
+		p := valid()
+		spoil(&p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "description: ") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := valid().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A trunk and a head are one network.
+func TestThen(t *testing.T) {
+	head := Network{Inputs: 4, Steps: []Step{{Op: Linear, Weight: "w", Outputs: 1}, {Op: Add, Inputs: []int{0, 1}}}}
+	n := MLP("", 2, nil, 4, "").Named("trunk.").Then(head.Named("head."))
+	widths, err := n.Widths()
+	if err != nil || !reflect.DeepEqual(widths, []int{2, 4, 1, 4}) || n.Steps[0].Weight != "trunk.net.0.weight" || n.Steps[1].Weight != "head.w" || head.Steps[1].Inputs[0] != 0 {
+		t.Errorf("%+v has widths %v, %v", n, widths, err)
+	}
+}

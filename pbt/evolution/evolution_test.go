@@ -1,0 +1,251 @@
+package evolution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// cartpole builds members: PPO with an encoder and a head, on short episodes.
+func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
+	return func(m pbt.Member) (pbt.Trainee, error) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30, Seed: m.Seed})
+		if err != nil {
+			return nil, err
+		}
+		start, err := models.NewArchitecture(env.Spaces().Observation, []int{8}, 8, []int{8}, "tanh")
+		if err != nil {
+			return nil, err
+		}
+		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		if m.Restoring != nil {
+			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+				return nil, err
+			}
+		}
+		agent, err := ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Seed: uint64(m.Seed),
+			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Config: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
+		})
+		if err != nil {
+			return nil, err
+		}
+		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
+		if onStep != nil {
+			cfg.OnStep = func(*trainers.Trainer) error { return onStep() }
+		}
+		return trainers.Sequential(env, agent, cfg).Trainee(), nil
+	}
+}
+
+// busy has everything happen often, on small networks.
+func busy() *evolution.Mutations {
+	m := evolution.DefaultMutations()
+	m.NoMutation, m.Architecture, m.Parameters, m.Activation, m.RLHP = 0.1, 0.5, 0.2, 0.1, 0.2
+	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 2, MaxLatent: 64}
+	return &m
+}
+
+func options() evolution.Options {
+	return evolution.Options{
+		PopulationSize: 4, EvoSteps: 4 * 45, MaxSteps: 4 * 45 * 6, PreTrainingMutation: true, Mutations: busy(), Seed: 3,
+		Sample: map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
+	}
+}
+
+// outcome is everything that an evolution leads to.
+type outcome struct {
+	journal   []pbt.Event
+	snapshots []*checkpoint.Snapshot
+}
+
+func finish(t *testing.T, e *evolution.Evolution) outcome {
+	t.Helper()
+	o := outcome{journal: e.Population().Journal()}
+	for id := range e.Population().Generation().Members {
+		s, err := e.Population().Trainee(id).Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.snapshots = append(o.snapshots, s)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func train(t *testing.T, o evolution.Options) outcome {
+	t.Helper()
+	e, err := evolution.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return finish(t, e)
+}
+
+func compare(t *testing.T, want, got outcome) {
+	t.Helper()
+	if d := cmp.Diff(want.journal, got.journal); d != "" {
+		t.Errorf("the journals differ: %.3000s", d)
+	}
+	for id := range want.snapshots {
+		if d := agenttest.Differences(want.snapshots[id], got.snapshots[id]); len(d) > 0 {
+			t.Errorf("member %d differs in %v", id, d)
+		}
+	}
+}
+
+// The same seed gives the same lineage, architectures and parameters, however many members train at a time.
+func TestSameSeedSameEvolution(t *testing.T) {
+	agenttest.CheckLive(t)
+	o := options()
+	o.Parallel = 1
+	first := train(t, o)
+	o.Parallel = 4
+	compare(t, first, train(t, o))
+	o.Seed = 4
+	other := train(t, o)
+	if cmp.Equal(first.journal, other.journal) {
+		t.Error("another seed gives the same journal")
+	}
+	o.Seed, o.Mutations.Seed = 3, 1
+	if other = train(t, o); cmp.Equal(first.journal, other.journal) {
+		t.Error("another seed of mutations gives the same journal")
+	}
+	shapes, done := map[string]bool{}, map[string]int{}
+	for _, e := range first.journal {
+		if e.Architecture != "" {
+			shapes[e.Architecture] = true
+		}
+		done[strings.SplitN(e.Mutation, "(", 2)[0]]++
+	}
+	if len(shapes) < 4 || done["param"] == 0 || done["learning_rate"] == 0 || done["activation"] == 0 {
+		t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(shapes)), done)
+	}
+}
+
+// An evolution that is stopped in the middle of generations, rollouts and episodes, and continued in another process,
+// ends as one that was not.
+func TestResumeInMidGeneration(t *testing.T) {
+	agenttest.CheckLive(t)
+	whole := options()
+	whole.Directory = t.TempDir()
+	want := train(t, whole)
+	dir, breaks := t.TempDir(), 0
+	for ; ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(101)
+		o := options()
+		o.Directory = dir
+		o.New = cartpole(func() error {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+			return nil
+		})
+		e, err := evolution.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Train(ctx)
+		cancel()
+		if err == nil {
+			compare(t, want, finish(t, e))
+			break
+		}
+		if !errors.Is(err, context.Canceled) || breaks > 100 {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if breaks < 4 {
+		t.Errorf("only %d interruptions", breaks)
+	}
+	read := func(dir string) string {
+		data, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if read(dir) != read(whole.Directory) {
+		t.Error("the journals' bytes differ")
+	}
+}
+
+func TestEliteAndCheckpoints(t *testing.T) {
+	agenttest.CheckLive(t)
+	o := options()
+	o.Directory = t.TempDir()
+	o.SaveElite, o.Checkpoint = true, 400
+	e, err := evolution.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, err := e.Train(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	saved, err := evolution.LoadElite(filepath.Join(o.Directory, "elite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if saved.Manifest.Step != best.Steps {
+		t.Errorf("the elite saved has %d steps, the best %d", saved.Manifest.Step, best.Steps)
+	}
+	elite, err := e.Build(saved.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elite.Close()
+	snap, err := elite.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
+		t.Errorf("the elite differs from the best in %v", d)
+	}
+	files, err := filepath.Glob(filepath.Join(o.Directory, "checkpoints", "*", "*.safetensors"))
+	if err != nil || len(files) != 4*2 { // of 1080 steps, after 540 and 900
+		t.Errorf("checkpoints: %v, %v", files, err)
+	}
+	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an elite from nowhere: %v", err)
+	}
+	var table strings.Builder
+	if err := e.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"last mutation", "learning_rate", "policy 4→[", fmt.Sprint(o.MaxSteps)} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table has no %q:\n%s", want, table.String())
+		}
+	}
+}

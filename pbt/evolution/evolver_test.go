@@ -1,0 +1,369 @@
+package evolution
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target, two optimizers
+// and a rollout in progress.
+func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
+	t.Helper()
+	a, err := models.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := checkpoint.NewSnapshot()
+	rng := rand.New(rand.NewPCG(1, 2))
+	fill := func(shape ...int64) checkpoint.Array {
+		n := int64(1)
+		for _, d := range shape {
+			n *= d
+		}
+		data := make([]float32, n)
+		for i := range data {
+			data[i] = float32(rng.NormFloat64())
+		}
+		return checkpoint.ArrayFloat32(shape, data)
+	}
+	tree := map[string]any{}
+	steps := map[string]any{}
+	for _, network := range []string{"actor", "critic"} {
+		tree[network], tree["target_"+network] = a.Values(), a.Values()
+		optimizer := network + "_adam"
+		steps[optimizer] = int64(7)
+		shapes := map[string][]int64{
+			"head.0.weight": {8, 3}, "head.0.bias": {8}, "head.1.weight": {8, 8}, "head.1.bias": {8}, "head.out.weight": {1, 8}, "head.out.bias": {1},
+		}
+		for _, name := range slices.Sorted(maps.Keys(shapes)) {
+			shape := shapes[name]
+			snap.Arrays[network+"/"+name] = fill(shape...)
+			snap.Arrays["target_"+network+"/"+name] = fill(shape...)
+			snap.Arrays[optimizer+"/exp_avg/"+network+"/"+name] = fill(shape...)
+			snap.Arrays[optimizer+"/exp_avg_sq/"+network+"/"+name] = fill(shape...)
+		}
+	}
+	snap.Arrays["rollout/rewards"] = fill(5, 2)
+	snap.Arrays["observation_preprocessor/running_mean"] = checkpoint.ArrayFloat64([]int64{3}, []float64{1, 2, 3})
+	snap.Values = map[string]any{"architectures": tree, "optimizer_steps": steps, "rollout_steps": int64(5)}
+	return snap, Registry{
+		Groups:          []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true}, {Name: "critic", Shared: []string{"target_critic"}}},
+		Optimizers:      []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"}, {"critic_adam", []string{"critic"}, "lr_critic"}},
+		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
+	}
+}
+
+var handmadeValues = map[string]float64{"lr_actor": 1e-3, "lr_critic": 1e-2, "batch_size": 64, "tau": 0.005}
+
+func only(set func(m *Mutations)) Mutations {
+	m := Mutations{NewLayerProb: 0.2}
+	set(&m)
+	return m
+}
+
+func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Heritage) {
+	t.Helper()
+	snap, r := handmade(t)
+	e, err := NewEvolver(m, r, snap, handmadeValues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, pbt.Heritage{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
+}
+
+// evolve checks what holds for every mutation: the heritage given is not changed, the same numbers give the same result,
+// targets are copies, and everything fits together.
+func evolve(t *testing.T, e *Evolver, in pbt.Heritage, seed uint64) (pbt.Heritage, string) {
+	t.Helper()
+	before, _ := handmade(t)
+	out, what, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(before.Arrays, in.Snapshot.Arrays) || !cmp.Equal(before.Values, in.Snapshot.Values) {
+		t.Fatal("the snapshot given was changed")
+	}
+	again, same, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
+	if err != nil || what != same || !cmp.Equal(out, again) {
+		t.Fatalf("%q is not reproducible (%q, %v)", what, same, err)
+	}
+	if err := e.registry.Check(out.Snapshot, out.Hyperparameters); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if out.Snapshot == in.Snapshot {
+		return out, what
+	}
+	all, err := Architectures(out.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []string{"actor", "critic"} {
+		if _, err := load(out.Snapshot.Arrays, network+"/", all[network]); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		optimizer := network + "_adam"
+		for name, a := range parametersOf(out.Snapshot, network) {
+			for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
+				if m := out.Snapshot.Arrays[optimizer+moment+network+"/"+name]; !slices.Equal(m.Shape, a.Shape) {
+					t.Fatalf("%s: %s/%s is %v, its moments %v", what, network, name, a.Shape, m.Shape)
+				}
+			}
+		}
+	}
+	return out, what
+}
+
+func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
+	t.Helper()
+	for _, network := range []string{"actor", "critic"} {
+		if d := cmp.Diff(parametersOf(s, network), parametersOf(s, "target_"+network)); d != "" {
+			t.Errorf("%s: the target is no copy of %s: %.500s", what, network, d)
+		}
+		tree := s.Values["architectures"].(map[string]any)
+		if !cmp.Equal(tree[network], tree["target_"+network]) {
+			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network, tree[network])
+		}
+	}
+	if s.Values["rollout_steps"] != int64(0) || len(parametersOf(s, "rollout")) > 0 {
+		t.Errorf("%s: a rollout of other weights goes on", what)
+	}
+}
+
+func TestArchitectureOfCustomAgent(t *testing.T) {
+	e, in := evolver(t, only(func(m *Mutations) {
+		m.Architecture, m.Limits = 1, models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8, MaxLatent: 128}
+	}))
+	seen := map[string]int{}
+	for seed := range uint64(60) {
+		out, what := evolve(t, e, in, seed)
+		kind := what[:strings.IndexAny(what+"(", "(")]
+		seen[strings.TrimSpace(kind)]++
+		if strings.HasPrefix(what, "none") {
+			if out.Snapshot != in.Snapshot {
+				t.Errorf("%q changes the snapshot", what)
+			}
+			continue
+		}
+		checkShared(t, out.Snapshot, what)
+		all, _ := Architectures(out.Snapshot)
+		if !all["actor"].Equal(all["critic"]) {
+			t.Errorf("%s leads to %v and %v", what, all["actor"], all["critic"])
+		}
+		if len(all) != 4 {
+			t.Errorf("%s: %d architectures", what, len(all))
+		}
+		if text := e.Architecture(out.Snapshot); !strings.HasPrefix(text, "actor 3→[") {
+			t.Errorf("described as %q", text)
+		}
+		if steps := out.Snapshot.Values["optimizer_steps"].(map[string]any); steps["actor_adam"] != int64(7) {
+			t.Errorf("%s begins optimizers anew", what)
+		}
+	}
+	for _, kind := range []string{"head.add_layer", "head.remove_layer", "head.add_node", "none"} {
+		if seen[kind] == 0 {
+			t.Errorf("never %q: %v", kind, seen)
+		}
+	}
+}
+
+func TestNoiseOfCustomAgent(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		e, in := evolver(t, only(func(m *Mutations) { m.Parameters, m.Strict = 1, strict }))
+		out, what := evolve(t, e, in, 1)
+		if !strings.HasPrefix(what, "param(") {
+			t.Errorf("said was %q", what)
+		}
+		checkShared(t, out.Snapshot, what)
+		if cmp.Equal(parametersOf(in.Snapshot, "actor"), parametersOf(out.Snapshot, "actor")) || !cmp.Equal(parametersOf(in.Snapshot, "critic"), parametersOf(out.Snapshot, "critic")) {
+			t.Error("noise belongs to the policy and to nothing else")
+		}
+		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
+		if reset := steps["critic_adam"] == int64(0); reset != strict {
+			t.Errorf("strict %t: optimizer steps are %v", strict, steps)
+		}
+	}
+}
+
+func TestActivationOfCustomAgent(t *testing.T) {
+	e, in := evolver(t, only(func(m *Mutations) { m.Activation = 1 }))
+	out, what := evolve(t, e, in, 1)
+	all, _ := Architectures(out.Snapshot)
+	if !strings.Contains(what, "activation(") || all["actor"].Activation == "tanh" || all["critic"].Activation == "tanh" {
+		t.Errorf("%s led to %v", what, all)
+	}
+	in.Snapshot.Values["agent"] = "PPO"
+	strict, _ := evolver(t, only(func(m *Mutations) { m.Activation, m.Strict = 1, true }))
+	if out, what, err := strict.Evolve(in, rand.New(rand.NewPCG(1, 0))); err != nil || out.Snapshot != in.Snapshot || !strings.HasPrefix(what, "none") {
+		t.Errorf("strict: PPO's activation: %q, %v", what, err)
+	}
+}
+
+func TestHyperparameterOfCustomAgent(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Strict = 1, strict }))
+		if d := cmp.Diff([]string{"batch_size", "lr_actor", "lr_critic"}, e.Keys()); d != "" {
+			t.Errorf("by default: %s", d)
+		}
+		seen := map[string]bool{}
+		for seed := range uint64(40) {
+			out, what := evolve(t, e, in, seed)
+			seen[what] = true
+			for name, v := range out.Hyperparameters {
+				if (name == what) == (v == handmadeValues[name]) {
+					t.Errorf("%s: %s becomes %v", what, name, v)
+				}
+			}
+			steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
+			for optimizer, rate := range map[string]string{"actor_adam": "lr_actor", "critic_adam": "lr_critic"} {
+				if reset := steps[optimizer] == int64(0); reset != (strict && what == rate) {
+					t.Errorf("strict %t, %s: steps of %s are %v", strict, what, optimizer, steps[optimizer])
+				}
+			}
+		}
+		if len(seen) != 3 {
+			t.Errorf("only %v", seen)
+		}
+	}
+}
+
+func TestNoHyperparameters(t *testing.T) {
+	e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Hyperparameters = 1, HyperparameterConfig{} }))
+	if out, what := evolve(t, e, in, 1); !strings.HasPrefix(what, "none") || out.Snapshot != in.Snapshot {
+		t.Errorf("%q", what)
+	}
+}
+
+// Strict resets optimizers although a limit stops the edit; by default nothing happens.
+func TestAtTheLimits(t *testing.T) {
+	narrow := models.Limits{MinLayers: 2, MaxLayers: 2, MinNodes: 8, MaxNodes: 8, MinLatent: 8, MaxLatent: 8}
+	for _, strict := range []bool{false, true} {
+		e, in := evolver(t, only(func(m *Mutations) { m.Architecture, m.Limits, m.Strict = 1, narrow, strict }))
+		out, what, err := e.Evolve(in, rand.New(rand.NewPCG(1, 0)))
+		if err != nil || !strings.HasPrefix(what, "none (") {
+			t.Fatalf("%q, %v", what, err)
+		}
+		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
+		if (out.Snapshot == in.Snapshot) == strict || (steps["actor_adam"] == int64(0)) != strict {
+			t.Errorf("strict %t: steps %v", strict, steps)
+		}
+	}
+}
+
+// Weights are relative, and before training something happens.
+func TestDraw(t *testing.T) {
+	m := Mutations{NoMutation: 2, Architecture: 1, Parameters: 1}
+	counts := map[string]int{}
+	rng := rand.New(rand.NewPCG(3, 3))
+	const n = 4000
+	for range n {
+		counts[m.draw(rng, false)]++
+	}
+	// The standard deviations are 32 and 27.
+	for kind, want := range map[string]int{"none": n / 2, "architecture": n / 4, "param": n / 4} {
+		if d := counts[kind] - want; d < -160 || d > 160 {
+			t.Errorf("%s: %d of %d, want about %d", kind, counts[kind], n, want)
+		}
+	}
+	for range 100 {
+		if m.draw(rng, true) == "none" {
+			t.Fatal("nothing happens before training")
+		}
+	}
+	if kind := (Mutations{NoMutation: 1}).draw(rng, true); kind != "none" {
+		t.Errorf("without any other weight: %s", kind)
+	}
+	if len(counts) != 3 {
+		t.Errorf("drawn were %v", counts)
+	}
+}
+
+func TestMutationsValidate(t *testing.T) {
+	if err := DefaultMutations().Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, set := range map[string]func(m *Mutations){
+		"Architecture is -1":           func(m *Mutations) { m.Architecture = -1 },
+		"all other weights are 0":      func(m *Mutations) { *m = Mutations{} },
+		"NewLayerProb is 1.5":          func(m *Mutations) { m.NewLayerProb = 1.5 },
+		"MutationSD is -0.1":           func(m *Mutations) { m.MutationSD = -0.1 },
+		"ActivationSelection: ":        func(m *Mutations) { m.ActivationSelection = []string{"swiss"} },
+		"ActivationSelection is empty": func(m *Mutations) { m.Activation, m.ActivationSelection = 1, []string{} },
+		`did you mean "overlap"?`:      func(m *Mutations) { m.Preserve = "overlaps" },
+		"limits of policy":             func(m *Mutations) { m.Limits = models.Limits{MinLayers: 3, MaxLayers: 1} },
+		"limits of critic":             func(m *Mutations) { m.NetworkLimits = map[string]models.Limits{"critic": {MinLayers: -1}} },
+		`hyperparameter "learning"`:    func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{"learning": {}} },
+	} {
+		m := DefaultMutations()
+		set(&m)
+		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestRegistryRefuses(t *testing.T) {
+	for want, set := range map[string]func(r *Registry){
+		`0 of 2 groups are the policy's`:      func(r *Registry) { r.Groups[0].Policy = false },
+		`2 of 2 groups are the policy's`:      func(r *Registry) { r.Groups[1].Policy = true },
+		`"critic" is named twice`:             func(r *Registry) { r.Groups[0].Shared = []string{"critic"} },
+		`no network "acto"`:                   func(r *Registry) { r.Groups[0].Name = "acto"; r.Optimizers = nil },
+		`did you mean "actor"?`:               func(r *Registry) { r.Groups[0].Name = "acto"; r.Optimizers = nil },
+		`"target_critic" has an architecture`: func(r *Registry) { r.Groups[1].Shared = nil },
+		`no optimizer "adam"`:                 func(r *Registry) { r.Optimizers[0].Name = "adam" },
+		`trains "actr", which is in no group`: func(r *Registry) { r.Optimizers[0].Networks = []string{"actr"} },
+		`optimizer "actor_adam": evolution: members have no hyperparameter "lr_acto"`: func(r *Registry) { r.Optimizers[0].LearningRate = "lr_acto" },
+		`no hyperparameter "batch": they have`:                                        func(r *Registry) { r.Hyperparameters = append(r.Hyperparameters, "batch") },
+		`shared with "actor", but its arrays are others`:                              func(r *Registry) { r.Groups[0].Shared = []string{"target_actor", "nobody"} },
+		`a network is named "a/b"`:                                                    func(r *Registry) { r.Groups = append(r.Groups, NetworkGroup{Name: "a/b"}) },
+	} {
+		snap, r := handmade(t)
+		set(&r)
+		if err := r.Check(snap, handmadeValues); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestEvolverRefuses(t *testing.T) {
+	for want, set := range map[string]func(m *Mutations, r *Registry, s *checkpoint.Snapshot){
+		`hyperparameter "tau" is not in the registry`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
+			m.Hyperparameters = HyperparameterConfig{"tau": {Min: 0.1, Max: 1}}
+		},
+		`no hyperparameter "gamma"`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
+			m.Hyperparameters = HyperparameterConfig{"gamma": {Min: 0.1, Max: 1}}
+		},
+		`did you mean "critic"?`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
+			m.NetworkLimits = map[string]models.Limits{"critc": models.DefaultLimits()}
+		},
+		"give Mutations.Architecture and Activation a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
+			delete(s.Values, "architectures")
+		},
+		"give Mutations.Parameters a weight of 0": func(_ *Mutations, r *Registry, s *checkpoint.Snapshot) {
+			for _, name := range []string{"head.0.weight", "head.1.weight", "head.out.weight"} {
+				delete(s.Arrays, "actor/"+name)
+				delete(s.Arrays, "target_actor/"+name)
+			}
+		},
+	} {
+		snap, r := handmade(t)
+		m := DefaultMutations()
+		set(&m, &r, snap)
+		if _, err := NewEvolver(m, r, snap, handmadeValues); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	snap, _ := handmade(t)
+	if _, err := RegistryOf(snap); err == nil || !strings.Contains(err.Error(), "give a Registry") {
+		t.Errorf("an agent without a network named policy: %v", err)
+	}
+}

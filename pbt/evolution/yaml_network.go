@@ -1,0 +1,91 @@
+package evolution
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Network is what a manifest says of networks: those of policy and value alike.
+type Network struct {
+	// Encoder, Latent and Head are the widths of hidden layers before the latent, the latent's, and those after it.
+	Encoder []int
+	Latent  int
+	Head    []int
+	// Activation is that of all of them.
+	Activation string
+	// Limits are those of mutations.
+	Limits models.Limits
+}
+
+type stackSection struct {
+	Hidden     []int  `yaml:"hidden_size" config:"min=1"`
+	Activation string `yaml:"activation"`
+	MinLayers  int    `yaml:"min_hidden_layers" config:"min=0"`
+	MaxLayers  int    `yaml:"max_hidden_layers" config:"min=0"`
+	MinNodes   int    `yaml:"min_mlp_nodes" config:"min=1"`
+	MaxNodes   int    `yaml:"max_mlp_nodes" config:"min=1"`
+	LayerNorm  bool   `yaml:"layer_norm"`
+	Output     string `yaml:"output_activation"`
+	Vanish     bool   `yaml:"output_vanish"`
+}
+
+// network reads the section network.
+func (f *manifest) network(s *Settings) error {
+	if f.Network == nil {
+		return nil
+	}
+	l := models.DefaultLimits()
+	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers, MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
+	t := struct {
+		Network struct {
+			Latent    int          `yaml:"latent_dim" config:"min=0"`
+			MinLatent int          `yaml:"min_latent_dim" config:"min=1"`
+			MaxLatent int          `yaml:"max_latent_dim" config:"min=1"`
+			Arch      string       `yaml:"arch" config:"oneof=mlp"`
+			Squash    bool         `yaml:"squash_output"`
+			Encoder   stackSection `yaml:"encoder_config"`
+			Head      stackSection `yaml:"head_config"`
+		} `yaml:"network"`
+	}{}
+	x := &t.Network
+	x.Latent, x.MinLatent, x.MaxLatent, x.Arch, x.Encoder, x.Head = 64, l.MinLatent, l.MaxLatent, "mlp", usual, usual
+	if err := config.Merge(&t, map[string]any{"network": f.Network}, config.Options{Prefix: "evolution"}); err != nil {
+		return err
+	}
+	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder, "head_config": x.Head} {
+		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish, "output_activation": stack.Output != ""} {
+			if on {
+				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none", name, key))
+			}
+		}
+	}
+	if x.Squash {
+		s.Notes = append(s.Notes, "network.squash_output does nothing: gorl's evolvable networks have none")
+	}
+	slices.Sort(s.Notes)
+	if x.Encoder.Activation != x.Head.Activation {
+		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation, Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
+	}
+	l = models.Limits{
+		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes, x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
+		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
+	}
+	if err := l.Validate(); err != nil {
+		return fmt.Errorf("evolution: network: %w", err)
+	}
+	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation, Limits: l}
+	return nil
+}
+
+// Architecture is the network's for an observation space.
+func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
+	encoder := n.Encoder
+	if n.Latent == 0 {
+		encoder = nil
+	}
+	return models.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
+}

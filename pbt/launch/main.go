@@ -1,0 +1,174 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// memberHeartbeat is how often members say how far they are, for the launcher's table.
+const memberHeartbeat = 5 * time.Second
+
+// Program is a program that is both a population's launcher and its members.
+type Program struct {
+	// New builds a member's trainee, as pbt.Options.New does.
+	New func(m pbt.Member) (pbt.Trainee, error)
+	// Hyperparameters are names that members have beside those that package preset knows.
+	Hyperparameters []string
+	// Adjust, when not nil, changes what the YAML file says. It must do so alike in all members.
+	Adjust func(o *pbt.Options, p *pbt.Place)
+}
+
+// Main is Program{New: build}.Main().
+func Main(build func(m pbt.Member) (pbt.Trainee, error)) { Program{New: build}.Main() }
+
+// Main is all that a main function has to do; it does not return. Started by a user with -config file.yaml, the program
+// runs the population that the file describes on this machine, with itself and its own flags as the members where the
+// file names no command. Started by a launcher, it trains one policy. Its own flags, declared with package flag before,
+// are parsed first.
+//
+// The exit status is 0 when all members are finished, 1 when one gave up, 2 for wrong flags, and StatusStopped after a
+// signal; that of a member is as in Member.
+func (g Program) Main() {
+	path := flag.String("config", "", "the population's YAML `file`")
+	quiet := flag.Bool("quiet", false, "show no table; <workspace>/logs/launcher.log has what happened")
+	every := flag.Duration("every", 30*time.Second, "`time` between tables where the output is no terminal")
+	flag.Parse()
+	if _, ok, _ := FromEnvironment(); ok {
+		os.Exit(Member(g.Train))
+	}
+	if *path == "" || flag.NArg() > 0 {
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: %s [flags] -config file.yaml\n", os.Args[0])
+		flag.PrintDefaults()
+		os.Exit(statusUsage)
+	}
+	var out io.Writer = os.Stdout
+	if *quiet {
+		out = nil
+	}
+	ctx, kill, stop := Interrupts(context.Background())
+	err := g.Launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
+	stop()
+	switch {
+	case errors.Is(err, ErrStopped):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(StatusStopped)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Launch runs the population of a YAML file with Run, and says at the end which policy is the best.
+func (g Program) Launch(ctx context.Context, path string, o Options) error {
+	f, err := ReadFile(path)
+	if err != nil {
+		return err
+	}
+	settings, err := g.settings(path)
+	if err != nil {
+		return err
+	}
+	if len(f.Launcher.Command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("launch: %w; give \"launcher.command\"", err)
+		}
+		f.Launcher.Command = append([]string{self}, os.Args[1:]...)
+	}
+	if err := Run(ctx, f, o); err != nil || o.Out == nil {
+		return err
+	}
+	board, err := workspace.OpenFolder(f.Dir(), f.Launcher.NumPolicies, workspace.FolderOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	best, ok, err := board.Best(settings.Options.Measure.Minimise)
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	if ok {
+		fmt.Fprintf(o.Out, "\nBest: policy %d after %d steps, %s %.6g; its weights are %s\n", best.Policy, best.Frame, settings.Options.Objective, best.Objective, best.Weights.Path)
+	}
+	return nil
+}
+
+// settings are the file's, with this program's parts.
+func (g Program) settings(path string) (*preset.Settings, error) {
+	settings, err := preset.FromFile(path, g.Hyperparameters...)
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	settings.Options.New = g.New
+	return settings, nil
+}
+
+// Train trains one policy, as a function for Member: it takes the policy's place in the population's folder, continues
+// where an earlier process ended, and writes what happens to the policy to the standard output.
+func (g Program) Train(ctx context.Context, p Process) (err error) {
+	settings, err := g.settings(p.Config)
+	if err != nil {
+		return err
+	}
+	for _, note := range settings.Notes {
+		fmt.Println(note)
+	}
+	board, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{})
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	o := settings.Options
+	o.Progress = tell
+	place := pbt.Place{Policy: p.Policy, Board: board, Synchronous: settings.Synchronous, Slice: p.Slice, Heartbeat: memberHeartbeat, Experiment: settings.Workspace}
+	if g.Adjust != nil {
+		g.Adjust(&o, &place)
+	}
+	solo, err := pbt.Join(ctx, o, place)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, solo.Close()) }()
+	if damage := solo.Recovered(); damage != nil {
+		fmt.Println(damage)
+	}
+	if steps := solo.Status().Steps; steps > 0 {
+		fmt.Printf("policy %d continues in interval %d after %d steps\n", p.Policy, solo.Iteration(), steps)
+	}
+	result, err := solo.Train(ctx)
+	if err != nil {
+		return err
+	}
+	if result != nil {
+		fmt.Printf("policy %d is finished; the best so far is policy %d, %s %.6g\n", p.Policy, result.Member, o.Objective, result.Objective)
+	}
+	return nil
+}
+
+// tell writes what became of the policy, one line an event.
+func tell(u pbt.Update) {
+	e := u.Event
+	if e == nil {
+		return
+	}
+	objective := "-"
+	if e.HasObjective {
+		objective = fmt.Sprintf("%.6g", e.Objective)
+	}
+	fmt.Printf("interval %d, %d steps, objective %s: %s", e.Iteration, e.Steps, objective, e.Kind)
+	if e.Parent >= 0 {
+		fmt.Printf(" from %d", e.Parent)
+	}
+	if e.Cause != "" {
+		fmt.Printf(" (%s)", e.Cause)
+	}
+	fmt.Println()
+}

@@ -1,0 +1,104 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+func TestMemberStatus(t *testing.T) {
+	mine := errors.New("out of memory")
+	for name, c := range map[string]struct {
+		signal os.Signal
+		train  func(ctx context.Context) error
+		want   int
+	}{
+		"finished":                     {nil, func(context.Context) error { return nil }, StatusFinished},
+		"yielded":                      {nil, func(context.Context) error { return fmt.Errorf("pbt: %w", pbt.ErrYield) }, StatusYielded},
+		"restart":                      {nil, func(context.Context) error { return errors.Join(pbt.ErrRestart) }, StatusRestart},
+		"failed":                       {nil, func(context.Context) error { return mine }, 1},
+		"canceled by nobody":           {nil, func(context.Context) error { return context.Canceled }, 1},
+		"stopped":                      {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, StatusStopped},
+		"stopped with the plain error": {os.Interrupt, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, StatusStopped},
+		"failed to save":               {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return mine }, 1},
+		"finished nevertheless":        {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return nil }, StatusFinished},
+		"yielded while stopping":       {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return pbt.ErrYield }, StatusYielded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signals := make(chan os.Signal, 2)
+			if c.signal != nil {
+				signals <- c.signal
+				signals <- syscall.SIGTERM // both a launcher and a shell may send it
+			}
+			var stderr bytes.Buffer
+			if got := member(signals, &stderr, func(string) string { return "" }, c.train); got != c.want {
+				t.Errorf("status %d, want %d", got, c.want)
+			}
+			if c.want == 1 != strings.Contains(stderr.String(), "memory") && name != "canceled by nobody" {
+				t.Errorf("it says %q", stderr.String())
+			}
+		})
+	}
+}
+
+func TestMemberEndsAtTheThirdInterrupt(t *testing.T) {
+	signals := make(chan os.Signal, 3)
+	for range 3 {
+		signals <- os.Interrupt
+	}
+	forever := make(chan struct{})
+	defer close(forever)
+	var stderr bytes.Buffer
+	if got := member(signals, &stderr, os.Getenv, func(context.Context) error { <-forever; return nil }); got != 130 {
+		t.Errorf("status %d, want 130", got)
+	}
+}
+
+// script puts a program of a few lines of shell into a folder that comes first in PATH.
+func script(t *testing.T, name, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+func TestMemberRequeuesItself(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	script(t, "scontrol", `echo "$@" >>`+quoteShell(said)+`; test "$2" != 13`)
+	run := func(env Vars) (status int, stderr string) {
+		signals := make(chan os.Signal, 1)
+		signals <- syscall.SIGUSR1
+		var errors bytes.Buffer
+		status = member(signals, &errors, func(name string) string { return env[name] }, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+		return status, errors.String()
+	}
+	for _, env := range []Vars{
+		{}, // not under Slurm
+		{"SLURM_JOB_ID": "12"},
+		{"SLURM_JOB_ID": "12", "SLURM_ARRAY_JOB_ID": "9", "SLURM_ARRAY_TASK_ID": "3"},
+	} {
+		if status, stderr := run(env); status != StatusStopped {
+			t.Errorf("%v: status %d, want %d: %s", env, status, StatusStopped, stderr)
+		}
+	}
+	if status, stderr := run(Vars{"SLURM_JOB_ID": "13"}); status != StatusStopped || !strings.Contains(stderr, "scontrol requeue 13: exit status 1") {
+		t.Errorf("where scontrol fails the status is %d and it says %q", status, stderr)
+	}
+	data, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(data); got != "requeue 12\nrequeue 9_3\nrequeue 13\n" {
+		t.Errorf("scontrol was told\n%s", got)
+	}
+}

@@ -1,0 +1,221 @@
+package launch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// job makes a population whose members are a few lines of shell.
+func job(t *testing.T, settings, member string) *File {
+	t.Helper()
+	f, err := Parse([]byte("pbt: {num_policies: 4, workspace: w}\nlauncher: {" + settings + "}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Directory = t.TempDir()
+	f.Launcher.Command = []string{"/bin/sh", "-c", member}
+	return f
+}
+
+func TestSlurmScript(t *testing.T) {
+	t.Chdir("/")
+	f, err := Parse([]byte(`
+pbt: {num_policies: 8, directory: "/shared/it's 100%", workspace: w}
+launcher:
+  name: walker
+  command: [./member, -text, "it's $HOME"]
+  max_parallel: 3
+  slice: 4
+  env: {B: "x y", A: 1}
+  slurm: {partition: gpu, gpus_per_member: 1, cpus_per_member: 8, memory: 16G, time: "4:00:00", extra: [--account=robots], setup: [module load cuda]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := Slurm(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, body, _ := strings.Cut(job.Script, "\nchild=")
+	want := `#!/bin/bash
+# 8 members of the population walker. Submit with sbatch; a member that is requeued continues.
+#SBATCH --job-name=walker
+#SBATCH --array=0-7%3
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=B:USR1@60
+#SBATCH --chdir=/
+#SBATCH --output="/shared/it's 100%%/w/logs/%A_%a.log"
+#SBATCH --nodes=1
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:1
+#SBATCH --partition=gpu
+#SBATCH --mem=16G
+#SBATCH --time=4:00:00
+#SBATCH --account=robots
+
+export A=1
+export B='x y'
+export GORL_PBT_CONFIG='/shared/it'\''s 100%/w/config.yaml'
+export GORL_PBT_POLICY_IDX="$SLURM_ARRAY_TASK_ID"
+export GORL_PBT_SLICE=4
+module load cuda
+`
+	if head != want {
+		t.Errorf("the script begins with\n%s\nwant\n%s", head, want)
+	}
+	if !strings.Contains(body, `	./member -text 'it'\''s $HOME' & child=$!`) {
+		t.Errorf("the script's rest is\n%s", body)
+	}
+	if job.Path != "/shared/it's 100%/w/walker.sbatch" || job.Cancel != "/shared/it's 100%/w/scancel.sh" {
+		t.Errorf("it goes to %s, and %s", job.Path, job.Cancel)
+	}
+}
+
+func TestSlurmRefuses(t *testing.T) {
+	for want, settings := range map[string]string{
+		`slurm.extra[0]`:            `slurm: {extra: [account]}`,
+		`slurm.extra[1]`:            `slurm: {extra: [--a, "--b\nrm"]}`,
+		`"slurm": time is`:          `slurm: {time: "1\n2"}`,
+		"holds a backslash":         `logs: 'a\b'`,
+		"holds a control character": `logs: "a\nb"`,
+	} {
+		if _, err := Slurm(job(t, settings, "true")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one about %s", settings, err, want)
+		}
+	}
+	f := job(t, "", "true")
+	f.Launcher.Command = nil
+	if _, err := Slurm(f); err == nil || !strings.Contains(err.Error(), "launcher.command") {
+		t.Errorf("error %v, want that the command is missing", err)
+	}
+}
+
+// The batch script does what the member's exit status asks for. Bash runs it here as Slurm would.
+func TestBatchScript(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	for name, c := range map[string]struct {
+		member   string // $n counts its starts
+		settings string
+		status   int
+		starts   int
+		scontrol string
+		stderr   string
+	}{
+		"finished":                              {member: "exit 0", starts: 1},
+		"yielded":                               {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
+		"restarted":                             {member: "test $n = 3 || exit 76", starts: 3},
+		"stopped":                               {member: "exit 78", status: 78, starts: 1},
+		"failed once":                           {member: "test $n = 2 || exit 9", starts: 2, stderr: "policy 2 failed with status 9; restart 1 of 5 in 1 s"},
+		"gave up":                               {member: "exit 9", settings: "restarts: {max: 0}", status: 9, starts: 1, stderr: "policy 2 gave up after 1 failures, the last with status 9"},
+		"no such member":                        {member: "exit 127", settings: "restarts: {max: 0}", status: 127, starts: 1},
+		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
+		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
+		"told to save again and again":          {member: "hits=0; trap 'hits=$((hits+1))' USR1; for k in 1 2 3; do kill -USR1 $PPID; while test $hits -lt $k; do :; done; done; exit 0", starts: 1},
+		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", starts: 1},
+		"told to end while it waits":            {member: "test $n = 1 || exit 0; (read x <$fifo; kill -TERM $PPID) & exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			starts, fifo := filepath.Join(dir, "starts"), filepath.Join(dir, "fifo")
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			told := filepath.Join(dir, "told")
+			script(t, "scontrol", `echo "$@" >>`+quoteShell(told))
+			script(t, "sleep", "echo waiting >"+quoteShell(fifo)+"; exec /bin/sleep \"$@\"")
+			if !strings.Contains(name, "while it waits") {
+				script(t, "sleep", "exit 0") // no test waits
+			}
+			member := "echo x >>" + quoteShell(starts) + "; n=$(wc -l <" + quoteShell(starts) + "); fifo=" + quoteShell(fifo) + "; " + c.member
+			job, err := Slurm(job(t, c.settings, member))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "it's a job.sbatch")
+			if err := os.WriteFile(path, []byte(job.Script), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), bash, path)
+			command.Env = append(os.Environ(), "SLURM_ARRAY_JOB_ID=40", "SLURM_ARRAY_TASK_ID=2")
+			var stderr strings.Builder
+			command.Stderr = &stderr
+			command.Run()
+			if got := command.ProcessState.ExitCode(); got != c.status {
+				t.Errorf("exit status %d, want %d\n%s", got, c.status, stderr.String())
+			}
+			text, _ := os.ReadFile(starts)
+			if got := strings.Count(string(text), "x"); got != c.starts {
+				t.Errorf("it was started %d times, want %d", got, c.starts)
+			}
+			if text, _ = os.ReadFile(told); strings.TrimSpace(string(text)) != c.scontrol {
+				t.Errorf("scontrol was told %q, want %q", text, c.scontrol)
+			}
+			if !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("it says %q, want %q", stderr.String(), c.stderr)
+			}
+		})
+	}
+}
+
+func TestSubmit(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	script(t, "sbatch", `printf '%s\n' "$@" >`+quoteShell(said)+"; echo '4711;north'")
+	f := job(t, "", "true")
+	f.Directory = filepath.Join(f.Directory, `it's "here"`)
+	j, err := Slurm(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := j.Submit(t.Context())
+	if err != nil || id != "4711" {
+		t.Fatalf("job %q, %v", id, err)
+	}
+	if text, _ := os.ReadFile(said); string(text) != "--parsable\n"+j.Path+"\n" {
+		t.Errorf("sbatch was told %q", text)
+	}
+	if text, _ := os.ReadFile(j.Path); string(text) != j.Script {
+		t.Error("the script was not written")
+	}
+	if info, err := os.Stat(filepath.Join(f.Dir(), "logs")); err != nil || !info.IsDir() {
+		t.Errorf("the folder of the outputs: %v", err)
+	}
+	script(t, "scancel", `printf '%s\n' "$@" >`+quoteShell(said))
+	if out, err := exec.Command(j.Cancel).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, _ := os.ReadFile(said); string(text) != "--clusters=north\n4711\n" {
+		t.Errorf("scancel was told %q", text)
+	}
+
+	script(t, "sbatch", "echo 'no such partition' >&2; exit 1")
+	if _, err := j.Submit(t.Context()); err == nil || !strings.Contains(err.Error(), "no such partition") {
+		t.Errorf("error %v, want sbatch's own words", err)
+	}
+	script(t, "sbatch", "echo welcome")
+	if _, err := j.Submit(t.Context()); err == nil || !strings.Contains(err.Error(), `said "welcome"`) {
+		t.Errorf("error %v, want what sbatch said", err)
+	}
+}
+
+func FuzzQuoteShell(f *testing.F) {
+	for _, s := range []string{"", "plain", "it's", "$HOME `x` \\", "-n", "a\nb", "~", "{a,b}", "*", "é"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.ContainsRune(s, 0) {
+			return
+		}
+		out, err := exec.Command("/bin/sh", "-c", "printf %s\\| "+quoteShell(s)).Output()
+		if err != nil || string(out) != s+"|" {
+			t.Errorf("%q is quoted as %s, of which a shell makes %q (%v)", s, quoteShell(s), out, err)
+		}
+	})
+}

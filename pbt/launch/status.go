@@ -1,0 +1,124 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// DefaultSilence is the time after which Status calls a policy silent.
+const DefaultSilence = time.Minute
+
+// Status says where the policies of a population stand, from its folder alone. A policy that says it is busy and was
+// last seen longer than silence ago is called silent.
+func Status(dir string, silence time.Duration) ([]Row, error) {
+	board, err := openStatus(dir)
+	if err != nil {
+		return nil, err
+	}
+	return status(board, silence)
+}
+
+// Watch shows Status on w until the context ends, redrawn in place where w is a terminal, else when something has
+// changed.
+func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Duration) error {
+	board, err := openStatus(dir)
+	if err != nil {
+		return err
+	}
+	d := newDisplay(w, every, false)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		rows, err := status(board, silence)
+		if err != nil {
+			return err
+		}
+		d.show(rows)
+		select {
+		case <-ctx.Done():
+			d.end(rows)
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func openStatus(dir string) (workspace.Board, error) {
+	n, err := countPolicies(dir)
+	if err != nil {
+		return nil, err
+	}
+	board, err := workspace.OpenFolder(dir, n, workspace.FolderOptions{ReadOnly: true})
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	return board, nil
+}
+
+// countPolicies is the number of policies in a population's folder: what its file says, else that of the folders 000,
+// 001, and so on.
+func countPolicies(dir string) (int, error) {
+	f, err := ReadFile(filepath.Join(dir, ConfigFile))
+	if err == nil {
+		return f.Launcher.NumPolicies, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("launch: %w", err)
+	}
+	n := 0
+	for _, e := range entries {
+		if i, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && e.Name() == fmt.Sprintf("%03d", i) && i >= 0 && i < maxPolicies {
+			n = max(n, i+1)
+		}
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of policies (000, 001, …); give a population's folder", dir, ConfigFile)
+	}
+	return n, nil
+}
+
+func status(board workspace.Board, silence time.Duration) ([]Row, error) {
+	view, err := board.View()
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	rows := make([]Row, len(view.Policies))
+	for i, p := range view.Policies {
+		rows[i] = statusRow(p, view.Now.Sub(p.Seen), silence)
+	}
+	return rows, nil
+}
+
+func statusRow(p workspace.PolicyView, age, silence time.Duration) Row {
+	row := Row{Policy: p.Policy, Phase: "not started", Beat: p.Heartbeat}
+	var notes []string
+	if b := p.Heartbeat; b != nil {
+		row.Phase = string(b.Phase)
+		if age > silence && (b.Phase == workspace.Training || b.Phase == workspace.Waiting) {
+			row.Phase = "silent"
+			notes = append(notes, fmt.Sprintf("%s when last seen %v ago", b.Phase, age.Round(time.Second)))
+		}
+		if b.Note != "" {
+			notes = append(notes, b.Note)
+		}
+	}
+	for _, err := range p.Damaged {
+		notes = append(notes, err.Error())
+	}
+	row.Note = strings.Join(notes, "; ")
+	return row
+}

@@ -1,0 +1,54 @@
+// Command act is the program of a robot's board: it reads a policy and observations, one line of numbers each, and prints
+// an action a line. It needs neither libtorch nor cgo, so any Go makes it for any machine:
+//
+//	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./snippets/deploy/act
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/infer"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: act policy.safetensors < observations")
+	}
+	policy, err := infer.Load(os.Args[1])
+	if err == nil {
+		err = act(policy, os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func act(policy *infer.Policy, in io.Reader, out io.Writer) error {
+	sp := policy.Spaces()
+	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != len(observation) {
+			return fmt.Errorf("an observation of %d numbers, want %d", len(fields), len(observation))
+		}
+		for i, f := range fields {
+			x, err := strconv.ParseFloat(f, 32)
+			if err != nil {
+				return err
+			}
+			observation[i] = float32(x)
+		}
+		if err := policy.Act(observation, action); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, strings.Trim(fmt.Sprint(action), "[]"))
+	}
+	return lines.Err()
+}

@@ -1,0 +1,152 @@
+// Command evolve_amp lets walkers evolve: AMP agents learn to walk after reference motion, and between generations their
+// learning rates, the weight of style, and the architecture of policy, critic and discriminator mutate.
+//
+// It prints the members with what became of them, and films the elite.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// options are the command's flags.
+type options struct {
+	members, envs   int
+	steps, interval int64
+	seed            int64
+	out             string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 4, "members of the population")
+	flag.IntVar(&o.envs, "envs", 64, "walkers of each member")
+	flag.Int64Var(&o.steps, "steps", 458_752, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 65_536, "environment steps of a generation")
+	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "evolve_amp"), "folder of the results")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	mutations := evolution.DefaultMutations()
+	mutations.Activation = 0.1
+	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 32, MaxNodes: 256, MinLatent: 8, MaxLatent: 128}
+	mutations.Hyperparameters = evolution.HyperparameterConfig{
+		"learning_rate":      {Min: 5e-5, Max: 2e-3, GrowFactor: 1.5, ShrinkFactor: 0.67},
+		"style_reward_scale": {Min: 0.25, Max: 4, GrowFactor: 1.5, ShrinkFactor: 0.67},
+	}
+	e, err := evolution.New(evolution.Options{
+		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
+		Mutations: &mutations, PreTrainingMutation: true,
+		Progress: func(u pbt.Update) {
+			if u.Event != nil && u.Event.Mutation != "" {
+				fmt.Fprintf(os.Stderr, "generation %d, member %d: %s\n", u.Event.Iteration, u.Event.Member, u.Event.Mutation)
+			}
+		},
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.envs) },
+	})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	best, err := e.Train(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.WriteTable(os.Stdout); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	film := filepath.Join(o.out, "walk.gif")
+	if err := record(film, best.Snapshot, o.seed); err != nil {
+		return err
+	}
+	fmt.Printf("\nElite: member %d of generation %d, return %.1f: %s. A film is in %s.\n",
+		best.Member, best.Iteration, best.Objective, e.Evolver().Architecture(best.Snapshot), film)
+	return nil
+}
+
+// member builds a walker's trainer, with networks of the shapes that it has evolved to.
+func member(m pbt.Member, numEnvs int) (pbt.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: m.Seed, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	sp := env.Spaces()
+	body, err := models.NewArchitecture(sp.Observation, nil, 0, []int{128, 64}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{128, 64}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	shapes := map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion}
+	if m.Restoring != nil {
+		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+			return nil, err
+		}
+	}
+	agent, err := amp.New(amp.Options{
+		Spaces:  sp,
+		Models:  amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
+		Motions: env,
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0, "learning_rate": 3e-4,
+			"observation_preprocessor":     "RunningStandardScaler",
+			"value_preprocessor":           "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5, "style_reward_scale": 1.0,
+			"discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
+			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+		},
+		Seed: uint64(m.Seed),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
+		return mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: n, Seed: seed, Workers: 1})
+	}}).Trainee(), nil
+}
+
+// record films the policy of a snapshot, acting by its mean.
+func record(path string, snap *checkpoint.Snapshot, seed int64) error {
+	one, err := evolution.Build(func(m pbt.Member) (pbt.Trainee, error) { return member(m, 1) }, snap, seed)
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	agent := one.(*trainers.Trainee).Agent()
+	agent.SetTraining(false)
+	act := func(observation, action []float32) error {
+		a, err := agent.Act(agents.Observation{Observations: observation})
+		copy(action, a)
+		return err
+	}
+	return mujoco.WalkerFilm(path, act, mujoco.FilmConfig{Seed: seed, Title: "elite of the population"})
+}

@@ -1,0 +1,144 @@
+// Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are mostly
+// far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
+//
+// It prints the members with what became of them, evaluates the elite, and writes a picture with the lineage. Run again
+// with -resume after an interruption, it continues with the whole population.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// options are the command's flags.
+type options struct {
+	members, envs   int
+	steps, interval int64
+	seed            int64
+	out             string
+	resume          bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.members, "members", 6, "members of the population")
+	flag.IntVar(&o.envs, "envs", 16, "poles of each member")
+	flag.Int64Var(&o.steps, "steps", 98_304, "environment steps of each member")
+	flag.Int64Var(&o.interval, "interval", 4096, "environment steps of a generation")
+	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "evolve_ppo"), "folder of the results")
+	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, o); {
+	case errors.Is(err, context.Canceled):
+		fmt.Printf("Stopped. The whole population is in %s; continue with -resume.\n", o.out)
+	case err != nil:
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if _, err := os.Stat(o.out); err == nil && !o.resume { // an earlier run is kept, out of the way
+		if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
+			return err
+		}
+	}
+	mutations := evolution.DefaultMutations()
+	mutations.NoMutation, mutations.Architecture, mutations.Parameters, mutations.RLHP = 0.2, 0.3, 0.1, 0.4
+	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 4, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	mutations.Hyperparameters = evolution.HyperparameterConfig{
+		"learning_rate": {Min: 1e-8, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25},
+	}
+	e, err := evolution.New(evolution.Options{
+		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
+		Selection: evolution.Tournament{TournamentSize: 2, Elitism: true},
+		Mutations: &mutations,
+		Sample:    map[string]pbt.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
+		Directory: filepath.Join(o.out, "population"),
+		SaveElite: true, ElitePath: filepath.Join(o.out, "elite"),
+		Progress: func(u pbt.Update) {
+			if u.Event != nil && u.Event.HasObjective && u.Status.Member == o.members-1 {
+				fmt.Fprintf(os.Stderr, "generation %d: %d of %d steps\n", u.Event.Iteration, u.Event.Steps, o.steps)
+			}
+		},
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.envs) },
+	})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	best, err := e.Train(ctx)
+	if err != nil {
+		return err
+	}
+
+	elite, err := e.Build(best.Snapshot)
+	if err != nil {
+		return err
+	}
+	defer elite.Close()
+	result, err := elite.(*trainers.Trainee).Evaluate(ctx, 64, o.seed)
+	if err != nil {
+		return err
+	}
+	plot := filepath.Join(o.out, "population.png")
+	if err := e.Population().WritePNG(plot); err != nil {
+		return err
+	}
+	if err := e.WriteTable(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\nElite: member %d of generation %d, %s, learning rate %.2g. Return %.1f over %d episodes.\n\n",
+		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"], result.Return, result.Episodes)
+	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
+		{plot, "fitness and hyperparameters, and who continued from whom"},
+		{filepath.Join(o.out, "elite"), "the elite's weights and architecture"},
+		{filepath.Join(o.out, "population", pbt.JournalFile), "every selection and mutation, one a line"},
+	})
+}
+
+// member builds an agent: at first with one hidden layer of four nodes, later with what it has evolved to.
+func member(m pbt.Member, envs int) (pbt.Trainee, error) {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: envs, Seed: m.Seed})
+	if err != nil {
+		return nil, err
+	}
+	start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
+	if err != nil {
+		return nil, err
+	}
+	shapes := map[string]models.Architecture{"policy": start, "value": start}
+	if m.Restoring != nil {
+		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+			return nil, err
+		}
+	}
+	agent, err := ppo.New(ppo.Options{
+		Spaces: env.Spaces(),
+		Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5},
+		Seed:   uint64(m.Seed),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+}

@@ -1,0 +1,61 @@
+package trainers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/agenttest"
+)
+
+// An evaluation with limits plays whole loops of the batch, each of at most so many steps, and leaves training alone.
+func TestLimitEvaluation(t *testing.T) {
+	agenttest.CheckLive(t)
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Config: map[string]any{"rollouts": 8, "learning_epochs": 1}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainee := Sequential(env, agent, Config{Seed: 1, SaveBuffers: true}).Trainee()
+	defer trainee.Close()
+	figures := func(steps, loops, episodes int) map[string]float64 {
+		t.Helper()
+		if err := trainee.LimitEvaluation(steps, loops); err != nil {
+			t.Fatal(err)
+		}
+		f, err := trainee.EvaluateMetrics(t.Context(), episodes, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if f := figures(5, 3, 1); f["episode.length"] != 5 || f["episode.return"] != 5 { // nobody falls within 5 steps
+		t.Errorf("cut after 5 steps: %v", f)
+	}
+	whole, cut := figures(0, 1, 1), figures(200, 1, 1)
+	if whole["episode.return"] != cut["episode.return"] || whole["episode.length"] != cut["episode.length"] {
+		t.Errorf("with a limit beyond all episodes: %v, without %v", cut, whole)
+	}
+	if f := figures(0, 1, 1); f["episode.return"] != whole["episode.return"] {
+		t.Errorf("the same evaluation gives %v, then %v", whole, f)
+	}
+	if f := figures(0, 5, 1); f["episode.return"] == whole["episode.return"] {
+		t.Errorf("five loops give the same as one: %v", f)
+	}
+	if err := trainee.LimitEvaluation(-1, 0); err == nil || !strings.Contains(err.Error(), "give 0 or more") {
+		t.Error(err)
+	}
+	if err := trainee.LimitEvaluation(5, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trainee.EvaluateMetrics(t.Context(), 0, 1); err == nil {
+		t.Error("an evaluation of no episodes")
+	}
+	if err := trainee.Train(t.Context(), 64); err != nil {
+		t.Fatal(err)
+	}
+}
