@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -86,6 +87,9 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
 	if err := c.start(o, memory); err != nil {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w (%w)", err, ErrNoPython)
+		}
 		return nil, fmt.Errorf("gymnasium: starting %s: %w", o.Python, err)
 	}
 	for _, m := range [][]byte{source, message} {

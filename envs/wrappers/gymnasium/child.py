@@ -46,6 +46,10 @@ class Refused(Exception):
     """Something that needs words and no traceback."""
 
 
+class Missing(Refused):
+    """This Python lacks what the bridge needs."""
+
+
 try:
     import numpy as np
 except ImportError:
@@ -65,13 +69,13 @@ def version(text):
 def check_versions():
     python = sys.executable
     if sys.version_info < (3, 8):
-        raise Refused(f"{python} is Python {platform.python_version()}; the bridge needs 3.8 or later")
+        raise Missing(f"{python} is Python {platform.python_version()}; the bridge needs 3.8 or later")
     for name, module, oldest in (("numpy", np, (1, 21)), ("gymnasium", gymnasium, (1, 0))):
         wanted = ".".join(map(str, oldest))
         if module is None:
-            raise Refused(f"{python} has no {name}; install it with: {python} -m pip install '{name}>={wanted}'")
+            raise Missing(f"{python} has no {name}; install it with: {python} -m pip install '{name}>={wanted}'")
         if version(module.__version__) < oldest:
-            raise Refused(f"{python} has {name} {module.__version__}; the bridge needs {wanted} or later: {python} -m pip install '{name}>={wanted}'")
+            raise Missing(f"{python} has {name} {module.__version__}; the bridge needs {wanted} or later: {python} -m pip install '{name}>={wanted}'")
 
 
 def attribute(env, name):
@@ -524,7 +528,7 @@ def main():
         control = Control(memory, setup["index"], setup["parent"], setup["spin"])
         reply({})
     except Refused as e:
-        reply({"error": str(e)})
+        reply({"error": str(e), "missing": isinstance(e, Missing)})
         return
     except Exception:
         reply({"error": traceback.format_exc().strip()})

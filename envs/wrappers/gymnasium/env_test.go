@@ -223,6 +223,19 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+func TestNoPython(t *testing.T) {
+	o := fake(t, 2, 2, "start-missing")
+	if _, err := New(o); !errors.Is(err, ErrNoPython) {
+		t.Errorf("without gymnasium: %v", err)
+	}
+	for _, python := range []string{"/none/python3", "no-such-python3"} {
+		o.Python = python
+		if _, err := New(o); !errors.Is(err, ErrNoPython) {
+			t.Errorf("without Python: %v", err)
+		}
+	}
+}
+
 func TestShapingAndCurriculum(t *testing.T) {
 	o := fake(t, 4, 2, "exit")
 	o.Replace = 1

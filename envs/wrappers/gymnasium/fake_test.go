@@ -161,6 +161,8 @@ func (f *faker) introduce(mode string, reply func(string), replies *os.File) boo
 	switch mode {
 	case "start-error":
 		description = `{"error": "there is no module named gymnasium"}`
+	case "start-missing":
+		description = `{"error": "it has no gymnasium", "missing": true}`
 	case "start-exit":
 		fmt.Fprintln(os.Stderr, "cannot go on")
 		os.Exit(7)

@@ -40,6 +40,7 @@ type description struct {
 	Curriculum    bool       `json:"curriculum"`
 	Motions       bool       `json:"motions"`
 	Error         string     `json:"error"`
+	Missing       bool       `json:"missing"` // what it needs is not installed
 }
 
 // parseDescription reads a child's description and returns the spaces in gorl's words.
@@ -47,6 +48,9 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 	var d description
 	if err := json.Unmarshal(b, &d); err != nil {
 		return d, spaces.Set{}, fmt.Errorf("the description of the environments: %w", err)
+	}
+	if d.Error != "" && d.Missing {
+		return d, spaces.Set{}, fmt.Errorf("%s (%w)", d.Error, ErrNoPython)
 	}
 	if d.Error != "" {
 		return d, spaces.Set{}, fmt.Errorf("%s", d.Error)
