@@ -1,10 +1,12 @@
 package gymnasium
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -81,6 +83,10 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := os.ReadFile("/proc/self/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -91,7 +97,11 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 				return
 			case <-time.After(time.Duration(rng.Int64N(2 * int64(every)))):
 			}
-			victims := children(t)
+			// Not one that is still this program: whoever stops it then stops this process too, which waits for its exec.
+			victims := slices.DeleteFunc(children(t), func(pid string) bool {
+				line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+				return err != nil || bytes.Equal(line, own)
+			})
 			if len(victims) == 0 {
 				continue
 			}
