@@ -223,7 +223,7 @@ func TestShapingRoundTrips(t *testing.T) {
 		case 4:
 			return float32(rng.NormFloat64())
 		case 5:
-			return int64(rng.Int64N(1<<54) - 1<<53)
+			return rng.Int64N(1<<54) - 1<<53
 		case 6:
 			list := []any{}
 			for range rng.IntN(4) {

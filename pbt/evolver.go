@@ -93,14 +93,14 @@ func (m *member) evolveInPlace(o *Options, iteration, seed int64, rng *rand.Rand
 	if !anew {
 		err = guarded(func() error { return restore(m) })
 		if err == nil {
-			m.snapshot = nil
+			m.snapshot, m.changedAt = nil, m.steps
 			return false, what, nil
 		}
 		anew = errors.Is(err, ErrRebuild)
 	}
 	if anew {
 		if err = m.rebuild(o, seed, out.Hyperparameters, out.Snapshot, restore); err == nil {
-			m.snapshot = nil
+			m.snapshot, m.changedAt = nil, m.steps
 			return true, what, nil
 		}
 	}

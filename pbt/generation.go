@@ -38,6 +38,8 @@ type Status struct {
 	WeightSteps int64
 	// SinceCopy is the number of its own steps since the member started or last took over weights.
 	SinceCopy int64
+	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own steps since then.
+	SinceChange int64
 	// Peak is the greatest objective seen during the interval; it means something only where HasPeak is true.
 	Peak    float64
 	HasPeak bool

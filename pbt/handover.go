@@ -101,7 +101,7 @@ func (m *member) selfMutate(o *Options, iteration int64, known func() []Event) (
 		}
 		return false, "", err
 	}
-	m.snapshot = nil
+	m.snapshot, m.changedAt = nil, m.steps
 	return false, "", nil
 }
 

@@ -23,7 +23,7 @@ import (
 // nobody: without worst members only rescues happen, without best ones the worst mutate themselves.
 //
 // See [DefaultIsaacGymEnvs] for the usual numbers. Fields left at zero mean zero. The original's timing (interval,
-// start_after, initial_delay) is in [Options].
+// start_after, initial_delay) is in [Options], where SettleMutations belongs to it.
 type IsaacGymEnvs struct {
 	// ReplaceFractionWorst and ReplaceFractionBest are shares of the population, rounded up.
 	ReplaceFractionWorst, ReplaceFractionBest float64

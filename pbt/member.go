@@ -17,9 +17,10 @@ type member struct {
 	trainee Trainee
 	seed    int64
 	// steps are the member's own; the trainee's jump when it takes over weights. copiedAt is what they were when it last
-	// did so, and inherited the steps that were behind the weights then.
-	steps, copiedAt, inherited int64
-	parent                     int
+	// did so, and inherited the steps that were behind the weights then. changedAt is copiedAt or, where it has mutated
+	// itself since, what steps were then.
+	steps, copiedAt, inherited, changedAt int64
+	parent                                int
 
 	// What is known of the present weights. The objective is one of which more is better.
 	objective    float64
@@ -112,7 +113,7 @@ func wrapMember(id int, err error) error {
 func (m *member) status() Status {
 	s := Status{
 		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
-		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt, SinceChange: m.steps - m.changedAt,
 		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores), Hyperparameters: maps.Clone(m.hyperparameters),
 	}
 	if m.diverged != "" {
@@ -177,7 +178,7 @@ func (m *member) forget() {
 func (m *member) renew(s inheritance) {
 	m.forget()
 	m.failure, m.failedIteration = "", 0
-	m.parent, m.copiedAt, m.inherited = s.member, m.steps, s.weightSteps
+	m.parent, m.copiedAt, m.changedAt, m.inherited = s.member, m.steps, m.steps, s.weightSteps
 	m.scores, m.scoredAt = slices.Clone(s.scores), s.scoredAt
 }
 

@@ -11,6 +11,8 @@ type savedMember struct {
 	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
 	CopiedAt  int64 `json:"copied_at,omitempty"`
 	Inherited int64 `json:"inherited,omitempty"`
+	// ChangedAt are the member's steps when it last mutated itself, where that was after CopiedAt.
+	ChangedAt int64 `json:"changed_at,omitempty"`
 	// MeasuredAt is the interval that Objective belongs to.
 	MeasuredAt int64    `json:"measured_at,omitempty"`
 	Samples    int      `json:"samples,omitempty"`
@@ -43,6 +45,9 @@ func (m *member) state(o *Options, snapshot string) savedMember {
 		peak := number(o.Measure.signed(m.peak))
 		s.Peak = &peak
 	}
+	if m.changedAt > m.copiedAt {
+		s.ChangedAt = m.changedAt
+	}
 	for _, r := range m.readings {
 		s.Readings = append(s.Readings, number(r))
 	}
@@ -57,6 +62,7 @@ func (m *member) load(o *Options, s savedMember) {
 	m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration
 	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.changedAt = max(s.CopiedAt, s.ChangedAt)
 	m.samples, m.figure, m.diverged = s.Samples, s.Figure, s.Diverged
 	if s.Objective != nil {
 		m.objective, m.hasObjective = o.Measure.signed(float64(*s.Objective)), true

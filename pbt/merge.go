@@ -38,7 +38,7 @@ func ReadWorkspace(dir string) ([]Event, error) {
 		journals = append(journals, events)
 	}
 	if len(journals) == 0 {
-		return nil, fmt.Errorf("pbt: no policy has a journal in %s; give the folder that holds 000, 001, ...", dir)
+		return nil, fmt.Errorf("pbt: no policy has a journal in %s; give the folder that holds 000, 001 and so on", dir)
 	}
 	return MergeJournals(journals...)
 }

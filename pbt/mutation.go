@@ -102,7 +102,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 	if !known && p.Rule != "" {
 		panic(fmt.Sprintf("pbt: rule %q does not exist; Mutation.Validate reports that", p.Rule))
 	}
-	v := value
+	var v float64
 	switch {
 	case m.Reset > 0 && p.Default != nil && value != *p.Default && u.Float64() < m.Reset:
 		v = *p.Default

@@ -30,6 +30,9 @@ type Options struct {
 	// nothing becomes of it, so that new weights have time to settle. It can still be copied. Members that failed or
 	// diverged are rescued at any time. Default 0.
 	StartAfter int64
+	// SettleMutations lets StartAfter also count from when a member last mutated itself, as IsaacGymEnvs does, whose
+	// processes start anew then. Default false.
+	SettleMutations bool
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
 	// Inherit says what is taken over beside weights. Default: everything.

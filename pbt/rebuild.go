@@ -43,7 +43,7 @@ func (m *member) rebuildTaking(o *Options, iteration int64, s inheritance, snaps
 	return err
 }
 
-// rebuildAsIs builds the member's trainee anew with the weights that it has.
+// rebuildAsIs builds the member's trainee anew with the weights that it has and mutated hyperparameters.
 func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]float64) error {
 	snapshot, err := m.snapshotOf()
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *member) rebuildAsIs(o *Options, iteration int64, values map[string]floa
 		return fresh.adopt(values)
 	})
 	if err == nil {
-		m.snapshot = nil
+		m.snapshot, m.changedAt = nil, m.steps
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (m *member) diversify(o *Options) error {
 		return nil
 	}
 	values := o.explorerAt(0, m.id, func() []Event { return nil }).Apply(maps.Clone(original), stream(o.Seed, streamDiversify, int64(m.id)))
-	err := error(ErrRebuild)
+	err := ErrRebuild
 	if !o.needsRebuild(original, values) {
 		err = m.adopt(values)
 	}

@@ -14,6 +14,9 @@ import (
 func (s *Solo) conclude(ctx context.Context) error {
 	last := s.iteration >= s.opt.lastIteration()
 	if last && !s.m.status().Diverged() {
+		if err := s.awaitKnown(ctx); err != nil {
+			return err
+		}
 		return s.finish()
 	}
 	view, err := s.gather(ctx)
@@ -93,6 +96,34 @@ func (s *Solo) consider(ctx context.Context, l look, view workspace.View) (look,
 			return l, view, err
 		}
 	}
+}
+
+// awaitKnown makes it an error that nobody ever had an objective, at the end of training. Those who may still report one
+// are waited for.
+func (s *Solo) awaitKnown(ctx context.Context) error {
+	w := waiter{s: s}
+	s.known = s.known || s.m.status().HasObjective
+	view, err := workspace.View{}, error(nil)
+	if !s.known {
+		view, err = s.view(ctx)
+	}
+	for !s.known && err == nil {
+		l, more := s.look(), false
+		for _, p := range view.Policies {
+			for _, r := range slices.Concat(p.Records, p.Stale) {
+				s.known = s.known || r.HasObjective
+			}
+			more = more || p.Policy != s.place.Policy && len(p.Records) == 0 && l.live(view.Now, p)
+		}
+		switch {
+		case s.known:
+		case more:
+			view, err = w.wait(ctx)
+		default:
+			return s.opt.unknownObjective([]*member{s.m}, s.iteration)
+		}
+	}
+	return err
 }
 
 // checkKnown makes it an error that nobody has an objective although it is time and everybody has published something.

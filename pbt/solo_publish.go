@@ -18,6 +18,9 @@ func (s *Solo) publish() error {
 		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
 		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Params: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
 	}
+	if m.changedAt > m.copiedAt {
+		r.SinceChange = m.steps - m.changedAt
+	}
 	if snapshot == nil {
 		status := m.status()
 		switch {

@@ -329,6 +329,7 @@ func TestSoloOtherPopulation(t *testing.T) {
 		"policies are 0 to 1":                        func(_ *Options, p *Place) { p.Policy = 2 },
 		"contradict each other":                      func(o *Options, p *Place) { o.Asynchronous, p.Synchronous = true, true },
 		"give 0 or more":                             func(_ *Options, p *Place) { p.Slice = -1 },
+		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *Place) { o.Evolve = breeder{} },
 		"Silence must be several heartbeats":         func(_ *Options, p *Place) { p.Silence = 1 },
 		"Board is nil":                               func(_ *Options, p *Place) { p.Board = nil },
 	} {

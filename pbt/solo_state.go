@@ -80,7 +80,7 @@ func decodeSoloState(data []byte) (soloState, error) {
 			return s, err
 		}
 	}
-	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 || m.CopiedAt > m.Steps || m.Inherited < 0 {
+	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
 		return s, fmt.Errorf("steps %d, parent %d, took over weights of %d steps at %d", m.Steps, m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil

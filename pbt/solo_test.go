@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -129,7 +130,10 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
 		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
 		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
-		"short end":  func(o *Options) { o.TotalSteps = 420 },
+		"settling": func(o *Options) {
+			o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true
+		},
+		"short end": func(o *Options) { o.TotalSteps = 420 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newColony(6)
@@ -171,6 +175,21 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 	}
 }
 
+// alternating replaces odd members and lets even ones mutate themselves.
+type alternating struct{}
+
+func (alternating) Decide(g Generation, _ *rand.Rand) []Decision {
+	var decisions []Decision
+	for _, m := range g.Members[1:] {
+		d := Decision{Member: m.Member, Action: SelfMutate, Source: m.Member, Reason: "even"}
+		if m.Member%2 == 1 {
+			d = Decision{Member: m.Member, Action: Replace, Source: 0, Reason: "odd"}
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
 // Measure is the result's objective, of which more is better.
 func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
 
@@ -196,7 +215,15 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 
 // TestSoloLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
 func TestSoloLearnsAsPopulation(t *testing.T) {
+	t.Run("usual", func(t *testing.T) { learnsAsPopulation(t, func(*Options) {}) })
+	t.Run("settling", func(t *testing.T) {
+		learnsAsPopulation(t, func(o *Options) { o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true })
+	})
+}
+
+func learnsAsPopulation(t *testing.T, adjust func(o *Options)) {
 	explore := func(o *Options) {
+		adjust(o)
 		o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
 	}
 	c := newColony(5)
@@ -212,3 +239,68 @@ func TestSoloLearnsAsPopulation(t *testing.T) {
 	}
 	compareWorkspace(t, want, dir)
 }
+
+// TestSoloUnknownObjective: where the objective does not exist, all report what a population does, however few intervals
+// there are and whoever is done first.
+func TestSoloUnknownObjective(t *testing.T) {
+	for _, total := range []int64{50, 200} {
+		adjust := func(o *Options) { o.Objective, o.TotalSteps, o.IntervalSteps = "reward", total, 50 }
+		c := newColony(3)
+		adjust(&c.opt)
+		_, want := mustNew(t, c.opt).Train(t.Context())
+		if want == nil || !strings.Contains(want.Error(), `no member reported the objective "reward" by the end of interval 1: `) {
+			t.Fatal(want)
+		}
+		for _, synchronous := range []bool{true, false} {
+			r := newTribe(3, workspace.NewMemory(3))
+			adjust(&r.opt)
+			r.place.Synchronous = synchronous
+			r.train(t)
+			for id, err := range r.errs {
+				// Who does not wait may notice it later.
+				if err == nil || synchronous && err.Error() != want.Error() || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+					t.Errorf("%d steps, synchronous %t, policy %d: %v, want %v", total, synchronous, id, err, want)
+				}
+			}
+		}
+		_, err := TrainAsync(t.Context(), c.opt)
+		if err == nil || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+			t.Errorf("%d steps: TrainAsync: %v", total, err)
+		}
+	}
+}
+
+// TestSoloObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
+// one, and is finished where one has.
+func TestSoloObjectiveOfOthers(t *testing.T) {
+	r := newTribe(2, workspace.NewMemory(2))
+	r.opt.TotalSteps = 50
+	trained := make(chan struct{})
+	build := r.opt.New
+	r.opt.New = func(m Member) (Trainee, error) {
+		trainee, err := build(m)
+		if m.ID == 0 {
+			return mute{trainee}, err
+		}
+		return trainee, err
+	}
+	r.faults.train = func(c *climber) error {
+		if c.id == 1 {
+			<-trained
+		}
+		return nil
+	}
+	r.adjust = func(id int, _ *Place, o *Options) {
+		o.Progress = func(u Update) {
+			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
+				close(trained)
+			}
+		}
+	}
+	r.mustTrain(t)
+}
+
+// mute has no figures.
+type mute struct{ Trainee }
+
+func (mute) Metrics() map[string]float64 { return nil }

@@ -6,7 +6,7 @@ import (
 )
 
 // settle applies to a strategy's decisions what holds for every strategy: nothing becomes of a member before
-// Options.InitialDelay and Options.StartAfter unless it needs rescue, and nobody mutates a reference member's
+// Options.InitialDelay and Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and nobody mutates a reference member's
 // hyperparameters. It is a pure function.
 func settle(decisions []Decision, g Generation, o *Options) []Decision {
 	status := make(map[int]Status, len(g.Members))
@@ -25,6 +25,8 @@ func settle(decisions []Decision, g Generation, o *Options) []Decision {
 		case m.Diverged():
 		case m.Steps < o.InitialDelay:
 			why = fmt.Sprintf("nothing is decided before %d steps", o.InitialDelay)
+		case o.SettleMutations && m.SinceChange < min(m.SinceCopy, o.StartAfter):
+			why = fmt.Sprintf("only %d of %d steps since it mutated itself", m.SinceChange, o.StartAfter)
 		case m.SinceCopy < o.StartAfter:
 			why = fmt.Sprintf("only %d of %d steps since it started or took over weights", m.SinceCopy, o.StartAfter)
 		}

@@ -1,8 +1,11 @@
 package pbt
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +67,94 @@ func TestSettle(t *testing.T) {
 	}
 	if d := cmp.Diff(before, settle(before, g, &Options{})); d != "" {
 		t.Error(d)
+	}
+}
+
+// Mutating itself starts the count anew where the options say so, as in IsaacGymEnvs, and nowhere else.
+func TestSettleMutations(t *testing.T) {
+	g := Generation{Members: []Status{
+		{Member: 0, Steps: 200, SinceCopy: 200, SinceChange: 49, Objective: 1, HasObjective: true},
+		{Member: 1, Steps: 200, SinceCopy: 200, SinceChange: 50, Objective: 1, HasObjective: true},
+		{Member: 2, Steps: 200, SinceCopy: 49, SinceChange: 49, Objective: 1, HasObjective: true},
+		{Member: 3, Steps: 200, SinceCopy: 49, SinceChange: 9, Objective: 1, HasObjective: true},
+		{Member: 4, Steps: 200, SinceCopy: 200, SinceChange: 9, Failed: true},
+	}}
+	var given []Decision
+	for i := range g.Members {
+		given = append(given, Decision{Member: i, Action: SelfMutate, Source: i, Reason: "why"})
+	}
+	kept := func(id int, why string) Decision {
+		return Decision{Member: id, Action: Keep, Source: id, Reason: why + " (why)"}
+	}
+	copied := "only 49 of 50 steps since it started or took over weights"
+	want := []Decision{kept(0, "only 49 of 50 steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 steps since it mutated itself"), given[4]}
+	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50, SettleMutations: true})); d != "" {
+		t.Error(d)
+	}
+	want = []Decision{given[0], given[1], kept(2, copied), kept(3, copied), given[4]}
+	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50})); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(given, settle(given, g, &Options{SettleMutations: true})); d != "" {
+		t.Error(d)
+	}
+}
+
+// mutateAlways lets everybody but member 0 mutate itself at every interval's end.
+type mutateAlways struct{}
+
+func (mutateAlways) Decide(g Generation, _ *rand.Rand) []Decision {
+	var decisions []Decision
+	for _, m := range g.Members[1:] {
+		decisions = append(decisions, Decision{Member: m.Member, Action: SelfMutate, Source: m.Member, Reason: "always"})
+	}
+	return decisions
+}
+
+// A member that mutates itself settles before it does so again, also where that makes it a new process or trainee, and
+// where the population is interrupted meanwhile.
+func TestSelfMutationSettles(t *testing.T) {
+	for _, settles := range []bool{false, true} {
+		for _, rebuilt := range []bool{false, true} {
+			c := newColony(2)
+			c.opt.Strategy, c.opt.StartAfter, c.opt.SettleMutations = mutateAlways{}, 120, settles
+			if c.opt.Directory = t.TempDir(); rebuilt {
+				c.opt.Rebuild = []string{"discount_factor"}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			c.opt.Progress = func(u Update) {
+				if u.Iteration == 5 {
+					cancel()
+				}
+			}
+			p, err := New(c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Train(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.opt.Progress = nil
+			mustTrain(t, c.opt)
+			events, err := ReadJournal(filepath.Join(c.opt.Directory, JournalFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var at []int64
+			for _, e := range kinds(events, EventSelfMutate) {
+				at = append(at, e.Steps)
+			}
+			want := []int64{150, 200, 250, 300, 350, 400, 450}
+			if settles {
+				want = []int64{150, 300, 450}
+			}
+			if !cmp.Equal(at, want) {
+				t.Errorf("settles %t, rebuilt %t: mutated at %v, want %v", settles, rebuilt, at, want)
+			}
+		}
 	}
 }
 

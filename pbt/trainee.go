@@ -32,8 +32,11 @@ type Trainee interface {
 	Close() error
 }
 
-// Reseeder is implemented by trainees whose snapshots carry random states. After a member has taken over another's
-// snapshot, Reseed gives it random numbers of its own, so that the two do not go on in step.
+// Reseeder is implemented by trainees whose snapshots carry random states. Reseed is called after a member has been given
+// another's weights by Restore, and at no other time: not where a member is put back to its own snapshot, nor where it is
+// built anew with its own weights. It gives the member random numbers of its own, so that the two do not go on in step, and
+// is where a trainee forgets what the weights that it had before are to blame for, such as figures of episodes that
+// they began.
 type Reseeder interface {
 	Reseed(seed int64) error
 }

@@ -114,10 +114,13 @@ func (l look) generation(v workspace.View, own Status) (Generation, []*workspace
 // status is what a record says of its policy.
 func (l look) status(r workspace.Record) Status {
 	s := Status{
-		Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, WeightSteps: r.WeightFrame, SinceCopy: r.SinceCopy,
+		Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, WeightSteps: r.WeightFrame, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
 		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
 		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
 		Samples: r.Samples, Hyperparameters: maps.Clone(r.Params),
+	}
+	if r.SinceChange > 0 {
+		s.SinceChange = r.SinceChange
 	}
 	switch {
 	case r.Failure != "" && !r.HasObjective:

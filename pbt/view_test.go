@@ -28,7 +28,7 @@ func shown1(phase workspace.Phase, ago time.Duration, records ...workspace.Recor
 }
 
 func published1(iteration int64, objective float64) workspace.Record {
-	return workspace.Record{Policy: 1, Iteration: iteration, Frame: 10 * iteration, WeightFrame: 11 * iteration, SinceCopy: 7, Objective: objective, HasObjective: true,
+	return workspace.Record{Policy: 1, Iteration: iteration, Frame: 10 * iteration, WeightFrame: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 		Peak: 9, HasPeak: true, Samples: 3, Params: map[string]float64{"a": 1}, Weights: &workspace.Weights{Path: "x"}}
 }
 
@@ -37,7 +37,7 @@ func TestGenerationFromView(t *testing.T) {
 	unknown := absent
 	unknown.Absent = false
 	of := func(iteration int64, objective float64) Status {
-		return Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, Objective: objective, HasObjective: true,
+		return Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
 	exact := func(l *look) { l.exact = true }

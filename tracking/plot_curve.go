@@ -120,15 +120,19 @@ const (
 // Plot implements plot.Plotter.
 func (d *arrows) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
-	same := map[float64]int{}
+	all, same := map[float64]int{}, map[float64]int{}
+	for _, l := range d.panel.Links {
+		all[l.X]++
+	}
 	for _, l := range d.panel.Links {
 		from, okFrom := d.panel.at(&d.panel.Series[l.From], l.X)
 		to, okTo := d.panel.at(&d.panel.Series[l.To], l.X)
 		if !okFrom || !okTo {
 			continue
 		}
-		// Arrows at one place stand side by side, beside the vertical line of a curve that changes there.
-		shift := 2 + 3.5*vg.Length(same[l.X])
+		// Arrows at one place stand side by side, beside the vertical line of a curve that changes there; many stand close,
+		// so that they are still seen to belong there.
+		shift := 2 + min(3.5, 16/vg.Length(all[l.X]))*vg.Length(same[l.X])
 		same[l.X]++
 		x := trX(l.X) + shift
 		drawArrow(c, d.styles[l.From].Color, vg.Point{X: x, Y: trY(from)}, vg.Point{X: x, Y: trY(to)})

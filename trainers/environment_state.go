@@ -26,6 +26,7 @@ func (t *Trainer) reset(seed int64) error {
 		return err
 	}
 	t.now = first
+	t.running.reset()
 	return nil
 }
 
@@ -50,12 +51,21 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 		if err := add(stateArray, state, err); err != nil {
 			return err
 		}
+		t.running.save(snap, state)
 	}
 	if t.parameters == nil {
 		return nil
 	}
 	b, err := t.parameters.marshal(whole)
 	return add(parametersArray, b, err)
+}
+
+// takesState reports whether restoring the snapshot restores the environment's state.
+func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
+	_, has := snap.Arrays[stateArray]
+	_, can := envs.As[envs.Stateful](t.env)
+	_, shows := envs.As[envs.Observer](t.env)
+	return has && can && shows && t.cfg.SaveBuffers
 }
 
 // restoreEnvironment puts back what is the environment's, where the snapshot has it, and returns what undoes it. On an error
@@ -74,10 +84,10 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
-	array, has := snap.Arrays[stateArray]
-	stateful, can := envs.As[envs.Stateful](t.env)
-	observer, shows := envs.As[envs.Observer](t.env)
-	whole := has && can && shows && t.cfg.SaveBuffers
+	array := snap.Arrays[stateArray]
+	stateful, _ := envs.As[envs.Stateful](t.env)
+	observer, _ := envs.As[envs.Observer](t.env)
+	whole := t.takesState(snap)
 
 	parameters, given, err := t.readParameters(snap, whole)
 	if err != nil {

@@ -220,7 +220,7 @@ func TestParametersWithoutBuffers(t *testing.T) {
 	running := scholar(t, 3, trainers.Config{Seed: 1})
 	advance(t, running, 1)
 	for _, m := range []*trainers.Trainee{anew, running} {
-		if err := errors.Join(m.Restore(snap), m.Reseed(3)); err != nil {
+		if err := m.Restore(snap); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.Hyperparameters()["env.scale"]; got != 6 {
@@ -232,7 +232,7 @@ func TestParametersWithoutBuffers(t *testing.T) {
 		t.Errorf("in a new environment: %v", got)
 	}
 	advance(t, running, 7)
-	if got := running.Samples("episode.highest", 9); !slices.Equal(got, []float64{1, 1, 1, 6, 6}) {
+	if got := running.Samples("episode.highest", 5); !slices.Equal(got, []float64{1, 1, 1, 6, 6}) {
 		t.Errorf("in a running environment: %v, want the running episodes' 1, then 6", got)
 	}
 }
@@ -263,14 +263,14 @@ func TestCurriculumIsSaved(t *testing.T) {
 		if err := errors.Join(m.Restore(snap), m.Reseed(1)); err != nil {
 			t.Fatal(err)
 		}
-		advance(t, m, 2+n) // every episode ends once
+		advance(t, m, 2*(2+n)) // every episode ends twice, of which the first is not counted: it was begun by other weights
 		want := 0.0
 		for i, levels := 0, []float64{6, 5, 4}; i < n; i++ {
 			want += levels[i%3]
 		}
 		sum := 0.0
 		for _, x := range firstOfEach(t, m, n) {
-			sum += x - 1
+			sum += x - 2
 		}
 		if sum != want {
 			t.Errorf("%d environments: the levels add up to %g, want %g", n, sum, want)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -26,7 +25,7 @@ func TestPopulationResumes(t *testing.T) {
 			Sample:   map[string]pbt.Range{"env.scale": {Low: 0.5, High: 2}},
 			New: func(m pbt.Member) (pbt.Trainee, error) {
 				env := lessons(t, 4, true)
-				var agent agents.Agent = smallPPO(t, env.Spaces(), uint64(m.Seed), nil)
+				agent := smallPPO(t, env.Spaces(), uint64(m.Seed), nil)
 				return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
 			},
 		})

@@ -327,7 +327,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"ppo", "memory_size: -1", "memory_sise: 8", `did you mean "memory_size"?`},
 		{"ppo", "class: RandomMemory", "class: RandMemory", `did you mean "RandomMemory"?`},
 		{"ppo", "class: PPO", "class: POP", `agent.class is "POP"; want PPO or AMP`},
-		{"ppo", "class: PPO", "clas: PPO", "agent.class is missing"},
+		{"ppo", "class: PPO", "kind: PPO", "agent.class is missing"},
 		{"ppo", "class: PPO", "class: AMP", "has no reference motion"},
 		{"ppo", "learning_epochs: 2", "learning_epoch: 2", `did you mean "learning_epochs"?`},
 		{"ppo", "learning_epochs: 2", "learning_epochs: many", `"learning_epochs" is "many"`},
@@ -359,7 +359,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"amp", "  discriminator:\n", "  critic:\n", "models.critic: the agent has no model"},
 		{"amp", "separate: true", "separate: false\n  style_value: {class: Deterministic}", "models.style_value: the agent has no model"},
 	} {
-		text, env := ppoYAML, envs.Env(pend)
+		text, env := ppoYAML, pend
 		if c.base == "amp" {
 			text, env = strings.Replace(ampYAML, "SEPARATE", "true", 1), walker
 		}

@@ -105,6 +105,10 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
+	running, err := t.running.restored(snap, t.takesState(snap))
+	if err != nil {
+		return err
+	}
 	undo, err := t.restoreEnvironment(snap)
 	if err != nil {
 		return err
@@ -112,7 +116,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := t.agent.Restore(snap); err != nil {
 		return errors.Join(err, undo())
 	}
-	t.timestep, t.saved = timestep, false
+	t.timestep, t.saved, t.running = timestep, false, running
 	if best, err := snap.Float("trainer", "best"); err == nil {
 		t.best, t.hasBest = best, true
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/agenttest"
@@ -135,7 +134,7 @@ func scholar(t testing.TB, n int, cfg trainers.Config) *trainers.Trainee {
 
 func student(t testing.TB, env envs.Env, cfg trainers.Config) *trainers.Trainee {
 	t.Helper()
-	var agent agents.Agent = smallPPO(t, env.Spaces(), 7, nil)
+	agent := smallPPO(t, env.Spaces(), 7, nil)
 	m := trainers.Sequential(env, agent, cfg).Trainee()
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {

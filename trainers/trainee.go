@@ -47,12 +47,15 @@ func (m *Trainee) Restore(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// Reseed gives the agent random numbers of its own. Figures begin anew: those so far are another member's.
+// Reseed gives the agent random numbers of its own, once its weights are another member's. Figures begin anew: those so far
+// are the other's. Episodes that are running go on, but are not counted when they end, as the old weights had a part in
+// them; where the environment's state came with the weights they are the other's, and count.
 func (m *Trainee) Reseed(seed int64) error {
 	if err := m.agent.Reseed(uint64(seed)); err != nil {
 		return err
 	}
 	m.metrics = metrics{}
+	m.running.takenOver()
 	return nil
 }
 

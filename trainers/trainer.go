@@ -30,6 +30,7 @@ type Trainer struct {
 	timestep   int64
 	now        *envs.Step  // what to act on
 	parameters *parameters // of the environment's reward; nil where it has none
+	running    running     // the episodes in progress
 	episodes   *tracking.Episodes
 	recorder   tracking.Recorder
 	metrics    metrics
@@ -75,6 +76,7 @@ func (t *Trainer) check() error {
 	if t.parameters, err = newParameters(t.env); err != nil {
 		return err
 	}
+	t.running = newRunning(t.env.NumEnvs())
 	t.episodes, err = tracking.NewEpisodes(t.env.NumEnvs())
 	return err
 }
@@ -219,12 +221,15 @@ func (t *Trainer) update(ctx context.Context) error {
 	return nil
 }
 
-// note follows episodes and the environment's own figures.
+// note follows episodes and the environment's own figures. An episode that is partly other weights' doing is not counted.
 func (t *Trainer) note(s *envs.Step) error {
 	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated); err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	for _, e := range s.Episodes {
+		if t.running.mixed[e.Env] {
+			continue
+		}
 		t.metrics.episode("", e)
 		if g, ok := t.agent.(*Group); ok {
 			t.metrics.episode(member(g.owner(e.Env))+".", e)
@@ -234,6 +239,7 @@ func (t *Trainer) note(s *envs.Step) error {
 		t.recorder.Track("Info / "+name, x)
 		t.metrics.step(name, x)
 	}
+	t.running.stepped(s)
 	return nil
 }
 

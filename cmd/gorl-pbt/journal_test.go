@@ -80,10 +80,49 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// evolvingText is the journal of a population whose networks evolve.
+const evolvingText = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s","tuned":["lr"]}}
+{"event":"start","iteration":0,"member":0,"steps":0,"after":{"lr":0.1},"architecture":"policy 4→[4] tanh","seed":7}
+{"event":"start","iteration":0,"member":1,"steps":0,"after":{"lr":0.2},"architecture":"policy 4→[4] tanh","seed":8}
+{"event":"replace","iteration":1,"member":0,"parent":1,"steps":10,"parent_steps":10,"objective":1,"before":{"lr":0.1},"after":{"lr":0.2},"mutation":"head.add_node(layer 0, 16)","architecture":"policy 4→[20] tanh"}
+{"event":"keep","iteration":1,"member":1,"steps":10,"objective":2,"before":{"lr":0.2},"architecture":"policy 4→[4] tanh"}
+{"event":"final","iteration":2,"member":0,"steps":20,"objective":3,"before":{"lr":0.2}}
+{"event":"final","iteration":2,"member":1,"steps":20,"objective":2.5,"before":{"lr":0.2}}
+`
+
+func TestReportAndReplayOfAnEvolution(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, pbt.JournalFile), []byte(evolvingText), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := attempt(t, "report", dir)
+	if status != statusDone || !strings.Contains(stdout, "architectures.png") {
+		t.Fatalf("%d %s %s", status, stdout, stderr)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "report", "architectures.png")); err != nil || info.Size() < 1000 {
+		t.Error(err)
+	}
+	path := filepath.Join(dir, "schedule.json")
+	status, stdout, stderr = attempt(t, "replay", "-out", path, dir)
+	if status != statusDone || !strings.Contains(stdout, "Architectures are not replayed") || !strings.Contains(stdout, "policy 4→[20] tanh") {
+		t.Fatalf("%d %s %s", status, stdout, stderr)
+	}
+	s, err := schedule.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.Architectures(), ", "); got != "policy 4→[4] tanh, policy 4→[20] tanh" || fmt.Sprint(s.At(15)) != "map[lr:0.2]" {
+		t.Errorf("the schedule has the architectures %s and at last %v", got, s.At(15))
+	}
+	if status, stdout, _ = attempt(t, "replay", "-out", path, journalFolder(t, false)); status != statusDone || strings.Contains(stdout, "rchitecture") {
+		t.Errorf("%d %s", status, stdout)
+	}
+}
+
 func TestReplay(t *testing.T) {
 	for _, dir := range []string{journalFolder(t, false), journalFolder(t, true)} {
 		for member, want := range map[string]string{
-			"best": "[{0 1 map[lr:0.2]} {10 0 map[lr:0.4]}]", "0": "[{0 1 map[lr:0.2]} {10 0 map[lr:0.4]}]", "1": "[{0 1 map[lr:0.2]}]",
+			"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "1": "[{0 1 map[lr:0.2] }]",
 		} {
 			path := filepath.Join(t.TempDir(), "schedule.json")
 			status, stdout, stderr := attempt(t, "replay", "-member", member, "-out", path, dir)

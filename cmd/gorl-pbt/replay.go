@@ -32,6 +32,10 @@ Where training is interrupted, restore the trainee's snapshot and call Train
 again: it goes on where the trainee's steps say. snippets/pbt_replay is a whole
 program.
 
+Where the networks of the population evolved, the architectures that the weights
+had are written down too, but not replayed: the agent keeps the networks that
+your program gives it, for instance those of the elite.
+
 DIR is the folder of a population of one process (with journal.jsonl), the
 workspace of one of many (with 000, 001, ...), or a journal. With -ray it is a
 policy file of Ray Tune, pbt_policy_<trial>.txt.`,
@@ -57,17 +61,29 @@ gorl-pbt replay -ray 4000 pbt_policy_2.txt             # 4000 steps a training i
 				if err := schedule.Write(*out, s); err != nil {
 					return err
 				}
-				keys := s.Keys()
+				keys, shapes := s.Keys(), s.Architectures()
 				var rows [][]string
 				for _, p := range s.Phases {
 					row := []string{fmt.Sprint(p.From), fmt.Sprint(p.Member)}
 					for _, key := range keys {
 						row = append(row, fmt.Sprintf("%.5g", s.At(p.From)[key]))
 					}
+					if len(shapes) > 0 {
+						row = append(row, p.Architecture)
+					}
 					rows = append(rows, row)
 				}
-				if err := tracking.Table(i.stdout, append([]string{"from step", "member"}, keys...), rows); err != nil {
+				header := append([]string{"from step", "member"}, keys...)
+				if len(shapes) > 0 {
+					header = append(header, "architecture")
+				}
+				if err := tracking.Table(i.stdout, header, rows); err != nil {
 					return err
+				}
+				if len(shapes) > 0 {
+					if _, err := fmt.Fprintln(i.stdout, "\nArchitectures are not replayed: an agent that trains by this schedule keeps the networks that it is given."); err != nil {
+						return err
+					}
 				}
 				_, err = fmt.Fprintf(i.stdout, "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
 				return err

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/report"
@@ -47,12 +48,16 @@ gorl-pbt report -out /tmp/walkers -title "Four walkers" -open runs/train/pbt_wor
 					return err
 				}
 				page := filepath.Join(*out, report.PageFile)
-				if err := tracking.Table(i.stdout, []string{"written", "what it is"}, [][]string{
+				rows := [][]string{
 					{page, "everything, on one page"},
 					{filepath.Join(*out, report.LineageFile), "who descends from whom"},
 					{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
 					{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
-				}); err != nil {
+				}
+				if slices.ContainsFunc(history.Events, func(e pbt.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
+					rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
+				}
+				if err := tracking.Table(i.stdout, []string{"written", "what it is"}, rows); err != nil {
 					return err
 				}
 				if *show {

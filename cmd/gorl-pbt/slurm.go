@@ -44,6 +44,7 @@ gorl-pbt slurm -config population.yaml -submit    # write and submit it`,
 					if err := job.Write(); err != nil {
 						return err
 					}
+					say(i, f)
 					fmt.Fprintf(i.stdout, "written: %s (submit it with sbatch, or use -submit)\n", job.Path)
 					return nil
 				}
@@ -51,9 +52,17 @@ gorl-pbt slurm -config population.yaml -submit    # write and submit it`,
 				if err != nil {
 					return err
 				}
+				say(i, f)
 				fmt.Fprintf(i.stdout, "submitted: job %s from %s; %s ends it\n", id, job.Path, job.Cancel)
 				return nil
 			}
 		},
 	})
+}
+
+// say writes what is noteworthy about a file that was put in place.
+func say(i invocation, f *launch.File) {
+	for _, note := range f.Notes {
+		fmt.Fprintln(i.stdout, note)
+	}
 }

@@ -22,11 +22,11 @@ import (
 type Status uint8
 
 const (
-	// Diverged: a number left the range of sense. The simulation stands where it was before the step.
+	// Diverged says that a number left the range of sense. The simulation stands where it was before the step.
 	Diverged Status = C.GM_DIVERGED
-	// ContactsFull: there were more contacts than the model's nconmax, and some were dropped.
+	// ContactsFull says that there were more contacts than the model's nconmax, and some were dropped.
 	ContactsFull Status = C.GM_CONTACTS_FULL
-	// RowsFull: there were more constraint rows than the model's njmax, and some were dropped.
+	// RowsFull says that there were more constraint rows than the model's njmax, and some were dropped.
 	RowsFull Status = C.GM_ROWS_FULL
 )
 

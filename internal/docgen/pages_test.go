@@ -38,7 +38,7 @@ var imports = map[string]string{
 	"agents": module + "/agents", "amp": module + "/agents/amp", "ppo": module + "/agents/ppo", "models": module + "/models",
 	"envs": module + "/envs", "classic": module + "/envs/classic", "mujoco": module + "/envs/mujoco", "wrappers": module + "/envs/wrappers", "gymnasium": module + "/envs/wrappers/gymnasium",
 	"motions": module + "/motions", "trainers": module + "/trainers", "pbt": module + "/pbt", "tracking": module + "/tracking",
-	"checkpoint": module + "/checkpoint", "infer": module + "/infer", "onnx": module + "/infer/onnx", "description": module + "/models/description", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
+	"evolution": module + "/pbt/evolution", "checkpoint": module + "/checkpoint", "infer": module + "/infer", "onnx": module + "/infer/onnx", "description": module + "/models/description", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
 }
 
 // parameters are what a fragment finds declared.

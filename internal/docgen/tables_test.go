@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/docgen"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -63,6 +64,15 @@ var fields = []struct {
 	{"pbt.md", "isaacgymenvs", pbt.IsaacGymEnvs{}},
 	{"pbt.md", "samplefactory", pbt.SampleFactory{}},
 	{"pbt.md", "quantile", pbt.Quantile{}},
+	{"evolution.md", "evolution options", evolution.Options{}},
+	{"evolution.md", "mutations", evolution.Mutations{}},
+	{"evolution.md", "rl parameter", evolution.RLParameter{}},
+	{"evolution.md", "limits", models.Limits{}},
+	{"evolution.md", "tournament", evolution.Tournament{}},
+	{"evolution.md", "multi frequency", evolution.MultiFrequency{}},
+	{"evolution.md", "registry", evolution.Registry{}},
+	{"evolution.md", "network group", evolution.NetworkGroup{}},
+	{"evolution.md", "optimizer config", evolution.OptimizerConfig{}},
 	{"pbt-cluster.md", "place", pbt.Place{}},
 	{"pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }

@@ -34,7 +34,7 @@ func TestGoldenAgileRLNoise(t *testing.T) {
 		t.Fatal(names, err)
 	}
 	rng := random(6)
-	rng.IntN(1) // how many matrices: one
+	rng.IntN(1) //nolint:staticcheck // it is 0, but it draws: how many matrices, which is one
 	rng.Shuffle(1, func(int, int) {})
 	want := floats(t, snap.Arrays["policy/head.0.weight"])
 	for range 7 { // ⌈6.3⌉

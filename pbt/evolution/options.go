@@ -62,14 +62,8 @@ type Options struct {
 	// Progress and ProgressSteps are as in pbt.Options.
 	Progress      func(pbt.Update)
 	ProgressSteps int64
-	// New builds a member. Where m.Restoring is not nil, its networks must be of the architectures recorded there:
-	//
-	//	architecture := start
-	//	if m.Restoring != nil {
-	//		recorded, err := evolution.Architectures(m.Restoring)
-	//		...
-	//		architecture = recorded["policy"]
-	//	}
+	// New builds a member. Where m.Restoring is not nil, its networks must be of the architectures recorded there, which
+	// [Architectures] reads; else of those that members begin with.
 	New func(m pbt.Member) (pbt.Trainee, error)
 }
 

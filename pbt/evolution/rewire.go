@@ -16,7 +16,7 @@ import (
 type Preserve string
 
 const (
-	// PreserveFunction, the default, makes a network that computes what the old one did: new nodes begin without outgoing
+	// PreserveFunction is the default. It makes a network that computes what the old one did: new nodes begin without outgoing
 	// weights, new layers as the identity. What shrinks loses the nodes that matter least, and of a layer that goes the
 	// first-order part stays. Optimizer moments go with the weights they belong to. First moments of new weights are
 	// zero; second ones begin at the mean of their layer's, because zeros would make the first steps several times too

@@ -24,68 +24,108 @@ type Settings struct {
 	Notes []string
 }
 
-// manifest is the file.
+// manifest is the file. The comments of its fields are the meanings in docs/evolution.md.
 type manifest struct {
-	Algorithm   map[string]any  `yaml:"algorithm"`
-	Environment map[string]any  `yaml:"environment"`
-	Mutation    mutationSection `yaml:"mutation"`
-	Network     map[string]any  `yaml:"network"`
-	Selection   map[string]any  `yaml:"selection_strategy"`
-	Training    trainingSection `yaml:"training"`
-	Strict      bool            `yaml:"strict"`
-	Seed        *int64          `yaml:"seed"`
+	// Algorithm and Environment are handed to the program that trains, as they are.
+	Algorithm   map[string]any `yaml:"algorithm"`
+	Environment map[string]any `yaml:"environment"`
+
+	Mutation mutationSection `yaml:"mutation"`
+	// Network says what networks begin with and what limits they have; see below.
+	Network map[string]any `yaml:"network"`
+	// Who goes on, and how that is decided; see below.
+	Selection map[string]any  `yaml:"selection_strategy"`
+	Training  trainingSection `yaml:"training"`
+	// Strict reproduces AgileRL, in mutations and selection.
+	Strict bool `yaml:"strict"`
+	// Seed makes everything random; without it RandSeed does, and without both 42.
+	Seed *int64 `yaml:"seed"`
 
 	known []string // hyperparameters that the caller knows of
 }
 
 type mutationSection struct {
-	Probabilities probabilities      `yaml:"probabilities"`
-	Selection     map[string]tunable `yaml:"rl_hp_selection"`
-	MutationSD    float64            `yaml:"mutation_sd" config:"gt=0"`
-	RandSeed      *int64             `yaml:"rand_seed" config:"min=0"`
-	MutateElite   bool               `yaml:"mutate_elite"`
-	Activations   []string           `yaml:"activation_selection"`
-	Preserve      string             `yaml:"preserve" config:"oneof=|function|overlap"`
+	Probabilities probabilities `yaml:"probabilities"`
+	// Selection has the hyperparameters that mutate, by their names here or in AgileRL; see below. Default: learning rates,
+	// and batch size and learn step of trainees that can change them.
+	Selection map[string]tunable `yaml:"rl_hp_selection"`
+	// MutationSD is the standard deviation of noise on weights, relative to the weight.
+	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
+	// RandSeed makes everything random where Seed is not given.
+	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
+	// MutateElite mutates the elite, too.
+	MutateElite bool `yaml:"mutate_elite"`
+	// Activations are the activations to choose from.
+	Activations []string `yaml:"activation_selection"`
+	// Preserve says how weights are carried over an edit of the architecture. Default "function", with Strict "overlap".
+	Preserve string `yaml:"preserve" config:"oneof=|function|overlap"`
 }
 
 type probabilities struct {
+	// None and Architecture are the relative weights of no mutation and of an edit of the architecture.
 	None         float64 `yaml:"no_mut" config:"min=0"`
 	Architecture float64 `yaml:"arch_mut" config:"min=0"`
-	NewLayer     float64 `yaml:"new_layer" config:"min=0,max=1"`
-	Parameters   float64 `yaml:"params_mut" config:"min=0"`
-	Activation   float64 `yaml:"act_mut" config:"min=0"`
-	RLHP         float64 `yaml:"rl_hp_mut" config:"min=0"`
+	// NewLayer is the probability that an edit of the architecture is one of layers rather than of nodes.
+	NewLayer float64 `yaml:"new_layer" config:"min=0,max=1"`
+	// Parameters is the relative weight of noise on the policy's weights.
+	Parameters float64 `yaml:"params_mut" config:"min=0"`
+	// Activation is the relative weight of another activation.
+	Activation float64 `yaml:"act_mut" config:"min=0"`
+	// RLHP is the relative weight of another value for a hyperparameter.
+	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
 }
 
+// tunable is a hyperparameter that mutates.
 type tunable struct {
-	Min    float64 `yaml:"min"`
-	Max    float64 `yaml:"max"`
+	// Min and Max are its bounds; both must be given.
+	Min float64 `yaml:"min"`
+	Max float64 `yaml:"max"`
+	// Grow and Shrink are its factors. Default (0): 1.2 and 0.8.
 	Grow   float64 `yaml:"grow_factor" config:"min=0"`
 	Shrink float64 `yaml:"shrink_factor" config:"min=0"`
-	Kind   string  `yaml:"dtype" config:"oneof=|float|int"`
+	// Kind is that of its values. Default "float".
+	Kind string `yaml:"dtype" config:"oneof=|float|int"`
 }
 
 type trainingSection struct {
-	MaxSteps   int64    `yaml:"max_steps" config:"min=1"`
-	EvoSteps   int64    `yaml:"evo_steps" config:"min=1"`
-	PopSize    int      `yaml:"pop_size" config:"min=1"`
-	EvalSteps  int      `yaml:"eval_steps" config:"min=0"`
-	EvalLoop   int      `yaml:"eval_loop" config:"min=1"`
-	Target     *float64 `yaml:"target_score"`
-	Checkpoint int64    `yaml:"checkpoint_steps" config:"min=0"`
-	Path       string   `yaml:"checkpoint_path"`
-	Overwrite  bool     `yaml:"overwrite_checkpoints"`
-	SaveElite  bool     `yaml:"save_elite"`
-	ElitePath  string   `yaml:"elite_path"`
-	HPO        bool     `yaml:"hpo"`
+	// MaxSteps is how long every member trains, EvoSteps how long between selections, in environment steps of each.
+	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
+	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
+	// PopSize is the number of members.
+	PopSize int `yaml:"pop_size" config:"min=1"`
+	// EvalSteps ends an evaluation's episodes after so many steps. Default (0): they are played to their end.
+	EvalSteps int `yaml:"eval_steps" config:"min=0"`
+	// EvalLoop is the number of episodes that every environment of a member plays to measure its fitness.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+	// Target ends training early, as soon as the mean of the last ten fitnesses of every member has reached it.
+	Target *float64 `yaml:"target_score"`
+	// Checkpoint is the number of steps after which checkpoints of the members are written. Default (0): none.
+	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
+	// Path is their folder. Default: the folder checkpoints in Directory.
+	Path string `yaml:"checkpoint_path"`
+	// Overwrite keeps the last checkpoint of every member only.
+	Overwrite bool `yaml:"overwrite_checkpoints"`
+	// SaveElite writes the elite whenever there is a better one.
+	SaveElite bool `yaml:"save_elite"`
+	// ElitePath is the folder that it is written to. Default: the folder elite in Directory.
+	ElitePath string `yaml:"elite_path"`
+	// HPO is false for a population that is never selected and never mutates: the control.
+	HPO bool `yaml:"hpo"`
 
 	// gorl's own
-	TargetGenerations int64  `yaml:"target_generations" config:"min=0"`
-	PreTraining       bool   `yaml:"pre_training_mutation"`
-	Objective         string `yaml:"objective"`
-	Directory         string `yaml:"directory"`
-	Parallel          int    `yaml:"parallel" config:"min=0"`
-	ProgressSteps     int64  `yaml:"progress_steps" config:"min=0"`
+
+	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with Strict 100.
+	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
+	// PreTraining mutates all members once before training.
+	PreTraining bool `yaml:"pre_training_mutation"`
+	// Objective names the fitness among the figures of members. Default "episode.return".
+	Objective string `yaml:"objective"`
+	// Directory keeps the population, so that the same program continues it. Default: nothing is kept.
+	Directory string `yaml:"directory"`
+	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
+	Parallel int `yaml:"parallel" config:"min=0"`
+	// ProgressSteps is the number of steps after which progress is told of a member. Default (0): at every generation's end.
+	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 }
 
 // aliases are the names of AgileRL's classes and trainers, and of older manifests.
@@ -132,13 +172,8 @@ func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 
 // FromDict is FromYAML for settings that are already a dictionary. The dictionary is not changed.
 func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error) {
-	f := manifest{known: hyperparameters}
-	d := DefaultMutations()
-	f.Mutation = mutationSection{
-		Probabilities: probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP},
-		MutationSD:    d.MutationSD, Activations: d.ActivationSelection,
-	}
-	f.Training = trainingSection{MaxSteps: 1_000_000, EvoSteps: 10_000, PopSize: 4, EvalLoop: 1, HPO: true, PreTraining: true}
+	f := manifestDefaults()
+	f.known = hyperparameters
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
@@ -149,6 +184,17 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	}
 	f.training(s)
 	return s, nil
+}
+
+func manifestDefaults() manifest {
+	d := DefaultMutations()
+	return manifest{
+		Mutation: mutationSection{
+			Probabilities: probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP},
+			MutationSD:    d.MutationSD, Activations: d.ActivationSelection,
+		},
+		Training: trainingSection{MaxSteps: 1_000_000, EvoSteps: 10_000, PopSize: 4, EvalLoop: 1, HPO: true, PreTraining: true},
+	}
 }
 
 // agilerl are the names of PPO's settings in AgileRL that may change while gorl's agents train.

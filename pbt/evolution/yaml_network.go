@@ -21,16 +21,43 @@ type Network struct {
 	Limits models.Limits
 }
 
+// networkSection is the section network.
+type networkSection struct {
+	// Latent is the width of every part's encoding; 0 is a network without an encoder.
+	Latent int `yaml:"latent_dim" config:"min=0"`
+	// MinLatent and MaxLatent are its limits, both exclusive.
+	MinLatent int `yaml:"min_latent_dim" config:"min=1"`
+	MaxLatent int `yaml:"max_latent_dim" config:"min=1"`
+	// Arch is the kind of network.
+	Arch string `yaml:"arch" config:"oneof=mlp"`
+	// Squash does nothing: evolvable networks here do not squash.
+	Squash bool `yaml:"squash_output"`
+
+	Encoder stackSection `yaml:"encoder_config"`
+	Head    stackSection `yaml:"head_config"`
+}
+
 type stackSection struct {
-	Hidden     []int  `yaml:"hidden_size" config:"min=1"`
+	// Hidden are the widths of hidden layers to begin with.
+	Hidden []int `yaml:"hidden_size" config:"min=1"`
+	// Activation is that of all layers; encoder and head must begin with the same.
 	Activation string `yaml:"activation"`
-	MinLayers  int    `yaml:"min_hidden_layers" config:"min=0"`
-	MaxLayers  int    `yaml:"max_hidden_layers" config:"min=0"`
-	MinNodes   int    `yaml:"min_mlp_nodes" config:"min=1"`
-	MaxNodes   int    `yaml:"max_mlp_nodes" config:"min=1"`
-	LayerNorm  bool   `yaml:"layer_norm"`
-	Output     string `yaml:"output_activation"`
-	Vanish     bool   `yaml:"output_vanish"`
+	// MinLayers and MaxLayers are the limits of hidden layers. Only the head's count: encoders keep their layers.
+	MinLayers int `yaml:"min_hidden_layers" config:"min=0"`
+	MaxLayers int `yaml:"max_hidden_layers" config:"min=0"`
+	// MinNodes and MaxNodes are the limits of a hidden layer's width. Of encoder and head the wider ones hold for both.
+	MinNodes int `yaml:"min_mlp_nodes" config:"min=1"`
+	MaxNodes int `yaml:"max_mlp_nodes" config:"min=1"`
+	// LayerNorm, Output and Vanish do nothing: evolvable networks here have none of these.
+	LayerNorm bool   `yaml:"layer_norm"`
+	Output    string `yaml:"output_activation"`
+	Vanish    bool   `yaml:"output_vanish"`
+}
+
+func networkDefaults() networkSection {
+	l := models.DefaultLimits()
+	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers, MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
+	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp", Encoder: usual, Head: usual}
 }
 
 // network reads the section network.
@@ -38,21 +65,10 @@ func (f *manifest) network(s *Settings) error {
 	if f.Network == nil {
 		return nil
 	}
-	l := models.DefaultLimits()
-	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers, MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
 	t := struct {
-		Network struct {
-			Latent    int          `yaml:"latent_dim" config:"min=0"`
-			MinLatent int          `yaml:"min_latent_dim" config:"min=1"`
-			MaxLatent int          `yaml:"max_latent_dim" config:"min=1"`
-			Arch      string       `yaml:"arch" config:"oneof=mlp"`
-			Squash    bool         `yaml:"squash_output"`
-			Encoder   stackSection `yaml:"encoder_config"`
-			Head      stackSection `yaml:"head_config"`
-		} `yaml:"network"`
-	}{}
+		Network networkSection `yaml:"network"`
+	}{networkDefaults()}
 	x := &t.Network
-	x.Latent, x.MinLatent, x.MaxLatent, x.Arch, x.Encoder, x.Head = 64, l.MinLatent, l.MaxLatent, "mlp", usual, usual
 	if err := config.Merge(&t, map[string]any{"network": f.Network}, config.Options{Prefix: "evolution"}); err != nil {
 		return err
 	}
@@ -70,7 +86,7 @@ func (f *manifest) network(s *Settings) error {
 	if x.Encoder.Activation != x.Head.Activation {
 		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation, Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
 	}
-	l = models.Limits{
+	l := models.Limits{
 		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes, x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
 		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
 	}

@@ -6,6 +6,44 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
+// tournamentSection is the section selection_strategy, unless strategy is multi_frequency.
+type tournamentSection struct {
+	// Size is the number of members drawn for a tournament.
+	Size int `yaml:"tournament_size" config:"min=1"`
+	// Elitism keeps the best member.
+	Elitism bool `yaml:"elitism"`
+	// EvalLoop is the number of last fitnesses that a member is ranked by the mean of.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+}
+
+func tournamentDefaults() tournamentSection {
+	return tournamentSection{Size: 2, Elitism: true, EvalLoop: 1}
+}
+
+// multiFrequencySection is the section selection_strategy where strategy is multi_frequency.
+type multiFrequencySection struct {
+	// Subpopulations is the number of subpopulations.
+	Subpopulations int `yaml:"n_subpopulations" config:"min=1"`
+	// Individuals is the number of members of each, in place of training.pop_size. Default (0): by that.
+	Individuals int `yaml:"n_individuals_per_subpopulation" config:"min=3"`
+	// Ratios say for each how many generations lie between its actions, ascending. Default 1, 5, 10, 15, ...
+	Ratios []int `yaml:"evolution_frequency_ratios" config:"min=1"`
+	// Winners, Survivors, Open and Losers are the sizes of brackets. Default: a quarter of a subpopulation each for
+	// winners and open, no survivors, the rest losers.
+	Winners   *int `yaml:"n_winners" config:"min=0"`
+	Survivors *int `yaml:"n_survivors" config:"min=0"`
+	Open      *int `yaml:"n_open_for_migration" config:"min=0"`
+	Losers    *int `yaml:"n_losers" config:"min=0"`
+	// RandSeed does nothing: one seed makes all decisions.
+	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
+	// EvalLoop is the number of last fitnesses that a member is ranked by the mean of.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+}
+
+func multiFrequencyDefaults() multiFrequencySection {
+	return multiFrequencySection{Subpopulations: 2, EvalLoop: 1}
+}
+
 // selection reads the section selection_strategy.
 func (f *manifest) selection(s *Settings) error {
 	kind := struct {
@@ -26,13 +64,8 @@ func (f *manifest) selection(s *Settings) error {
 		return f.multiFrequency(s, rest)
 	}
 	t := struct {
-		Selection struct {
-			Size     int  `yaml:"tournament_size" config:"min=1"`
-			Elitism  bool `yaml:"elitism"`
-			EvalLoop int  `yaml:"eval_loop" config:"min=1"`
-		} `yaml:"selection_strategy"`
-	}{}
-	t.Selection.Size, t.Selection.Elitism, t.Selection.EvalLoop = 2, true, 1
+		Selection tournamentSection `yaml:"selection_strategy"`
+	}{tournamentDefaults()}
 	if err := config.Merge(&t, map[string]any{"selection_strategy": rest}, config.Options{Prefix: "evolution"}); err != nil {
 		return err
 	}
@@ -43,20 +76,9 @@ func (f *manifest) selection(s *Settings) error {
 // multiFrequency reads the section where it is of MF-PBT.
 func (f *manifest) multiFrequency(s *Settings, rest map[string]any) error {
 	t := struct {
-		Selection struct {
-			Subpopulations int    `yaml:"n_subpopulations" config:"min=1"`
-			Individuals    int    `yaml:"n_individuals_per_subpopulation" config:"min=3"`
-			Ratios         []int  `yaml:"evolution_frequency_ratios" config:"min=1"`
-			Winners        *int   `yaml:"n_winners" config:"min=0"`
-			Survivors      *int   `yaml:"n_survivors" config:"min=0"`
-			Open           *int   `yaml:"n_open_for_migration" config:"min=0"`
-			Losers         *int   `yaml:"n_losers" config:"min=0"`
-			RandSeed       *int64 `yaml:"rand_seed" config:"min=0"`
-			EvalLoop       int    `yaml:"eval_loop" config:"min=1"`
-		} `yaml:"selection_strategy"`
-	}{}
+		Selection multiFrequencySection `yaml:"selection_strategy"`
+	}{multiFrequencyDefaults()}
 	x := &t.Selection
-	x.Subpopulations, x.EvalLoop = 2, 1
 	if err := config.Merge(&t, map[string]any{"selection_strategy": rest}, config.Options{Prefix: "evolution", Aliases: map[string]config.Alias{
 		"selection_strategy.n_open": {Key: "selection_strategy.n_open_for_migration"},
 	}}); err != nil {

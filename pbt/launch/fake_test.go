@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -31,6 +32,16 @@ func TestMain(m *testing.M) {
 		if out, err := exec.Command("go", "build", "-o", fakeMember, "./internal/fakemember").CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("building the fake member: %v\n%s", err, out))
 		}
+		alive := filepath.Join(dir, "alive")
+		if err := syscall.Mkfifo(alive, 0o600); err != nil {
+			panic(err)
+		}
+		pipe, err := os.OpenFile(alive, os.O_RDWR, 0)
+		if err != nil {
+			panic(err)
+		}
+		defer pipe.Close()
+		os.Setenv("GORL_FAKE_ALIVE", alive) // fake members end when this process has
 		return m.Run()
 	}())
 }

@@ -24,6 +24,8 @@ type File struct {
 	Launcher Description
 	// Directory and Workspace are those of the section `pbt:`.
 	Directory, Workspace string
+	// Notes are what Install has to say to the user.
+	Notes []string
 
 	dict map[string]any
 }

@@ -98,11 +98,52 @@ func TestInstallTellsWhatDiffers(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
+	if len(first.Notes) > 0 {
+		t.Errorf("notes %q", first.Notes)
+	}
 	if err := os.WriteFile(path, []byte("pbt: {"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Install(); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want that the file there is damaged", err)
+	}
+}
+
+// A population may be trained further than its file said at first, and nothing else may change with it.
+func TestInstallTrainsFurther(t *testing.T) {
+	dir := t.TempDir()
+	install := func(text string) (f *File, path string, err error) {
+		if f, err = Parse([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		f.Directory = dir
+		path, err = f.Install()
+		return f, path, err
+	}
+	_, path, err := install("pbt: {num_policies: 2, total_steps: 100, seed: 1}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grown, _, err := install("pbt: {num_policies: 2, total_steps: 300, seed: 1}\nlauncher: {slice: 7}")
+	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0], "total_steps has grown from 100 to 300") {
+		t.Errorf("%v, %q", err, grown.Notes)
+	}
+	data, _ := os.ReadFile(path)
+	if want, _ := grown.Canonical(); string(data) != string(want) || !strings.Contains(string(data), "total_steps: 300") {
+		t.Errorf("there is now\n%s", data)
+	}
+	for text, want := range map[string]string{
+		"pbt: {num_policies: 2, total_steps: 200, seed: 1}": "\n\tpbt.total_steps: 300 there, 200 here",
+		"pbt: {num_policies: 2, seed: 1}":                   "\n\tpbt.total_steps: 300 there, nothing here",
+		"pbt: {num_policies: 2, total_steps: 400, seed: 2}": "\n\tpbt.seed: 1 there, 2 here",
+	} {
+		f, _, err := install(text)
+		if err == nil || !strings.HasSuffix(err.Error(), "is of another run; continue it with the same settings, or choose another pbt.workspace: "+want) || len(f.Notes) > 0 {
+			t.Errorf("%s: %v, notes %q; want %q", text, err, f.Notes, want)
+		}
+		if now, _ := os.ReadFile(path); string(now) != string(data) {
+			t.Errorf("%s: the file has changed", text)
+		}
 	}
 }
 

@@ -18,7 +18,9 @@ import (
 
 // Install makes the population's folder and copies the canonical file there, for members to read; it returns the
 // copy's path, which is absolute. Where the folder holds the file of another population already, that is an error which
-// lists what differs; the section `launcher:` may differ, as nothing that was trained depends on it.
+// lists what differs. Two things may: the section `launcher:`, as nothing that was trained depends on it, and
+// `pbt.total_steps`, which may have grown, so that the members train further; Notes then says so. Either way the copy
+// is replaced at once, and members read it when they start.
 func (f *File) Install() (path string, err error) {
 	canonical, err := f.Canonical()
 	if err != nil {
@@ -40,8 +42,12 @@ func (f *File) Install() (path string, err error) {
 	case string(existing) == string(canonical):
 		return path, nil
 	default:
-		if err := sameBut(existing, canonical, "launcher"); err != nil {
+		note, err := sameRun(existing, canonical)
+		if err != nil {
 			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another pbt.workspace: %w", path, err)
+		}
+		if note != "" {
+			f.Notes = append(f.Notes, note)
 		}
 	}
 	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
@@ -50,22 +56,33 @@ func (f *File) Install() (path string, err error) {
 	return path, nil
 }
 
-// sameBut compares two files key by key, one section left out.
-func sameBut(before, after []byte, section string) error {
+// sameRun compares two files key by key. note says that total_steps has grown, where that is all.
+func sameRun(before, after []byte) (note string, err error) {
 	was, err := config.FromYAML(before)
 	if err != nil {
-		return err
+		return "", err
 	}
 	is, err := config.FromYAML(after)
 	if err != nil {
-		return err
+		return "", err
 	}
-	delete(was, section)
-	delete(is, section)
+	delete(was, "launcher")
+	delete(is, "launcher")
+	if from, to := totalSteps(was), totalSteps(is); 0 < from && from < to {
+		note = fmt.Sprintf("pbt.total_steps has grown from %d to %d: the population trains further", from, to)
+		is["pbt"].(map[string]any)["total_steps"] = from
+	}
 	if lines := differences("", was, is); len(lines) > 0 {
-		return errors.New("\n\t" + strings.Join(lines, "\n\t"))
+		return "", errors.New("\n\t" + strings.Join(lines, "\n\t"))
 	}
-	return nil
+	return note, nil
+}
+
+// totalSteps are those of a file, 0 where it does not say.
+func totalSteps(dict map[string]any) int {
+	population, _ := dict["pbt"].(map[string]any)
+	n, _ := population["total_steps"].(int)
+	return n
 }
 
 // differences lists what differs by dotted keys, sorted.

@@ -14,9 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// memberHeartbeat is how often members say how far they are, for the launcher's table.
-const memberHeartbeat = 5 * time.Second
-
 // Program is a program that is both a population's launcher and its members.
 type Program struct {
 	// New builds a member's trainee, as pbt.Options.New does.
@@ -122,13 +119,16 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
-	board, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{})
+	board, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
 	o := settings.Options
 	o.Progress = tell
-	place := pbt.Place{Policy: p.Policy, Board: board, Synchronous: settings.Synchronous, Slice: p.Slice, Heartbeat: memberHeartbeat, Experiment: settings.Workspace}
+	place := pbt.Place{
+		Policy: p.Policy, Board: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
+		SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess, Experiment: settings.Workspace,
+	}
 	if g.Adjust != nil {
 		g.Adjust(&o, &place)
 	}

@@ -87,17 +87,21 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	if r.visible, err = visibleGPUs(d.GPUs, os.Getenv("CUDA_VISIBLE_DEVICES")); err != nil {
 		return nil, err
 	}
+	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	if r.unlock, err = lockFolder(f.Dir()); err != nil { // whose members read the file that Install replaces
+		return nil, err
+	}
+	opened := r
+	defer func() {
+		if err != nil { // and r is nil
+			err = errors.Join(err, opened.close())
+		}
+	}()
 	if r.config, err = f.Install(); err != nil {
 		return nil, err
 	}
-	if r.unlock, err = lockFolder(f.Dir()); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
-		}
-	}()
 	if r.log, err = openOutput(filepath.Join(f.logs(), "launcher.log"), d.LogSize, d.LogFiles); err != nil {
 		return nil, err
 	}
@@ -112,6 +116,9 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 		return nil, err
 	}
 	r.display = newDisplay(o.Out, o.Every, true)
+	for _, note := range f.Notes {
+		r.event("%s", note)
+	}
 	return r, nil
 }
 

@@ -287,6 +287,28 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("the section launcher may differ: %v", err)
 		}
 	})
+	t.Run("further training", func(t *testing.T) {
+		f, path := population(t, "", "train=1")
+		longer := func(total string) *File {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Parse([]byte(strings.Replace(string(data), "num_policies: 3", "num_policies: 3, total_steps: "+total, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		if err := Run(context.Background(), longer("100"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(context.Background(), longer("200"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		wantIn(t, "the log", written(t, f, "logs/launcher.log"), "pbt.total_steps has grown from 100 to 200")
+		wantIn(t, "the file", written(t, f, ConfigFile), "total_steps: 200")
+	})
 	t.Run("no command", func(t *testing.T) {
 		f, _ := population(t, "")
 		f.Launcher.Command = nil

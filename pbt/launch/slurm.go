@@ -165,14 +165,16 @@ func (d Description) batchScript(options []string, config string) string {
 func seconds(s float64) string { return strconv.Itoa(int(s + 0.999)) }
 
 const batchBody = `
-child= stopping=
-forward() { stopping=1; [ -z "$child" ] || kill -"$1" "$child" 2>/dev/null; }
+child= stopping= early=
+forward() { stopping=1; if [ -n "$child" ]; then kill -"$1" "$child" 2>/dev/null; else early=$1; fi; }
 trap 'forward TERM' INT TERM
 trap 'forward USR1' USR1
 
 # Waits for $child; a signal interrupts wait, which is then asked again.
 await() {
 	local code
+	[ -z "$early" ] || kill -"$early" "$child" 2>/dev/null # a signal that came before its number was known
+	early=
 	while :; do
 		wait "$child"; code=$?
 		kill -0 "$child" 2>/dev/null || break

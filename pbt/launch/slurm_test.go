@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -95,6 +94,10 @@ func TestSlurmRefuses(t *testing.T) {
 	}
 }
 
+// blocked is the end of a member that waits for signals: it sleeps until the test closes descriptor 3, which the test's own
+// end does too. Traps run while it waits, which a read would not promise for a signal that comes just before it.
+const blocked = "cat <&3 >/dev/null 2>&1 & while kill -0 $! 2>/dev/null; do wait $!; done; exit 1"
+
 // The batch script does what the member's exit status asks for. Bash runs it here as Slurm would.
 func TestBatchScript(t *testing.T) {
 	bash, err := exec.LookPath("bash")
@@ -116,25 +119,27 @@ func TestBatchScript(t *testing.T) {
 		"failed once":                           {member: "test $n = 2 || exit 9", starts: 2, stderr: "policy 2 failed with status 9; restart 1 of 5 in 1 s"},
 		"gave up":                               {member: "exit 9", settings: "restarts: {max: 0}", status: 9, starts: 1, stderr: "policy 2 gave up after 1 failures, the last with status 9"},
 		"no such member":                        {member: "exit 127", settings: "restarts: {max: 0}", status: 127, starts: 1},
-		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
-		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; while :; do read x <$fifo; done", status: 78, starts: 1},
-		"told to save again and again":          {member: "hits=0; trap 'hits=$((hits+1))' USR1; for k in 1 2 3; do kill -USR1 $PPID; while test $hits -lt $k; do :; done; done; exit 0", starts: 1},
-		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; while :; do read x <$fifo; done", starts: 1},
-		"told to end while it waits":            {member: "test $n = 1 || exit 0; (read x <$fifo; kill -TERM $PPID) & exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
+		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
+		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked, status: 78, starts: 1},
+		"told to save again and again":          {member: "hits=0; trap 'hits=$((hits+1)); test $hits -lt 3 || exit 0; kill -USR1 $PPID' USR1; kill -USR1 $PPID; " + blocked, starts: 1},
+		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked, starts: 1},
+		"told to end while it waits":            {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			starts, fifo := filepath.Join(dir, "starts"), filepath.Join(dir, "fifo")
-			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			starts, told := filepath.Join(dir, "starts"), filepath.Join(dir, "told")
+			ends, end, err := os.Pipe()
+			if err != nil {
 				t.Fatal(err)
 			}
-			told := filepath.Join(dir, "told")
+			defer ends.Close()
+			defer end.Close()
 			script(t, "scontrol", `echo "$@" >>`+quoteShell(told))
-			script(t, "sleep", "echo waiting >"+quoteShell(fifo)+"; exec /bin/sleep \"$@\"")
+			script(t, "sleep", "kill -TERM $PPID; exec cat <&3 >/dev/null 2>&1")
 			if !strings.Contains(name, "while it waits") {
 				script(t, "sleep", "exit 0") // no test waits
 			}
-			member := "echo x >>" + quoteShell(starts) + "; n=$(wc -l <" + quoteShell(starts) + "); fifo=" + quoteShell(fifo) + "; " + c.member
+			member := "echo x >>" + quoteShell(starts) + "; n=$(wc -l <" + quoteShell(starts) + "); " + c.member
 			job, err := Slurm(job(t, c.settings, member))
 			if err != nil {
 				t.Fatal(err)
@@ -145,6 +150,7 @@ func TestBatchScript(t *testing.T) {
 			}
 			command := exec.CommandContext(t.Context(), bash, path)
 			command.Env = append(os.Environ(), "SLURM_ARRAY_JOB_ID=40", "SLURM_ARRAY_TASK_ID=2")
+			command.ExtraFiles = []*os.File{ends}
 			var stderr strings.Builder
 			command.Stderr = &stderr
 			command.Run()

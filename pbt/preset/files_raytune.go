@@ -51,8 +51,7 @@ func RayTuneFiles(events []pbt.Event) map[string][]byte {
 			}
 		}
 		for _, e := range events[i:end] {
-			switch {
-			case e.Kind == pbt.EventReplace:
+			if e.Kind == pbt.EventReplace {
 				row := PolicyRow{Target: strconv.Itoa(e.Member), Source: strconv.Itoa(e.Parent), TargetIteration: e.Iteration, SourceIteration: e.Iteration, Old: before[e.Parent], New: e.After}
 				line := row.line()
 				global = append(global, line...)

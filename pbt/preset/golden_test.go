@@ -94,7 +94,7 @@ func describe(s *Settings) string {
 	var out strings.Builder
 	o := s.Options
 	fmt.Fprintf(&out, "%s strict=%v enabled=%v policy %d of %d in %q synchronous=%v log_config=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous, s.LogConfig)
-	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.Diversify, o.Reference, o.Seed)
+	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d settle=%v diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.SettleMutations, o.Diversify, o.Reference, o.Seed)
 	fmt.Fprintf(&out, "%T%+v\n", o.Strategy, o.Strategy)
 	if o.Measure != (pbt.Measure{}) {
 		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
@@ -141,6 +141,9 @@ func describe(s *Settings) string {
 	}
 	if len(o.Rebuild) > 0 || o.Parallel > 0 || o.ProgressSteps > 0 {
 		fmt.Fprintf(&out, "rebuild %v parallel %d progress %d\n", o.Rebuild, o.Parallel, o.ProgressSteps)
+	}
+	if d := sharedDefaults(); s.Heartbeat != d.Heartbeat || s.Silence != d.Silence || s.LeaseTTL != d.LeaseTTL || s.Slack > 0 || s.SaveSteps > 0 || s.RestartProcess {
+		fmt.Fprintf(&out, "heartbeat %v silence %v lease %v slack %d save %d restart %v\n", s.Heartbeat, s.Silence, s.LeaseTTL, s.Slack, s.SaveSteps, s.RestartProcess)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(&out, "note: %s\n", n)

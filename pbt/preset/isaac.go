@@ -12,7 +12,8 @@ type isaacLab struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	// Enabled is whether there is to be a population: Settings.Enabled, for the program to look at.
+	// Enabled false lets the members train without decisions, as independent runs (pbt.Never). The original's default is
+	// false.
 	Enabled bool `yaml:"enabled"`
 	// Objective is the figure to judge by.
 	Objective string `yaml:"objective"`
@@ -38,7 +39,7 @@ type isaacLab struct {
 
 func defaultIsaacLab() isaacLab {
 	c := isaacLab{
-		shared: sharedDefaults(), Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
+		shared: sharedDefaults(), Enabled: true, Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
 		MutationRate: 0.25, ChangeRange: []float64{1.1, 2},
 	}
 	c.Directory = ""
@@ -100,7 +101,7 @@ type isaacGymEnvs struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	// Enabled is whether there is to be a population: Settings.Enabled, for the program to look at.
+	// Enabled false lets the members train without decisions, as independent runs (pbt.Never).
 	Enabled bool `yaml:"enabled"`
 	// DebugMode makes everybody one of the worst whom neither a peak nor too few objectives protect.
 	DebugMode bool `yaml:"dbg_mode"`
@@ -135,7 +136,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05,
 		MutationRate: 0.15, ChangeMin: 1.1, ChangeMax: 1.5, Mutation: defaultMutation(), Objective: "true_objective", Diversify: true,
 	}
-	c.StartAfter = 10_000_000
+	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts anew, and with it the count
 	return c
 }
 

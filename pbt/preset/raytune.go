@@ -15,7 +15,7 @@ import (
 type rayTune struct {
 	shared `yaml:",inline"`
 
-	// Enabled is whether there is to be a population (gorl's own): Settings.Enabled, for the program to look at.
+	// Enabled false lets the members train without decisions, as independent runs (pbt.Never; gorl's own).
 	Enabled bool `yaml:"enabled"`
 	// TimeAttr names what an interval is counted in. gorl counts environment steps: give "timesteps_total",
 	// "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained" or "env_steps". The default,

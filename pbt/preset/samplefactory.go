@@ -13,7 +13,8 @@ import (
 type sampleFactory struct {
 	shared `yaml:",inline"`
 
-	// WithPBT is whether there is to be a population: Settings.Enabled, for the program to look at.
+	// WithPBT false lets the members train without decisions, as independent runs (pbt.Never). The original's default is
+	// false.
 	WithPBT bool `yaml:"with_pbt"`
 	// MixPoliciesInOneEnv is accepted and does nothing: every member trains in environments of its own.
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
@@ -62,7 +63,7 @@ type sampleFactory struct {
 
 func defaultSampleFactory() sampleFactory {
 	c := sampleFactory{
-		shared: sharedDefaults(), MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3,
+		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3,
 		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1,
 		PerturbMax: 1.5, StatsAvg: 100,
 	}

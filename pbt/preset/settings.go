@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
@@ -29,7 +30,8 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original's decisions, flaws included.
 	Strict bool
-	// Enabled is whether there is to be a population at all.
+	// Enabled is whether there is to be a population. Where not, Options.Strategy is pbt.Never: the members train as many
+	// independent runs, which begin as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
 	// population of one process. TotalSteps is 0 where the file has no total_steps.
@@ -41,6 +43,11 @@ type Settings struct {
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
 	// seeds give equal runs. Those of one process always do. Default false, as in the originals.
 	Synchronous bool
+	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.Place means by these names, and LeaseTTL what
+	// workspace.FolderOptions means by it, for members that are processes.
+	Heartbeat, Silence, LeaseTTL time.Duration
+	Slack, SaveSteps             int64
+	RestartProcess               bool
 	// LogConfig is Ray Tune's log_config: whether Files writes its policy files. True for other presets.
 	LogConfig bool
 	// Notes say what was accepted and does nothing, and why.
@@ -121,6 +128,10 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 		return nil, err
 	}
 	s.Name, s.Strict = f.Preset, f.Strict
+	if !s.Enabled {
+		s.Options.Strategy = pbt.Never{}
+		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
+	}
 	return s, nil
 }
 

@@ -76,6 +76,35 @@ func (p *plain) Restore(s *checkpoint.Snapshot) (err error) {
 	return err
 }
 
+// A population that is not enabled is one in which nothing is decided, in one process too.
+func TestNotEnabled(t *testing.T) {
+	for _, key := range []string{"enabled", "with_pbt"} {
+		document := "{pbt: {enabled: false, num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 50, threshold_abs: 0, mutation: {learning_rate: mutate_float}}}"
+		if key == "with_pbt" {
+			document = "{preset: samplefactory, pbt: {with_pbt: false, num_policies: 4, pbt_target_objective: episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 0, total_steps: 50}}"
+		}
+		s, err := FromYAML([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Options.New = func(m pbt.Member) (pbt.Trainee, error) { return newPlain(m.ID), nil }
+		population, err := pbt.New(s.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer population.Close()
+		best, err := population.Train(t.Context())
+		if err != nil || best.Member != 3 || best.Steps != 50 {
+			t.Errorf("%s: the best is %+v, %v", key, best, err)
+		}
+		for _, e := range population.Journal() {
+			if e.Kind == pbt.EventReplace || e.Kind == pbt.EventSelfMutate {
+				t.Errorf("%s: %+v", key, e)
+			}
+		}
+	}
+}
+
 // TestPresetsTrain lets a population of every preset train: its options must be complete and fit gorl's agents.
 func TestPresetsTrain(t *testing.T) {
 	for name, document := range map[string]string{

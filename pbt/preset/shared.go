@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // shared are the keys that every preset has: those for a population's place, and gorl's own.
@@ -31,6 +33,8 @@ type shared struct {
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
 	// which nothing becomes of it.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
+	// SettleMutations lets start_after also count from when a member last mutated itself.
+	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
 	Measure measure `yaml:"measure"`
 	// Inherit says what is taken over beside the weights.
@@ -56,6 +60,24 @@ type shared struct {
 	// ProgressSteps is the number of environment steps after which the objective is read also within an interval; 0 reads it
 	// at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
+
+	// Heartbeat is how often a member that is a process gives a sign of life. This key and the five after it are for such
+	// members only.
+	Heartbeat time.Duration `yaml:"heartbeat"`
+	// Silence is how long a process may give none before the others go on without it: at least three heartbeats.
+	Silence time.Duration `yaml:"silence"`
+	// LeaseTTL is how long it may give none before a process on another machine may take its place: at least three
+	// heartbeats.
+	LeaseTTL time.Duration `yaml:"lease_ttl"`
+	// Slack is how many intervals more than its own a peer may have trained whose records a process decides by, where
+	// synchronous is false.
+	Slack int64 `yaml:"slack" config:"min=0"`
+	// SaveSteps is the number of a member's own environment steps after which its state is saved also within an interval;
+	// 0 saves it at the end only.
+	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
+	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
+	// once in a process.
+	RestartProcess bool `yaml:"restart_process"`
 }
 
 type measure struct {
@@ -110,9 +132,12 @@ type parameter struct {
 	Default *float64 `yaml:"default"`
 }
 
+// heartbeats are how many of them must be missed before a process counts as silent.
+const heartbeats = 3
+
 // sharedDefaults are what holds where neither a file nor a preset says anything else.
 func sharedDefaults() shared {
-	return shared{NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace"}
+	return shared{NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace", Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL}
 }
 
 // span is a range to draw from: [low, high] or {low, high, log}.
@@ -151,6 +176,19 @@ func (s *span) SetConfig(value any) error {
 // settings are what the shared keys say.
 func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	s := &Settings{PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory, Synchronous: c.Synchronous, LogConfig: true}
+	s.Heartbeat, s.Silence, s.LeaseTTL = c.Heartbeat, c.Silence, c.LeaseTTL
+	s.Slack, s.SaveSteps, s.RestartProcess = c.Slack, c.SaveSteps, c.RestartProcess
+	if c.Heartbeat <= 0 {
+		p.wrong("heartbeat", c.Heartbeat, "want a time above 0")
+	}
+	for _, x := range []struct {
+		key   string
+		value time.Duration
+	}{{"silence", c.Silence}, {"lease_ttl", c.LeaseTTL}} {
+		if x.value < heartbeats*c.Heartbeat {
+			p.wrong(x.key, x.value, "want at least %d heartbeats, which are %v", heartbeats, heartbeats*c.Heartbeat)
+		}
+	}
 	if c.PolicyIdx >= c.NumPolicies {
 		p.wrong("policy_idx", c.PolicyIdx, "want 0 to num_policies-1, which is %d", c.NumPolicies-1)
 	}
@@ -165,6 +203,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o := &s.Options
 	o.Members, o.TotalSteps, o.StartAfter = c.NumPolicies, c.TotalSteps, c.StartAfter
+	o.SettleMutations = c.SettleMutations
 	o.Reference, o.Parallel, o.ProgressSteps = c.Reference, c.Parallel, c.ProgressSteps
 	rebuild := make(map[string]string, len(c.Rebuild))
 	for _, key := range c.Rebuild {

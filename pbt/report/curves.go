@@ -24,7 +24,7 @@ func (f *facts) newChart(width, height float64, title string, y axis, label stri
 	if beyond := y.beyond; beyond > 0 {
 		title += fmt.Sprintf(" (%d values far outside are not shown)", beyond)
 	}
-	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: plain(title, int(width/7))})
+	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: plain(title, int((width-c.left)/7))})
 	for _, k := range y.ticks(max(3, int((c.bottom-c.top)/34))) {
 		at := c.bottom - (c.bottom-c.top)*k.at
 		s.add(item{kind: stroke, ink: inkGrid, width: 1, path: path{{'M', [3]point{2: {c.left, at}}}, {'L', [3]point{2: {c.right, at}}}}})
@@ -231,14 +231,15 @@ func (f *facts) hyperparameter(key string) *scene {
 		title += " (logarithmic below 1)"
 	}
 	c := f.newChart(pageWidth/2-8, 230, title, y, "the hyperparameter "+key+" of all members over environment steps")
-	c.draw(true, func(s *stretch, to int64) []pbt.Point { return f.within(s, key, to) })
+	c.draw(true, func(s *stretch, to int64) []pbt.Point {
+		return f.within(s, f.Members[s.member].Hyperparameters[key], to)
+	})
 	return c.scene
 }
 
-// within are the values of a hyperparameter during a stretch: what was set at its beginning, and what follows up to
+// within are those of all values of a member, such as a hyperparameter's, during a stretch: what was set at its beginning, and what follows up to
 // what is handed on at its end.
-func (f *facts) within(s *stretch, key string, to int64) []pbt.Point {
-	all := f.Members[s.member].Hyperparameters[key]
+func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
 	begin := 0
 	if s.copied != nil {
 		for i, p := range all {
@@ -258,6 +259,9 @@ func (f *facts) within(s *stretch, key string, to int64) []pbt.Point {
 	}
 	for end > begin+1 && all[end-1].Steps > to {
 		end--
+	}
+	for end > begin+1 && all[end-1].Steps == to && all[end-2].Steps == to {
+		end-- // what was decided there was not handed on
 	}
 	return all[begin:end]
 }

@@ -39,6 +39,11 @@ type facts struct {
 	troubles []trouble
 	alive    map[int]int // by founder, how many members have weights that began with it
 	inks     map[int]ink // by founder
+
+	evolves   bool          // networks do, so far as the journal says
+	changes   [][]change    // by member, of those that evolve
+	nodes     [][]pbt.Point // by member, hidden nodes of all networks
+	mostNodes int
 }
 
 // stand is a member at an interval's end.
@@ -96,6 +101,7 @@ func gather(h *pbt.History) (*facts, error) {
 	if err := f.rank(); err != nil {
 		return nil, err
 	}
+	f.evolve()
 	f.choose()
 	return f, nil
 }

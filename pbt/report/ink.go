@@ -17,6 +17,10 @@ const (
 	inkBad
 	inkBest
 	inkPaper
+	inkArchitecture // mutations
+	inkWeights
+	inkActivation
+	inkHyperparameter
 )
 
 // shades of an ink on light and on dark pages.
@@ -33,6 +37,9 @@ var meanings = map[ink]shades{
 	inkBad:   {rgb(0xcf222e), rgb(0xff6b6b)},
 	inkBest:  {rgb(0xb58900), rgb(0xf2c037)},
 	inkPaper: {rgb(0xffffff), rgb(0x15191e)},
+
+	inkArchitecture: {rgb(0x0072b2), rgb(0x4aa8e0)}, inkWeights: {rgb(0x009e73), rgb(0x2fc79b)},
+	inkActivation: {rgb(0xb8578f), rgb(0xdf8fba)}, inkHyperparameter: {rgb(0xd98200), rgb(0xf0a830)},
 }
 
 // lineages are the colours of Okabe and Ito, which the common forms of colour blindness can tell apart, made legible on
@@ -86,6 +93,14 @@ func (k ink) class() string {
 		return "be"
 	case inkPaper:
 		return "pa"
+	case inkArchitecture:
+		return "ma"
+	case inkWeights:
+		return "mw"
+	case inkActivation:
+		return "mt"
+	case inkHyperparameter:
+		return "mh"
 	}
 	return fmt.Sprintf("k%d", int(k))
 }
@@ -93,7 +108,7 @@ func (k ink) class() string {
 // styles are the rules of all inks up to a number of lineages, for light or dark pages.
 func styles(lineages int, dark bool) string {
 	var b strings.Builder
-	for k := inkPaper; int(k) < lineages; k++ {
+	for k := inkHyperparameter; int(k) < lineages; k++ {
 		c := k.shades().light
 		if dark {
 			c = k.shades().dark

@@ -202,5 +202,6 @@ func (t *tree) labels() {
 			t.scene.add(item{kind: text, ink: inkText, at: point{t.right + 12, y}, size: size, text: value, bold: best})
 		}
 	}
-	t.scene.words(t.right+12, t.top-6, 10, inkMuted, toLeft, plain(t.Run.Objective, 16))
+	// Above the intervals' numbers there is room for a long name.
+	t.scene.words(pageWidth-6, t.top-20, 10, inkMuted, toRight, plain(t.Run.Objective, 60))
 }

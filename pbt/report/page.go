@@ -28,6 +28,8 @@ type page struct {
 	Lineage     template.HTML
 	Objective   template.HTML
 	Panels      []template.HTML
+	Shapes      template.HTML // empty where no networks evolve
+	Nodes       template.HTML
 	Hidden      string // what is left out of the pictures
 	Standings   table
 	Unlisted    string // which members are not in Standings
@@ -81,6 +83,12 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	for _, key := range f.keys {
 		p.Panels = append(p.Panels, f.hyperparameter(key).svg())
+	}
+	if f.evolves {
+		p.Shapes = f.architectures().svg()
+		if f.mostNodes > 0 {
+			p.Nodes = f.hidden().svg()
+		}
 	}
 	var hidden []string
 	if n := len(f.Members) - len(f.lanes); n > 0 {
@@ -158,9 +166,15 @@ func (f *facts) schedule(p *page) {
 		p.NoSchedule = err.Error()
 		return
 	}
-	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights", s.Member, f.best.point.Iteration, s.Steps)
+	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were trained with", s.Member, f.best.point.Iteration, s.Steps)
 	keys := s.Keys()
 	p.Schedule = table{Header: append([]string{"from step", "member"}, keys...)}
+	shapes := s.Architectures()
+	if len(shapes) > 0 {
+		p.ScheduleOf += "; only hyperparameters are replayed, not architectures"
+		p.Schedule.Header = append(p.Schedule.Header, "architecture")
+		p.Schedule.Left = append(make([]bool, len(keys)+2), true)
+	}
 	before := map[string]float64{}
 	for _, phase := range s.Phases {
 		r := row{Cells: []string{fmt.Sprint(phase.From), fmt.Sprint(phase.Member)}}
@@ -179,6 +193,9 @@ func (f *facts) schedule(p *page) {
 			if ok {
 				before[key] = value
 			}
+		}
+		if len(shapes) > 0 {
+			r.Cells = append(r.Cells, plain(phase.Architecture, 200))
 		}
 		p.Schedule.Rows = append(p.Schedule.Rows, r)
 	}

@@ -28,7 +28,7 @@ func (f *facts) events(p *page, most int) {
 		if e.HasObjective {
 			objective = short(e.Objective)
 		}
-		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plain(e.Cause, 500), f.changes(e)}}
+		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plain(e.Cause, 500), f.changed(e)}}
 		switch e.Kind {
 		case pbt.EventFailed, pbt.EventDiverged, pbt.EventApplyFailed, pbt.EventHopeless:
 			r.Class = "bad"
@@ -39,9 +39,12 @@ func (f *facts) events(p *page, most int) {
 	}
 }
 
-// changes are the hyperparameters that an event changed.
-func (f *facts) changes(e pbt.Event) string {
+// changed are the hyperparameters that an event changed, and what else was mutated.
+func (f *facts) changed(e pbt.Event) string {
 	var changes []string
+	if e.Mutation != "" && mutationOf(e) != mutationHyperparameter {
+		changes = append(changes, plain(e.Mutation, 200))
+	}
 	for _, key := range f.keys {
 		before, had := e.Before[key]
 		after, has := e.After[key]

@@ -68,7 +68,21 @@ func (f *facts) standings() table {
 			}
 			r.Cells = append(r.Cells, value)
 		}
+		if f.evolves {
+			shape := "–"
+			if c := f.changes[m.id]; len(c) > 0 {
+				shape = plain(c[len(c)-1].architecture, 200)
+			}
+			r.Cells = append(r.Cells, shape)
+		}
 		t.Rows = append(t.Rows, r)
+	}
+	if f.evolves {
+		t.Header = append(t.Header, "architecture")
+		for _, h := range t.Header[1:] {
+			t.Left = append(t.Left, h == "architecture")
+		}
+		t.Left = append([]bool{false}, t.Left...)
 	}
 	return t.shorten(40)
 }

@@ -2,7 +2,7 @@
 // pictures as PNG files.
 //
 // The page has who descends from whom, the objective and the hyperparameters over time with the way of the best
-// member's weights in front, who copied whom, the best schedule, and every event. It can be made while the population
+// member's weights in front, the architectures of networks that evolve, who copied whom, the best schedule, and every event. It can be made while the population
 // trains.
 package report
 
@@ -23,6 +23,7 @@ const (
 	LineageFile         = "lineage.png"
 	ObjectiveFile       = "objective.png"
 	HyperparametersFile = "hyperparameters.png"
+	ArchitecturesFile   = "architectures.png" // where networks evolve
 )
 
 // Options say what a report is like.
@@ -34,8 +35,8 @@ type Options struct {
 	MaxEvents int
 }
 
-// Write puts a report into the folder dir, which it makes where it is missing: report.html, lineage.png, objective.png and
-// hyperparameters.png. Each file holds the old content or the new one, whatever happens. History is usually
+// Write puts a report into the folder dir, which it makes where it is missing: report.html, lineage.png, objective.png,
+// hyperparameters.png and, where networks evolve, architectures.png. Each file holds the old content or the new one, whatever happens. History is usually
 // pbt.NewHistory of pbt.ReadJournal; a journal without members is an error.
 func Write(dir string, history *pbt.History, opt Options) error {
 	f, err := gather(history)
@@ -49,10 +50,15 @@ func Write(dir string, history *pbt.History, opt Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	for _, picture := range []struct {
+	type picture struct {
 		name string
 		draw func() *scene
-	}{{LineageFile, f.lineage}, {ObjectiveFile, f.objective}, {HyperparametersFile, f.panels}} {
+	}
+	pictures := []picture{{LineageFile, f.lineage}, {ObjectiveFile, f.objective}, {HyperparametersFile, f.panels}}
+	if f.evolves {
+		pictures = append(pictures, picture{ArchitecturesFile, f.evolution})
+	}
+	for _, picture := range pictures {
 		if err := picture.draw().writePNG(filepath.Join(dir, picture.name)); err != nil {
 			return err
 		}

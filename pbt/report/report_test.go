@@ -26,9 +26,11 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the structure of the page as it is into testdata; then judge the difference")
 
-func small(t testing.TB) *pbt.History {
+func small(t testing.TB) *pbt.History { return journal(t, "small") }
+
+func journal(t testing.TB, name string) *pbt.History {
 	t.Helper()
-	events, err := pbt.ReadJournal(filepath.Join("testdata", "small.jsonl"))
+	events, err := pbt.ReadJournal(filepath.Join("testdata", name+".jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +48,12 @@ func html(t testing.TB, h *pbt.History, opt Options) string {
 
 // The golden file has the page's words, its tables, and how many elements of which class its pictures have: what it
 // says, not how it looks.
-func TestGoldenPage(t *testing.T) {
-	got := structure(t, html(t, small(t), Options{}))
-	path := filepath.Join("testdata", "small.txt")
+func TestGoldenPage(t *testing.T) { golden(t, "small") }
+
+func golden(t *testing.T, name string) {
+	t.Helper()
+	got := structure(t, html(t, journal(t, name), Options{}))
+	path := filepath.Join("testdata", name+".txt")
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -162,7 +167,16 @@ func inside(t testing.TB, page string) {
 			case "circle":
 				at(e, numbers(t, attribute(e, "cx"))[0], numbers(t, attribute(e, "cy"))[0])
 			case "text":
-				at(e, numbers(t, attribute(e, "x"))[0], numbers(t, attribute(e, "y"))[0])
+				x, y := numbers(t, attribute(e, "x"))[0], numbers(t, attribute(e, "y"))[0]
+				at(e, x, y)
+				if attribute(e, "transform") != "" { // turned
+					continue
+				}
+				width := wordsWidth(e.text, numbers(t, attribute(e, "font-size"))[0])
+				left := x - width*map[string]float64{"middle": 0.5, "end": 1}[attribute(e, "text-anchor")]
+				if left < -2 || left+width > box[2]+2 {
+					t.Errorf("%q goes from %v to %v, and the picture is %v wide", e.text, left, left+width, box[2])
+				}
 			case "path":
 				d := attribute(e, "d")
 				if strings.Trim(d, "MLCZ-0123456789. ") != "" {
@@ -187,6 +201,18 @@ func numbers(t testing.TB, s string) (all []float64) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// A long objective's name is not cut off, in no picture.
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{"episode.true_objective", strings.Repeat("episode.", 40)} {
+		h := small(t)
+		h.Run.Objective = name
+		page := html(t, h, Options{})
+		if inside(t, page); len(name) < 60 && strings.Count(page, ">"+name+"<") == 0 {
+			t.Errorf("%s is nowhere", name)
+		}
+	}
 }
 
 func TestPagesOfPopulations(t *testing.T) {
@@ -431,12 +457,17 @@ func anyJournal(rng *rand.Rand) []pbt.Event {
 		}
 		return rng.Int64N(1000)
 	}
+	evolving := rng.IntN(2) == 0
+	texts := []string{"", "none", "a", "param(3 of)", "head.add_layer", "4→[64 64:elu]→8→[99999999999999999999 2147483647 2147483647] tanh", "policy 4→[8] relu, value 4→[] relu", hostile, "[]][[1 x -5]", strings.Repeat("→[1]", 200)}
 	kinds := []pbt.EventKind{pbt.EventStart, pbt.EventKeep, pbt.EventReplace, pbt.EventSelfMutate, pbt.EventApplyFailed, pbt.EventFailed, pbt.EventDiverged, pbt.EventHopeless, pbt.EventFinal}
 	events := []pbt.Event{{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: rng.Int64N(200), Minimise: rng.IntN(2) == 0}}}
 	for range 1 + rng.IntN(80) {
 		e := pbt.Event{Kind: kinds[rng.IntN(len(kinds))], Iteration: rng.Int64N(20), Member: rng.IntN(members), Parent: -1, Steps: steps(), Before: set(), After: set()}
 		if e.Kind == pbt.EventReplace {
 			e.Parent, e.ParentSteps = rng.IntN(members), steps()
+		}
+		if evolving && rng.IntN(3) > 0 {
+			e.Mutation, e.Architecture = texts[rng.IntN(len(texts))], texts[rng.IntN(len(texts))]
 		}
 		if rng.IntN(2) == 0 {
 			e.Objective, e.HasObjective = value(), true
@@ -447,11 +478,13 @@ func anyJournal(rng *rand.Rand) []pbt.Event {
 }
 
 func FuzzJournal(f *testing.F) {
-	data, err := os.ReadFile(filepath.Join("testdata", "small.jsonl"))
-	if err != nil {
-		f.Fatal(err)
+	for _, name := range []string{"small.jsonl", "evolving.jsonl"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
 	}
-	f.Add(data)
 	f.Add([]byte(`{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":65536,"objective":"o","interval_steps":0,"seed":1,"strategy":""}}
 {"event":"replace","iteration":9223372036854775807,"member":65535,"parent":3,"steps":9223372036854775807,"objective":1e308}
 `))

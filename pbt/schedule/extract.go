@@ -11,7 +11,8 @@ import (
 
 // Extract is the course of hyperparameters that a member's present weights were trained with, all their ancestors'
 // stretches one after the other. It holds the tuned hyperparameters, or all of them where the journal does not say which
-// were tuned.
+// were tuned. Of a population whose networks evolve it also says which architectures the weights had; edits of these and
+// noise on weights are not part of a schedule.
 func Extract(h *pbt.History, member int) (Schedule, error) {
 	if h == nil {
 		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
@@ -66,11 +67,11 @@ func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, err
 		if a.ToSteps < a.FromSteps {
 			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at step %d after it had taken over weights at step %d", a.Member, a.ToSteps, a.FromSteps)
 		}
-		if err := s.add(h.Run.Tuned, s.Steps, a.Member, begin.After); err != nil {
+		if err := s.add(h.Run.Tuned, s.Steps, *begin); err != nil {
 			return Schedule{}, err
 		}
 		for _, e := range inside {
-			if err := s.add(h.Run.Tuned, s.Steps+e.Steps-a.FromSteps, a.Member, e.After); err != nil {
+			if err := s.add(h.Run.Tuned, s.Steps+e.Steps-a.FromSteps, e); err != nil {
 				return Schedule{}, err
 			}
 		}
@@ -83,8 +84,9 @@ func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, err
 }
 
 // add begins a phase, which takes the place of one that began at the same step.
-func (s *Schedule) add(tuned []string, from int64, member int, values map[string]float64) error {
-	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values)}
+func (s *Schedule) add(tuned []string, from int64, e pbt.Event) error {
+	member, values := e.Member, e.After
+	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values), Architecture: e.Architecture}
 	if len(tuned) > 0 {
 		p.Hyperparameters = make(map[string]float64, len(tuned))
 		for _, key := range tuned {

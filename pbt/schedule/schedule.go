@@ -34,6 +34,9 @@ type Phase struct {
 	Member int `json:"member"`
 	// Hyperparameters are those that hold from here on. One that a phase does not name stays as it was.
 	Hyperparameters map[string]float64 `json:"hyperparameters"`
+	// Architecture describes the networks that the weights had, in a population whose networks evolve; otherwise it is
+	// empty. It is for people: [Train] leaves the trainee's networks as they are.
+	Architecture string `json:"architecture,omitempty"`
 }
 
 // At are the hyperparameters after a number of environment steps.
@@ -43,6 +46,18 @@ func (s Schedule) At(steps int64) map[string]float64 {
 		maps.Copy(values, p.Hyperparameters)
 	}
 	return values
+}
+
+// Architectures are the different ones that the weights had, in order; none where the population's networks did not
+// evolve. Of a list of more than one, Train replays the hyperparameters only.
+func (s Schedule) Architectures() []string {
+	var all []string
+	for _, p := range s.Phases {
+		if p.Architecture != "" && (len(all) == 0 || all[len(all)-1] != p.Architecture) {
+			all = append(all, p.Architecture)
+		}
+	}
+	return all
 }
 
 // Keys are all hyperparameters that any phase names, sorted.

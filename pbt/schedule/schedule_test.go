@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -206,6 +207,40 @@ func course() schedule.Schedule {
 		{From: 40, Member: 1, Hyperparameters: map[string]float64{"rate": 0.25}},
 		{From: 80, Member: 2, Hyperparameters: map[string]float64{"rate": 0.125}},
 	}}
+}
+
+// The architectures go along with the weights, as edits of a source do that come at the moment of copying.
+func TestArchitectures(t *testing.T) {
+	values := map[string]float64{"rate": 1}
+	h, err := pbt.NewHistory([]pbt.Event{
+		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10, Tuned: []string{"rate"}}},
+		{Kind: pbt.EventStart, Member: 0, Parent: -1, After: values, Architecture: "a"},
+		{Kind: pbt.EventStart, Member: 1, Parent: -1, After: values, Architecture: "b"},
+		{Kind: pbt.EventSelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
+		{Kind: pbt.EventReplace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: pbt.EventKeep, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Before: values, Architecture: "a, edited"},
+		{Kind: pbt.EventFinal, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schedule.Extract(h, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" || s.Steps != 30 {
+		t.Errorf("%d steps; %s", s.Steps, d)
+	}
+	path := filepath.Join(t.TempDir(), "schedule.json")
+	if err := schedule.Write(path, s); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := schedule.Read(path); err != nil || !cmp.Equal(s, back) {
+		t.Errorf("%v, %v", back, err)
+	}
+	if none := course().Architectures(); none != nil {
+		t.Errorf("a schedule without architectures has %q", none)
+	}
 }
 
 func TestAt(t *testing.T) {

@@ -39,6 +39,9 @@ type Position struct {
 // the middle for one that was restored from a snapshot taken on the way. When the context is cancelled, the trainee is in
 // a state to go on from, and the error wraps the context's cause.
 //
+// Only hyperparameters are replayed. What else a population whose networks evolve did to the weights, edits of
+// architectures and noise, is not: the trainee keeps the networks that it has; see [Schedule.Architectures].
+//
 // A trainee trains whole timesteps of all its environments. Where the number of environments is not the population's,
 // changes come up to one timestep late.
 func Train(ctx context.Context, trainee pbt.Trainee, s Schedule, opt Options) error {

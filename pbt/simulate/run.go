@@ -137,7 +137,7 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 }
 
 // once trains one population.
-func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (Outcome, error) {
+func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
 	members := make([]*Trainee, opt.Members)
 	skills := make([][]float64, intervals)
 	for i := range skills {
@@ -162,13 +162,13 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer p.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	_, err = p.Train(ctx)
 	hopeless := errors.Is(err, pbt.ErrNoHealthyMember)
 	if err != nil && !hopeless {
 		return Outcome{}, err
 	}
-	o, err := outcome(p.Journal(), opt.Members, intervals)
+	o, err = outcome(p.Journal(), opt.Members, intervals)
 	o.Seed, o.Hopeless = seed, hopeless
 	for _, s := range skills {
 		slices.Sort(s)

@@ -107,6 +107,8 @@ type Record struct {
 	// Frame is the policy's own number of environment steps, WeightFrame that behind the weights, ancestors included,
 	// and SinceCopy the policy's own since it started or last took over weights.
 	Frame, WeightFrame, SinceCopy int64
+	// SinceChange is the policy's own since it mutated itself, where it has done so since SinceCopy began; else 0.
+	SinceChange int64
 	// Objective is the figure as measured (it may be NaN), Peak the best one within the interval.
 	Objective    float64
 	HasObjective bool

@@ -114,7 +114,7 @@ func TestPublishedIsRead(t *testing.T) {
 			t.Errorf("%d policies, seat %d", b.Policies(), s.Policy())
 		}
 		full := Record{
-			Policy: 1, Iteration: 2, Copies: 0, Frame: 7, WeightFrame: 1 << 60, SinceCopy: 5,
+			Policy: 1, Iteration: 2, Copies: 0, Frame: 7, WeightFrame: 1 << 60, SinceCopy: 5, SinceChange: 3,
 			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300, HasEvaluation: true,
 			Samples: 12, Parent: 2, Failure: "", Experiment: "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
 			Params: map[string]float64{"plain": 1, "with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "minus zero": math.Copysign(0, -1), "true": 1e6},
@@ -380,6 +380,7 @@ func TestPublishRefuses(t *testing.T) {
 		"frame":             func(r *Record) { r.Frame = -1 },
 		"weight frame":      func(r *Record) { r.WeightFrame = -1 },
 		"since copy":        func(r *Record) { r.SinceCopy = -1 },
+		"since change":      func(r *Record) { r.SinceChange = -1 },
 		"samples":           func(r *Record) { r.Samples = -1 },
 		"parent":            func(r *Record) { r.Parent = 2 },
 		"parent below none": func(r *Record) { r.Parent = -2 },

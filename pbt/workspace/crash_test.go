@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,6 +33,10 @@ func writeForever(f *Folder) error {
 		// The last interval is published once more, as after a restart from the state before.
 		next = p.Records[0].Iteration
 	}
+	go func() { // ends with the test, however that ends
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	fmt.Println("ready")
 	for i := next; ; i++ {
 		r := record(0, i, float64(i))

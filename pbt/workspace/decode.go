@@ -59,6 +59,9 @@ func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
 		Samples: int(f.integer("samples")), Parent: int(f.integer("parent")),
 		Failure: f.text("failure"), Experiment: f.text("experiment_name"), Params: f.floats("params"),
 	}
+	if f.has("since_change") {
+		r.SinceChange = f.integer("since_change")
+	}
 	r.Objective, r.HasObjective = f.float("true_objective")
 	r.Peak, r.HasPeak = f.float("peak")
 	r.Evaluation, r.HasEvaluation = f.float("evaluation")

@@ -71,6 +71,9 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	integer("copies", r.Copies)
 	integer("weight_frame", r.WeightFrame)
 	integer("since_copy", r.SinceCopy)
+	if r.SinceChange > 0 {
+		integer("since_change", r.SinceChange)
+	}
 	optional("peak", r.Peak, r.HasPeak)
 	optional("evaluation", r.Evaluation, r.HasEvaluation)
 	integer("samples", int64(r.Samples))

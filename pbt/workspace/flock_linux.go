@@ -25,6 +25,6 @@ func unlocked(file *os.File) bool {
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
 		return false
 	}
-	syscall.Flock(int(file.Fd()), syscall.LOCK_UN) // closing the file does it, too
+	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) // closing the file does it, too
 	return true
 }

@@ -63,7 +63,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 	f.Add("\x00\u2028\ufeff'\"", "- a: [", "? : #", math.Inf(-1), 5e-324, int64(0), false)
 	f.Fuzz(func(t *testing.T, experiment, failure, name string, objective, value float64, frame int64, has bool) {
 		r := Record{
-			Policy: 1, Iteration: 3, Frame: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has, Parent: 0,
+			Policy: 1, Iteration: 3, Frame: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has, Parent: 0, SinceChange: frame / 2,
 			Experiment: experiment, Failure: failure, Params: map[string]float64{name: value, "b": 1},
 		}
 		r, err := prepare(r, 1, 2)

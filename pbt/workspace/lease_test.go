@@ -140,14 +140,16 @@ func TestOwnerOnAnotherMachine(t *testing.T) {
 	p := start(t, "hold", dir, ttl, machineVariable+"=theirs")
 	p.line(t)
 	f := on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl}))
-	joined := make(chan error, 1)
+	joined, ended := make(chan error, 1), make(chan struct{})
 	go func() {
+		defer close(ended)
 		s, err := f.Join(t.Context(), 0)
-		if err == nil {
-			defer s.Release()
-		}
 		joined <- err
+		if err == nil {
+			s.Release()
+		}
 	}()
+	t.Cleanup(func() { <-ended }) // it writes until then, and the folder is about to be removed
 	for end := time.Now().Add(3 * ttl); time.Now().Before(end); {
 		if got := p.ask(t, "beat 1"); got != "ok" {
 			t.Fatal(got)

@@ -54,7 +54,8 @@ func (r Record) check(policies int) error {
 		name  string
 		value int64
 	}{
-		{"copies", r.Copies}, {"frame", r.Frame}, {"weight frame", r.WeightFrame}, {"frames since copy", r.SinceCopy}, {"samples", int64(r.Samples)},
+		{"copies", r.Copies}, {"frame", r.Frame}, {"weight frame", r.WeightFrame}, {"frames since copy", r.SinceCopy},
+		{"frames since change", r.SinceChange}, {"samples", int64(r.Samples)},
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("iteration %d: %s %d; want 0 or more", r.Iteration, n.name, n.value)

@@ -23,6 +23,9 @@ var (
 )
 
 func main() {
+	if path := os.Getenv("GORL_FAKE_ALIVE"); path != "" {
+		go endWith(path)
+	}
 	if len(os.Args) == 3 && os.Args[1] == "helper" {
 		signal.Ignore(syscall.SIGTERM)
 		hold(os.Args[2])
@@ -59,6 +62,17 @@ func hold(path string) {
 }
 
 var held []*os.File
+
+// endWith ends the process when nobody has the named pipe open for writing any more: the test is gone, and whatever it
+// wanted stopped will not be.
+func endWith(path string) {
+	pipe, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		_, err = pipe.Read(make([]byte, 1))
+	}
+	fmt.Fprintln(os.Stderr, "the test has ended:", err)
+	os.Exit(3)
+}
 
 // fake does what its arguments say, one after the other. Every start is counted in a file of the workspace; an argument
 // with "2:" before it is for the second start only, "p1:" for policy 1.

@@ -1,0 +1,92 @@
+package launch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// walker is a trainee whose objective grows with its steps, at the rate of its talent.
+type walker struct{ steps, talent int64 }
+
+func (w *walker) Train(_ context.Context, steps int64) error { w.steps += steps; return nil }
+func (w *walker) Steps() int64                               { return w.steps }
+func (w *walker) Close() error                               { return nil }
+func (w *walker) Hyperparameters() map[string]float64 {
+	return map[string]float64{"learning_rate": 0.1}
+}
+func (w *walker) SetHyperparameters(map[string]float64) error { return nil }
+func (w *walker) Metrics() map[string]float64 {
+	return map[string]float64{"episode.return": float64(w.steps * w.talent)}
+}
+func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
+	return &checkpoint.Snapshot{Values: map[string]any{"steps": w.steps}}, nil
+}
+func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
+	w.steps, err = s.Int("steps")
+	return err
+}
+
+// trainAll lets a file's policies train one after the other, and returns their journals.
+func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.Place)) []pbt.Event {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "population.yaml")
+	text := "pbt: {directory: " + dir + ", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, " + settings + "}"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: int64(9 - m.ID)}, nil }}
+	for policy := range policies {
+		if err := program.Train(t.Context(), Process{Config: path, Policy: policy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, err := pbt.ReadWorkspace(filepath.Join(dir, "w"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// What a file says of processes reaches them.
+func TestTrainTakesTheFilesPlace(t *testing.T) {
+	places := 0
+	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.Place) {
+		places++
+		want := pbt.Place{Board: p.Board, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
+		if *p != want {
+			t.Errorf("the place is %+v, want %+v", *p, want)
+		}
+		p.Synchronous = false // nobody else comes
+	})
+	if places != 1 {
+		t.Errorf("%d places", places)
+	}
+}
+
+// A population that is not enabled trains to its end, and nothing is decided.
+func TestTrainNotEnabled(t *testing.T) {
+	for _, enabled := range []string{"true", "false"} {
+		decided, finished := 0, 0
+		for _, e := range trainAll(t, 4, "num_policies: 4, threshold_std: 0.1, threshold_abs: 0, enabled: "+enabled, nil) {
+			switch e.Kind {
+			case pbt.EventReplace, pbt.EventSelfMutate:
+				decided++
+			case pbt.EventFinal:
+				finished++
+				if e.Steps != 50 {
+					t.Errorf("enabled: %s: policy %d ends with %d steps", enabled, e.Member, e.Steps)
+				}
+			}
+		}
+		if decided > 0 != (enabled == "true") || finished != 4 {
+			t.Errorf("enabled: %s: %d decisions, %d policies are finished", enabled, decided, finished)
+		}
+	}
+}
