@@ -41,7 +41,7 @@ race: setup ## test everything with the race detector
 
 .PHONY: test-peers
 test-peers: setup ## test against PyTorch, skrl, onnxruntime and Gymnasium, where `make peers` has been run
-	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v ./checkpoint/... ./infer/...
+	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v -timeout 30m ./checkpoint/... ./infer/... ./envs/wrappers/gymnasium ./trainers ./snippets
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
@@ -66,7 +66,7 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime)
+peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo)
 	@scripts/peers.sh $(PEERS)
 
 ##@ Keep

@@ -301,6 +301,18 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
+// Without Python the program says how to get it, and that is no error.
+func TestGymnasiumCartPole(t *testing.T) {
+	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`, "make peers")
+}
+
+func TestPeersGymnasiumCartPole(t *testing.T) {
+	if os.Getenv("GORL_PEERS") == "" {
+		t.Skip("needs Python with gymnasium: set GORL_PEERS to the folder that `make peers` has set up, or run `make test-peers`")
+	}
+	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-timesteps", "320"), `CartPole-v1: return \d+\.\d over 32 episodes`)
+}
+
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()

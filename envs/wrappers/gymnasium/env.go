@@ -1,0 +1,265 @@
+package gymnasium
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Env is a batch of Gymnasium's environments in a few Python processes. It is an [envs.Observer], and an
+// [envs.Renderer] where Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
+// [envs.MotionSource] where the Python environments have the methods that [Env.SetRewardShaping], [Env.SetCurriculumState]
+// and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an episode ends or infos are asked for.
+type Env struct {
+	options  Options
+	set      spaces.Set
+	about    description
+	stderr   io.Writer
+	children []*child
+
+	file   *os.File
+	memory []byte
+	layout *layout
+	header []byte // what the memory must begin with
+	shared arrays // in the memory
+	own    batch  // what is returned
+
+	step       envs.Step
+	returns    []float64
+	lengths    []int
+	episodes   []envs.Episode
+	metrics    map[string]float64
+	counts     map[string]int
+	infos      []json.RawMessage
+	faults     []error           // of the children in this command
+	shaping    map[string]any    // the reward parameters set for all environments, nil while none were set
+	shaped     []map[string]any  // those of each environment
+	curriculum []json.RawMessage // the states put back, of each environment
+	replaced   int
+	seeded     bool  // has been reset
+	lastSeed   int64 // of the last seeded reset
+	ready      bool
+	closed     bool
+	failed     error // nothing but Close helps
+	wO, wS, wM int   // the widths of observations, states and AMP observations
+	kO, kS, kM []int // the choices of their columns
+	columns    int   // how many numbers of an info have a place
+}
+
+// arrays are those of the shared memory, nil where the layout has none.
+type arrays struct {
+	actions, observations, finals, states, finalStates, amp []float32
+	rewards, infos                                          []float64
+	flags                                                   []uint8
+}
+
+// batch is what Step returns, copied from the shared memory once it is found to be good.
+type batch struct {
+	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
+	exact                                                                                    []float64 // the rewards
+	terminated, truncated                                                                    []bool
+}
+
+// New starts the children and makes the environments. On an error nothing stays behind.
+func New(o Options) (*Env, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	file, err := anonymousFile()
+	if err != nil {
+		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
+	}
+	e := &Env{options: o, file: file, children: make([]*child, o.Children), columns: o.columns(), metrics: map[string]float64{}, counts: map[string]int{}}
+	if o.Stderr != nil {
+		e.stderr = &shared{to: o.Stderr}
+	}
+	if err := e.open(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// open starts all children at once, then gives them the memory.
+func (e *Env) open() error {
+	deadline := time.Now().Add(e.options.StartTimeout)
+	n, k := e.options.NumEnvs, e.options.Children
+	for i := range e.children {
+		c, err := startChild(&e.options, i, i*n/k, (i+1)*n/k, e.file, e.stderr, deadline)
+		if err != nil {
+			return err
+		}
+		e.children[i] = c
+	}
+	for i, c := range e.children {
+		if err := e.meet(c, i == 0, deadline); err != nil {
+			return err
+		}
+	}
+	if err := e.allocate(); err != nil {
+		return err
+	}
+	for _, c := range e.children {
+		if err := c.attach(e.layout, e.memory, deadline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet reads a child's description of its environments, which must be that of all others.
+func (e *Env) meet(c *child, first bool, deadline time.Time) error {
+	head, err := c.describe(deadline)
+	if err != nil {
+		return err
+	}
+	about, set, err := parseDescription(head)
+	switch {
+	case err != nil:
+		return c.fault(FaultStart, err, "%v", err)
+	case first:
+		e.about, e.set = about, set
+		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
+		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
+		return nil
+	}
+	for _, x := range []struct {
+		name      string
+		got, want spaces.Space
+	}{
+		{"observation", set.Observation, e.set.Observation}, {"state", set.State, e.set.State},
+		{"action", set.Action, e.set.Action}, {"AMP observation", set.AMPObservation, e.set.AMPObservation},
+	} {
+		if !x.got.Equal(x.want) {
+			return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; they must be the same", x.name, x.got, x.want)
+		}
+	}
+	return nil
+}
+
+// allocate lays out and maps the shared memory and makes the batch that is returned.
+func (e *Env) allocate() error {
+	n := e.options.NumEnvs
+	e.layout = plan("environments", len(e.children), n, []array{
+		{"actions", "f4", e.set.Action.Width()}, {"observations", "f4", e.wO}, {"final_observations", "f4", e.wO},
+		{"states", "f4", e.wS}, {"final_states", "f4", e.wS}, {"amp_observations", "f4", e.wM},
+		{"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.columns},
+	})
+	var err error
+	if e.header, err = e.layout.header(); err != nil {
+		return err
+	}
+	if e.memory, err = mapFile(e.file, e.layout.Size); err != nil {
+		return fmt.Errorf("gymnasium: mapping %d bytes of shared memory: %w", e.layout.Size, err)
+	}
+	copy(e.memory, e.header)
+	m, l := e.memory, e.layout
+	e.shared = arrays{
+		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m, l, "final_observations"),
+		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l, "amp_observations"),
+		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
+	}
+	e.own = batch{
+		observations: rows(n, e.wO), former: rows(n, e.wO), finals: rows(n, e.wO), states: rows(n, e.wS), formerStates: rows(n, e.wS), finalStates: rows(n, e.wS),
+		amp: rows(n, e.wM), formerAMP: rows(n, e.wM), rewards: rows(n, 1), exact: make([]float64, n), terminated: make([]bool, n), truncated: make([]bool, n),
+	}
+	e.returns, e.lengths = make([]float64, n), make([]int, n)
+	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
+	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, n), make([]json.RawMessage, n)
+	return nil
+}
+
+// rows makes an (n, w) batch, nil where w is 0.
+func rows(n, w int) []float32 {
+	if w == 0 {
+		return nil
+	}
+	return make([]float32, n*w)
+}
+
+// NumEnvs is the number of environments.
+func (e *Env) NumEnvs() int { return e.options.NumEnvs }
+
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each, a Tuple a Dict whose keys are
+// "0", "1" and so on ("00" where there are more than ten); in a row the parts of a Dict stand sorted by their keys, discrete
+// ones as their index, and arrays row by row. Discrete values begin at 0 here, whatever they begin at in Python.
+func (e *Env) Spaces() spaces.Set { return e.set }
+
+// Versions returns the versions of Python, gymnasium and numpy.
+func (e *Env) Versions() (python, gymnasium, numpy string) {
+	return e.about.Python, e.about.Gymnasium, e.about.NumPy
+}
+
+// Replaced is how many children have been replaced.
+func (e *Env) Replaced() int { return e.replaced }
+
+// Observe returns the current observations and states.
+func (e *Env) Observe() (*envs.Step, error) {
+	if e.closed || !e.ready {
+		return nil, errors.New("gymnasium: nothing to observe: call Reset first")
+	}
+	return &envs.Step{Observations: e.own.observations, States: e.own.states}, nil
+}
+
+// usable is an error where the environments cannot be asked for anything.
+func (e *Env) usable(what string) error {
+	if e.closed {
+		return fmt.Errorf("gymnasium: %s was called after Close", what)
+	}
+	return e.failed
+}
+
+// verifyHeader reports what a child wrote over the header.
+func (e *Env) verifyHeader() error {
+	if bytes.Equal(e.memory[:len(e.header)], e.header) {
+		return nil
+	}
+	_, err := parseHeader(e.memory)
+	if err == nil {
+		err = errors.New("it is that of another layout")
+	}
+	return fmt.Errorf("gymnasium: an environment wrote over the header of the shared memory: %w", err)
+}
+
+// Close ends the children: those that are idle close their environments first, and have two seconds for it. A second call
+// does nothing.
+func (e *Env) Close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed, e.ready = true, false
+	for _, c := range e.children {
+		if c != nil && c.block.Load() != nil && c.idle && !c.ended.Load() && !stopped(c.process.Process.Pid) {
+			c.begin(commandClose)
+		} else if c != nil {
+			_ = c.process.Process.Kill()
+		}
+	}
+	limit := time.NewTimer(2 * time.Second)
+	defer limit.Stop()
+	all := true
+	for _, c := range e.children {
+		if c == nil {
+			continue
+		}
+		select {
+		case <-c.gone:
+		case <-limit.C:
+			limit.Reset(0)
+		}
+		c.kill()
+		all = all && c.ended.Load()
+	}
+	var err error
+	if e.memory != nil && all { // who is not gone may still have to be woken through it
+		err = unmap(e.memory)
+	}
+	e.memory, e.shared = nil, arrays{}
+	return errors.Join(err, e.file.Close())
+}

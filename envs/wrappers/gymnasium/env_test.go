@@ -1,0 +1,370 @@
+package gymnasium
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// open makes a batch that is closed at the end of the test.
+func open(t testing.TB, o Options) *Env {
+	t.Helper()
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// actions is a row for each environment: 0.5 and its index / 1000.
+func actions(n int) []float32 {
+	a := make([]float32, 2*n)
+	for i := range n {
+		a[2*i], a[2*i+1] = 0.5, float32(i)/1000
+	}
+	return a
+}
+
+func TestCheck(t *testing.T) {
+	for _, children := range []int{1, 2, 3, 7} {
+		if err := envs.Check(open(t, fake(t, 7, children, "")), 60, 3); err != nil {
+			t.Errorf("%d children: %v", children, err)
+		}
+	}
+}
+
+// What the children write must arrive where it belongs, with the last observations of episodes that end.
+func TestStep(t *testing.T) {
+	const n = 5
+	e := open(t, fake(t, n, 2, ""))
+	s, err := e.Reset(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float32{0, 100, 0, 0, 1, 101, 0, 1, 2, 102, 0, 2, 3, 103, 0, 3, 4, 104, 0, 4}
+	if diff := cmp.Diff(want, s.Observations); diff != "" {
+		t.Fatalf("first observations (-want +got):\n%s", diff)
+	}
+	ended := make([]int, n)
+	for step := 1; step <= 40; step++ {
+		if s, err = e.Step(actions(n)); err != nil {
+			t.Fatal(err)
+		}
+		episodes := 0
+		for i := range n {
+			f := fakeEnv{i: i, seed: float32(100 + i)}
+			f.steps = step % f.length()
+			row, last, state, final := make([]float32, 4), make([]float32, 4), float32(f.steps), float32(f.length())
+			f.observe(row)
+			over := f.steps == 0
+			if over {
+				state = -1
+				f.steps = f.length()
+				f.observe(last)
+				if diff := cmp.Diff(last, s.FinalObservations[4*i:4*i+4]); diff != "" || s.FinalStates[i] != final {
+					t.Errorf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff, s.FinalStates[i])
+				}
+				got := s.Episodes[episodes]
+				reward := 0.5 + 10*float64(float32(i)/1000)
+				if got.Env != i || got.Length != f.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-9 || got.Metrics["steps"] != float64(f.length()) || len(got.Metrics) != 1 {
+					t.Errorf("step %d: episode %+v of environment %d", step, got, i)
+				}
+				episodes++
+				ended[i]++
+			}
+			if diff := cmp.Diff(row, s.Observations[4*i:4*i+4]); diff != "" {
+				t.Errorf("step %d, environment %d: observation (-want +got):\n%s", step, i, diff)
+			}
+			if s.States[i] != state || s.AMPObservations[i] != float32(100*i+f.steps) {
+				t.Errorf("step %d, environment %d: state %g, AMP observation %g", step, i, s.States[i], s.AMPObservations[i])
+			}
+			if s.Terminated[i] != (over && i%2 == 0) || s.Truncated[i] != (over && i%2 == 1) {
+				t.Errorf("step %d, environment %d: terminated %t, truncated %t", step, i, s.Terminated[i], s.Truncated[i])
+			}
+		}
+		if len(s.Episodes) != episodes || (s.FinalObservations == nil) != (episodes == 0) {
+			t.Errorf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
+		}
+	}
+	if diff := cmp.Diff([]int{13, 10, 8, 6, 13}, ended); diff != "" {
+		t.Errorf("episodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetricsAndInfos(t *testing.T) {
+	o := fake(t, 4, 2, "")
+	o.StepMetrics, o.EpisodeMetrics, o.Infos = []string{Every}, []string{}, true
+	e := open(t, o)
+	if _, err := e.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 3; step++ {
+		s, err := e.Step(actions(4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]float64{"steps": float64(step)}, s.Metrics); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		for _, episode := range s.Episodes {
+			if episode.Metrics != nil {
+				t.Errorf("metrics of an episode: %v, want none", episode.Metrics)
+			}
+		}
+	}
+	for i, want := range []string{`{"text": "step 3"}`, "", `{"text": "step 3"}`, ""} {
+		if got, err := e.Info(i); err != nil || string(got) != want {
+			t.Errorf("info of environment %d: %s, %v; want %s", i, got, err, want)
+		}
+	}
+	if _, err := e.Info(4); err == nil {
+		t.Error("there is an info of environment 4 of 4")
+	}
+}
+
+func TestSeeds(t *testing.T) {
+	o := fake(t, 3, 2, "")
+	o.Seed = 40
+	e := open(t, o)
+	for _, c := range []struct {
+		seed int64
+		want float32
+	}{{-1, 40}, {7, 7}, {-1, 7}, {0, 0}} {
+		s, err := e.Reset(c.seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if got := s.Observations[4*i+1]; got != c.want+float32(i) {
+				t.Errorf("Reset(%d): environment %d has the seed %g, want %g", c.seed, i, got, c.want+float32(i))
+			}
+		}
+	}
+	if _, err := e.Reset(math.MaxInt64); err == nil {
+		t.Error("a seed that leaves no room for the environments' was accepted")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	e := open(t, fake(t, 2, 2, ""))
+	if _, err := e.Step(actions(2)); err == nil || !strings.Contains(err.Error(), "call Reset before Step") {
+		t.Errorf("Step before Reset: %v", err)
+	}
+	if _, err := e.Observe(); err == nil {
+		t.Error("Observe before Reset returned no error")
+	}
+	s, err := e.Reset(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := e.Observe(); err != nil || !cmp.Equal(o.Observations, s.Observations) || !cmp.Equal(o.States, s.States) {
+		t.Errorf("Observe: %v, %v", o, err)
+	}
+	for name, bad := range map[string][]float32{"short": actions(1), "NaN": {0, 0, 0, float32(math.NaN())}} {
+		if _, err := e.Step(bad); err == nil {
+			t.Errorf("%s actions were accepted", name)
+		}
+	}
+	if _, err := e.Step(actions(2)); err != nil {
+		t.Errorf("after actions were refused: %v", err)
+	}
+	if _, err := e.Render(0); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Render without a render mode: %v", err)
+	}
+	if _, ok := envs.As[envs.Renderer](e); ok {
+		t.Error("it says that it can be drawn")
+	}
+	if _, ok := envs.As[envs.MotionSource](e); ok {
+		t.Error("it says that it has reference motion")
+	}
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := e.Step(actions(2)); err == nil || !strings.Contains(err.Error(), "after Close") {
+		t.Errorf("Step after Close: %v", err)
+	}
+	if _, err := e.Reset(1); err == nil {
+		t.Error("Reset after Close returned no error")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"one of ID and Factory":  func(o *Options) { o.Factory = "a:b" },
+		"module:function":        func(o *Options) { o.ID, o.Factory = "", "module" },
+		"environments is 0":      func(o *Options) { o.NumEnvs = 0 },
+		"9 children":             func(o *Options) { o.Children = 9 },
+		"seed is -1":             func(o *Options) { o.Seed = -1 },
+		"none may be negative":   func(o *Options) { o.Timeout = -1 },
+		"neither may be":         func(o *Options) { o.AMPSize = -1 },
+		"do not fit into JSON":   func(o *Options) { o.Kwargs = map[string]any{"f": func() {}} },
+		"starting /none/python3": func(o *Options) { o.Python = "/none/python3" },
+	} {
+		o := fake(t, 2, 2, "")
+		change(&o)
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestNoPython(t *testing.T) {
+	o := fake(t, 2, 2, "start-missing")
+	if _, err := New(o); !errors.Is(err, ErrNoPython) {
+		t.Errorf("without gymnasium: %v", err)
+	}
+	for _, python := range []string{"/none/python3", "no-such-python3"} {
+		o.Python = python
+		if _, err := New(o); !errors.Is(err, ErrNoPython) {
+			t.Errorf("without Python: %v", err)
+		}
+	}
+}
+
+func TestShapingAndCurriculum(t *testing.T) {
+	o := fake(t, 4, 2, "exit")
+	o.Replace = 1
+	e := open(t, o)
+	shaper, ok := envs.As[envs.RewardShaper](e)
+	if !ok {
+		t.Fatal("it says that its reward cannot be shaped")
+	}
+	want := map[string]any{"scale": 2.0, "steps": int64(3)}
+	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	for name, values := range map[string]map[string]any{"unknown key": {"scales": 1}, "refused by the environment": {"scale": 13.0}} {
+		if err := shaper.SetRewardShaping(values, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{3}); err != nil {
+		t.Error(err)
+	}
+	if err := shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{4}); err == nil {
+		t.Error("environment 4 of 4 was shaped")
+	}
+	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
+		t.Errorf("after one environment was shaped (-want +got):\n%s", diff)
+	}
+	want["scale"] = 7.0
+	if err := shaper.SetRewardShaping(map[string]any{"scale": 7.0}, nil); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
+		t.Errorf("after all were shaped (-want +got):\n%s", diff)
+	}
+	if err := e.SetCurriculumState([]byte(`{"states": [4, 5, 6]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetCurriculumState([]byte(`{}`)); err == nil {
+		t.Error("a curriculum without states was accepted")
+	}
+	if _, err := e.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if _, err := e.Step(actions(4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The fake's first state of a child stands for all of its environments; the second child has been replaced meanwhile.
+	if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[4,4,6,6]}` || e.Replaced() != 1 {
+		t.Errorf("curriculum %s, %v, after %d replacements", state, err, e.Replaced())
+	}
+}
+
+// Stepping must not leave work for the garbage collector.
+func TestStepAllocatesNothing(t *testing.T) {
+	o := fake(t, 4, 2, "")
+	o.StepMetrics = []string{"steps"}
+	e := open(t, o)
+	if _, err := e.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	a := actions(4)
+	step := func() {
+		if _, err := e.Step(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	// Episodes allocate the map of their metrics, and end in more than every other step here.
+	if n := testing.AllocsPerRun(100, step); n > 8 {
+		t.Errorf("a step allocates %g times", n)
+	}
+	e.options.EpisodeMetrics = []string{}
+	if n := testing.AllocsPerRun(100, step); n > 0 {
+		t.Errorf("a step without metrics of episodes allocates %g times", n)
+	}
+}
+
+// left is what the process holds: descriptors, mappings of the bridge and goroutines.
+func left(t *testing.T) (descriptors, mappings, goroutines int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries), strings.Count(string(maps), "gorl-gymnasium"), runtime.NumGoroutine()
+}
+
+// children lists the processes that this one has started and not waited for.
+func children(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		b, _ := os.ReadFile(list)
+		found = append(found, strings.Fields(string(b))...)
+	}
+	return found
+}
+
+// Nothing may stay behind a batch that was closed, whatever happened to it.
+func TestNothingIsLeft(t *testing.T) {
+	open(t, fake(t, 2, 2, "")).Close() // the thread that starts processes stays
+	descriptors, mappings, goroutines := left(t)
+	for _, mode := range []string{"", "exit", "kill", "garbage", "start-error", "start-exit", "start-other"} {
+		o := fake(t, 4, 2, mode)
+		e, err := New(o)
+		if err != nil {
+			continue
+		}
+		_, err = e.Reset(1)
+		for range 8 {
+			if err == nil {
+				_, err = e.Step(actions(4))
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	d, m, g := left(t)
+	if d != descriptors || m != mappings || g > goroutines {
+		t.Errorf("%d descriptors, %d mappings, %d goroutines; before %d, %d, %d", d, m, g, descriptors, mappings, goroutines)
+	}
+	if c := children(t); len(c) > 0 {
+		t.Errorf("processes %v are left", c)
+	}
+}

@@ -1,0 +1,345 @@
+package gymnasium
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary a child of the bridge, or a parent to be killed, where the environment says so.
+func TestMain(m *testing.M) {
+	if mode, ok := os.LookupEnv("GORL_FAKE_CHILD"); ok {
+		fakeChild(mode)
+		return
+	}
+	if os.Getenv("GORL_FAKE_PARENT") != "" {
+		fakeParent()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// fake returns options whose children are this test binary. The first child that comes to do so misbehaves as mode says.
+func fake(t testing.TB, n, children int, mode string) Options {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		ID: "Fake-v0", NumEnvs: n, Children: children, Python: self, StartTimeout: 20 * time.Second, Timeout: 10 * time.Second,
+		Environ: []string{"GORL_FAKE_CHILD=" + mode, "GORL_FAKE_ONCE=" + t.TempDir() + "/once"},
+	}
+}
+
+// misbehaves reports whether it is this child's turn: the second child does once, in its fifth step.
+func misbehaves(index, steps int) bool {
+	if index != 1 || steps != 5 {
+		return false
+	}
+	f, err := os.OpenFile(os.Getenv("GORL_FAKE_ONCE"), os.O_CREATE|os.O_EXCL, 0o600)
+	f.Close()
+	return err == nil
+}
+
+// fakeSpaces is what a fake child says of its environments.
+const fakeSpaces = `{"python": "0", "gymnasium": "0", "numpy": "0",
+	"observation": {"kind": "Dict", "keys": ["a", "b"], "spaces": [{"kind": "Box", "shape": [3], "low": [null], "high": [null]}, {"kind": "Discrete", "nvec": [100000]}]},
+	"action": {"kind": "Box", "shape": [2], "low": [-1], "high": [1]}, "state": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
+	"amp": {"kind": "Box", "shape": [1], "low": [null], "high": [null]}, "reward_shaping": true, "curriculum": true, "motions": false}`
+
+// fakeEnv is an environment whose every number can be foretold: its episodes have 3 + i%4 steps, of which odd
+// environments are truncated and even ones terminated.
+type fakeEnv struct {
+	i, steps int
+	seed     float32
+}
+
+// length is the length of an episode of environment i.
+func (f *fakeEnv) length() int { return 3 + f.i%4 }
+
+// observe writes an observation: index, seed, step, and 7·step + index.
+func (f *fakeEnv) observe(row []float32) {
+	copy(row, []float32{float32(f.i), f.seed, float32(f.steps), float32(7*f.steps + f.i)})
+}
+
+// faker is a child that steps fake environments.
+type faker struct {
+	setup   setup
+	memory  []byte
+	layout  *layout
+	block   *control
+	arrays  arrays
+	envs    []*fakeEnv
+	steps   int
+	pending []byte // a message for after the command
+	level   json.RawMessage
+}
+
+// fakeChild speaks the bridge's protocol from the other side.
+func fakeChild(mode string) {
+	requests, replies := os.NewFile(4, "requests"), os.NewFile(5, "replies")
+	_ = syscall.SetNonblock(4, false)
+	_ = syscall.SetNonblock(5, false)
+	receive := func() []byte {
+		var size [4]byte
+		if _, err := io.ReadFull(requests, size[:]); err != nil {
+			os.Exit(0)
+		}
+		b := make([]byte, binary.LittleEndian.Uint32(size[:]))
+		if _, err := io.ReadFull(requests, b); err != nil {
+			os.Exit(0)
+		}
+		return b
+	}
+	reply := func(head string) {
+		b := binary.LittleEndian.AppendUint32(nil, uint32(len(head)))
+		b = binary.LittleEndian.AppendUint32(b, 0)
+		if _, err := replies.Write(append(b, head...)); err != nil {
+			os.Exit(0)
+		}
+	}
+	receive() // the program
+	f := &faker{level: json.RawMessage("0")}
+	if err := json.Unmarshal(receive(), &f.setup); err != nil {
+		reply(fmt.Sprintf(`{"error": %q}`, err))
+		return
+	}
+	if lock := os.Getenv("GORL_FAKE_LOCK"); lock != "" {
+		file, err := os.OpenFile(lock, os.O_CREATE|os.O_RDWR, 0o600)
+		if err == nil {
+			err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH)
+		}
+		if err != nil {
+			reply(fmt.Sprintf(`{"error": %q}`, err))
+		}
+	}
+	if !f.introduce(mode, reply, replies) {
+		return
+	}
+	receive()
+	if err := f.attach(); err != nil {
+		reply(fmt.Sprintf(`{"error": %q}`, err))
+		return
+	}
+	reply("{}")
+	for {
+		for atomic.LoadUint32(&f.block.sequence) == f.block.done {
+			futexWait(&f.block.sequence, f.block.done, time.Second)
+			if os.Getppid() != f.setup.Parent {
+				return
+			}
+		}
+		if f.block.command == commandClose {
+			return
+		}
+		var request []byte
+		if f.block.command == commandCall {
+			request = receive()
+		}
+		status := f.run(mode, request, replies)
+		atomic.StoreUint32(&f.block.status, status)
+		atomic.AddUint32(&f.block.done, 1)
+		futexWake(&f.block.done)
+		if status&statusMessage != 0 {
+			reply(string(f.pending))
+		}
+	}
+}
+
+// introduce sends the description of the environments, or misbehaves.
+func (f *faker) introduce(mode string, reply func(string), replies *os.File) bool {
+	description := fakeSpaces
+	switch mode {
+	case "start-error":
+		description = `{"error": "there is no module named gymnasium"}`
+	case "start-missing":
+		description = `{"error": "it has no gymnasium", "missing": true}`
+	case "start-exit":
+		fmt.Fprintln(os.Stderr, "cannot go on")
+		os.Exit(7)
+	case "start-hang":
+		time.Sleep(time.Hour)
+	case "start-other":
+		if f.setup.Index == 1 {
+			description = strings.Replace(description, `"shape": [3]`, `"shape": [4]`, 1)
+		}
+	case "start-garbage":
+		replies.Write([]byte("this is no message, nor anything like it"))
+		return false
+	case "start-nonsense":
+		description = `{"observation": {"kind": "Graph"}, "action": {"kind": "Discrete", "nvec": [2]}}`
+	}
+	reply(description)
+	return true
+}
+
+func (f *faker) attach() error {
+	info, err := os.NewFile(3, "memory").Stat()
+	if err != nil {
+		return err
+	}
+	if f.memory, err = syscall.Mmap(3, 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+		return err
+	}
+	if f.layout, err = parseHeader(f.memory); err != nil {
+		return err
+	}
+	f.block = f.layout.block(f.memory, f.setup.Index)
+	m, l := f.memory, f.layout
+	f.arrays = arrays{
+		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m, l, "final_observations"),
+		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l, "amp_observations"),
+		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
+	}
+	for i := f.setup.From; i < f.setup.To; i++ {
+		f.envs = append(f.envs, &fakeEnv{i: i})
+	}
+	return nil
+}
+
+// run does one command and returns its status.
+func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
+	switch f.block.command {
+	case commandReset:
+		for _, e := range f.envs {
+			if f.block.seed >= 0 {
+				e.seed = float32(f.block.seed) + float32(e.i)
+			}
+			f.reset(e)
+		}
+	case commandStep:
+		f.steps++
+		for _, e := range f.envs {
+			f.step(e)
+		}
+		if misbehaves(f.setup.Index, f.steps) {
+			return f.misbehave(mode, replies)
+		}
+	case commandCall:
+		return f.call(request)
+	}
+	if f.setup.Infos && f.block.command == commandStep {
+		f.pending = fmt.Appendf(nil, `{"columns": ["steps"], "infos": {"%d": {"text": "step %d"}}}`, f.setup.From, f.steps)
+		return statusMessage
+	}
+	if f.steps == 1 && f.block.command == commandStep {
+		f.pending = []byte(`{"columns": ["steps"], "infos": {}}`)
+		return statusMessage
+	}
+	return 0
+}
+
+func (f *faker) reset(e *fakeEnv) {
+	e.steps = 0
+	e.observe(f.arrays.observations[4*e.i:])
+	if f.arrays.states != nil {
+		f.arrays.states[e.i] = -1
+	}
+}
+
+func (f *faker) step(e *fakeEnv) {
+	e.steps++
+	a := f.arrays
+	k := len(a.infos) / len(a.flags)
+	a.rewards[e.i] = float64(a.actions[2*e.i]) + 10*float64(a.actions[2*e.i+1])
+	a.amp[e.i] = float32(100*e.i + e.steps)
+	if k > 0 {
+		a.infos[k*e.i] = float64(e.steps)
+		for j := 1; j < k; j++ {
+			a.infos[k*e.i+j] = math.NaN()
+		}
+	}
+	a.flags[e.i] = 0
+	if e.steps < e.length() {
+		e.observe(a.observations[4*e.i:])
+		a.states[e.i] = float32(e.steps)
+		return
+	}
+	a.flags[e.i] = 1 + uint8(e.i%2)
+	e.observe(a.finals[4*e.i:])
+	a.finalStates[e.i] = float32(e.steps)
+	f.reset(e)
+}
+
+// call answers what is rare.
+func (f *faker) call(request []byte) uint32 {
+	var asked struct {
+		Call   string            `json:"call"`
+		States []json.RawMessage `json:"states"`
+		Values map[string]any    `json:"values"`
+	}
+	_ = json.Unmarshal(request, &asked)
+	f.pending = []byte("{}")
+	switch asked.Call {
+	case "shaping":
+		f.pending = []byte(`{"values": {"scale": 2.0, "steps": 3}}`)
+	case "set_shaping":
+		if asked.Values["scale"] == 13.0 {
+			f.pending = fmt.Appendf(nil, `{"error": "13 is unlucky", "env": %d}`, f.setup.From)
+			return statusMessage | statusFailed
+		}
+	case "curriculum":
+		states := strings.Repeat(","+string(f.level), len(f.envs))[1:]
+		f.pending = []byte(`{"states": [` + states + `]}`)
+	case "set_curriculum":
+		f.level = asked.States[0]
+	}
+	return statusMessage
+}
+
+// misbehave does what its name says, once, and returns the status of the command.
+func (f *faker) misbehave(mode string, replies *os.File) uint32 {
+	first := f.setup.From
+	switch mode {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "the simulation has exploded")
+		os.Exit(9)
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "stop":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "nan":
+		f.arrays.observations[4*first+2] = float32(math.NaN())
+	case "index":
+		f.arrays.observations[4*first+3] = -1
+	case "final-nan":
+		f.arrays.flags[first] = 2
+		f.arrays.finals[4*first] = float32(math.Inf(1))
+	case "reward":
+		f.arrays.rewards[first] = math.NaN()
+	case "flags":
+		f.arrays.flags[first] = 0x40
+	case "guard":
+		f.block.guard[3] = 0
+	case "header":
+		copy(f.memory, "nonsense")
+	case "counter":
+		f.block.done += 5
+	case "status":
+		return 0xdead
+	case "garbage":
+		replies.Write([]byte("0123456789 this is no message"))
+		return statusMessage
+	case "half":
+		replies.Write([]byte{100, 0, 0, 0, 0, 0, 0, 0, '{'})
+		return statusMessage
+	case "exception":
+		f.pending = []byte(`{"error": "Traceback: the environment is cross", "env": ` + strconv.Itoa(first) + `}`)
+		return statusMessage | statusFailed
+	case "columns":
+		f.pending = []byte(`{"columns": [` + strings.Repeat(`"x",`, 999) + `"x"]}`)
+		return statusMessage
+	}
+	return 0
+}

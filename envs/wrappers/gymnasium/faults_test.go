@@ -1,0 +1,261 @@
+package gymnasium
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// misdeeds is what the second fake child does in its fifth step, and what that must be called.
+var misdeeds = []struct {
+	mode  string
+	fault Fault
+	words string
+}{
+	{"exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulation has exploded"},
+	{"kill", FaultExit, "was ended by signal 9 (killed)"},
+	{"stop", FaultStopped, "has been stopped by a signal (SIGSTOP)"},
+	{"hang", FaultTimeout, "did not finish in time"},
+	{"nan", FaultData, "environment 2: the observation has NaN in dimension 2; it must be finite"},
+	{"index", FaultData, "environment 2: the observation has -1 in dimension 3; it must be a whole number from 0 to 99999"},
+	{"final-nan", FaultData, "environment 2: the last observation has +Inf in dimension 0"},
+	{"reward", FaultData, "environment 2: the reward is NaN"},
+	{"flags", FaultProtocol, "environment 2: the flags are 0x40"},
+	{"guard", FaultProtocol, "its control block was written over"},
+	{"header", FaultProtocol, `wrote over the header of the shared memory: it begins with "nonsense"`},
+	{"counter", FaultProtocol, "its control block was written over"},
+	{"status", FaultProtocol, "the status is 0xdead"},
+	{"garbage", FaultProtocol, "sent a message that cannot be read"},
+	{"half", FaultTimeout, "sent no message in time"},
+	{"exception", FaultException, "environment 2: Traceback: the environment is cross"},
+	{"columns", FaultProtocol, "has 1000 numbers in its infos where there is room for 64"},
+}
+
+// unlucky is a batch of four, of which environments 2 and 3 are the second child's, five steps before its misdeed.
+func unlucky(t *testing.T, mode string, change func(*Options)) *Env {
+	t.Helper()
+	o := fake(t, 4, 2, mode)
+	if mode == "hang" || mode == "half" {
+		o.Timeout = 300 * time.Millisecond
+	}
+	change(&o)
+	e := open(t, o)
+	if _, err := e.Reset(50); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		if _, err := e.Step(actions(4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+func TestFaults(t *testing.T) {
+	for _, m := range misdeeds {
+		t.Run(m.mode, func(t *testing.T) {
+			e := unlucky(t, m.mode, func(*Options) {})
+			_, err := e.Step(actions(4))
+			var fault *ChildError
+			if !errors.As(err, &fault) || fault.Fault != m.fault || !strings.Contains(err.Error(), m.words) {
+				t.Fatalf("%v, want the fault %q and %q", err, m.fault, m.words)
+			}
+			if m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4 || !strings.Contains(err.Error(), "child 1 (process")) {
+				t.Errorf("it names the wrong child: %+v", fault)
+			}
+			if _, err := e.Step(actions(4)); err == nil {
+				t.Error("Step went on after the error")
+			}
+			_, err = e.Reset(1)
+			if fault.fatal() != (err != nil) {
+				t.Errorf("Reset after the error: %v", err)
+			}
+		})
+	}
+}
+
+func TestReplace(t *testing.T) {
+	for _, m := range misdeeds {
+		t.Run(m.mode, func(t *testing.T) {
+			var seen []*ChildError
+			e := unlucky(t, m.mode, func(o *Options) {
+				o.Replace, o.OnFault = 2, func(err *ChildError) { seen = append(seen, err) }
+			})
+			before := slices.Clone(e.own.observations)
+			amp := slices.Clone(e.own.amp)
+			s, err := e.Step(actions(4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := 2 // the first environment that was replaced
+			if m.mode == "header" {
+				first = 0
+			}
+			if len(seen) != (4-first)/2 || seen[0].Fault != m.fault || e.Replaced() != len(seen) {
+				t.Fatalf("faults seen: %v", seen)
+			}
+			for i := first; i < 4; i++ {
+				if s.Terminated[i] || !s.Truncated[i] || s.Rewards[i] != 0 || s.AMPObservations[i] != amp[i] ||
+					!slices.Equal(s.FinalObservations[4*i:4*i+4], before[4*i:4*i+4]) {
+					t.Errorf("environment %d: %t, %t, reward %g, AMP %g, last observation %v; it was last seen at %v", i, s.Terminated[i], s.Truncated[i],
+						s.Rewards[i], s.AMPObservations[i], s.FinalObservations[4*i:4*i+4], before[4*i:4*i+4])
+				}
+				if seed := s.Observations[4*i+1]; seed < 54 || int(seed-50)%4 != i || s.Observations[4*i+2] != 0 {
+					t.Errorf("environment %d begins anew with %v", i, s.Observations[4*i:4*i+4])
+				}
+			}
+			ended := slices.DeleteFunc(slices.Clone(s.Episodes), func(e envs.Episode) bool { return e.Env < first })
+			if len(ended) != 4-first || ended[0].Env != first || ended[0].Metrics != nil {
+				t.Errorf("episodes %+v", s.Episodes)
+			}
+			if s.Observations[2] == 0 && first > 0 && !s.Terminated[0] {
+				t.Error("the other child's environments did not step")
+			}
+			for range 20 {
+				if _, err := e.Step(actions(4)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A child that is lost between a reset and its answer is replaced by one that gives the same answer.
+func TestReplaceInReset(t *testing.T) {
+	o := fake(t, 4, 2, "")
+	o.Replace = -1
+	e := open(t, o)
+	if _, err := e.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.Reset(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observations := slices.Clone(want.Observations)
+	if err := e.children[0].process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-e.children[0].gone
+	got, err := e.Reset(9)
+	if err != nil || e.Replaced() != 1 {
+		t.Fatalf("%v, after %d replacements", err, e.Replaced())
+	}
+	if diff := cmp.Diff(observations, got.Observations); diff != "" {
+		t.Errorf("observations (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartFaults(t *testing.T) {
+	for mode, want := range map[string]string{
+		"start-error":    "there is no module named gymnasium",
+		"start-exit":     "ended with status 7 before it had made its environments; it printed last:\n\tcannot go on",
+		"start-hang":     "is StartTimeout long enough?",
+		"start-other":    "they must be the same",
+		"start-garbage":  "cannot be read",
+		"start-nonsense": `the kind "Graph" is unknown`,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			o := fake(t, 4, 2, mode)
+			if mode == "start-hang" {
+				o.StartTimeout = time.Second
+			}
+			_, err := New(o)
+			var fault *ChildError
+			if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// Close must not wait for a child that will never answer.
+func TestCloseOfHungChildren(t *testing.T) {
+	for _, mode := range []string{"hang", "stop"} {
+		e := unlucky(t, mode, func(o *Options) { o.Timeout = time.Hour })
+		for _, c := range e.children {
+			c.idle = false
+			c.begin(commandStep) // the second one hangs
+		}
+		if err := e.children[0].wait(time.Now().Add(time.Minute), 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if c := children(t); len(c) > 0 {
+			t.Errorf("%s: processes %v are left", mode, c)
+		}
+	}
+}
+
+// fakeParent makes a batch of fake children, says so, and steps for ever.
+func fakeParent() {
+	self, _ := os.Executable()
+	e, err := New(Options{ID: "Fake-v0", NumEnvs: 4, Children: 2, Python: self, Timeout: time.Hour,
+		Environ: []string{"GORL_FAKE_CHILD=" + os.Getenv("GORL_FAKE_PARENT"), "GORL_FAKE_ONCE=" + os.Getenv("GORL_FAKE_LOCK") + ".once"}})
+	if err == nil {
+		_, err = e.Reset(0)
+	}
+	fmt.Println("ready", err)
+	for err == nil {
+		_, err = e.Step(actions(4))
+	}
+}
+
+// Children must not outlive a parent that had no time to say so, busy or hung.
+func TestParentKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"", "hang"} {
+		lock := filepath.Join(t.TempDir(), "lock")
+		parent := exec.Command(self)
+		parent.Env = append(os.Environ(), "GORL_FAKE_PARENT="+mode, "GORL_FAKE_LOCK="+lock)
+		if mode == "" {
+			parent.Env = append(parent.Env, "GORL_FAKE_PARENT=well")
+		}
+		said, err := parent.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready <nil>\n" {
+			t.Errorf("the parent said %q, %v", line, err)
+		}
+		if err := parent.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = parent.Wait()
+		file, err := os.OpenFile(lock, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Every child holds the lock for as long as it lives.
+		for {
+			err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+			if !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		file.Close()
+	}
+}

@@ -1,0 +1,136 @@
+package gymnasium
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Every, in StepMetrics or EpisodeMetrics of [Options], stands for every number that the infos hold.
+const Every = "*"
+
+// maxColumns is how many numbers of the infos are kept where they are discovered.
+const maxColumns = 64
+
+// Options are the settings of [New]. ID or Factory, and NumEnvs, must be set.
+type Options struct {
+	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first.
+	ID string
+	// Factory is a Python function that returns a gymnasium.Env, as "module:function"; a class will do.
+	Factory string
+	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON.
+	Kwargs map[string]any
+	// NumEnvs is the number of environments.
+	NumEnvs int
+	// Children is how many Python processes share the environments, at most NumEnvs. The default 0 means one for each
+	// processor Go may use.
+	Children int
+	// Python is the interpreter, by default python3. Path lists folders that it looks for modules in first, and
+	// Environ settings ("NAME=value") added to this process's environment. The children's libraries run one thread each
+	// (OMP_NUM_THREADS=1 and its like) unless either environment says otherwise.
+	Python  string
+	Path    []string
+	Environ []string
+	// Seed is that of a first Reset with a negative seed. It must not be negative. Environment i is seeded with seed + i,
+	// as Gymnasium's vector environments do.
+	Seed int64
+	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
+	RenderMode string
+	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. The bridge checks shapes
+	// and numbers itself, so by default it is left out.
+	Checker bool
+	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in it
+	// ("episode.r"). Nil, and Every, stand for all (the first 64 that a child meets), an empty list for none.
+	EpisodeMetrics []string
+	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; Every
+	// stands for all. By default there are none, and infos are only looked at when an episode ends.
+	StepMetrics []string
+	// Infos keeps what else the infos hold (texts, arrays), as JSON, for Env.Info. It costs time at every step.
+	Infos bool
+	// AMPObservations is the key of the infos under which AMP observations stand. How many there are is said by the
+	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset.
+	AMPObservations string
+	AMPSize         int
+	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by the
+	// environment's state_space, or StateSize, or seen in the infos of a reset.
+	States    string
+	StateSize int
+	// StartTimeout is how long a child may take to import and make its environments (default 2 minutes), Timeout how
+	// long for a step or a reset of all of its environments (default 1 minute).
+	StartTimeout, Timeout time.Duration
+	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one.
+	// The episodes of its environments are then truncated where they were last seen, and the step is not repeated. Negative means
+	// without end; with the default 0 it is an error of Step or Reset.
+	Replace int
+	// OnFault is called with what happened to a child that is replaced, before it is. May be nil.
+	OnFault func(*ChildError)
+	// Spin is how long a child, and this process, look for work before they let the system wake them. It makes steps faster where
+	// every child has a processor to itself, at the cost of those processors. The default 0 never spins.
+	Spin time.Duration
+	// Stderr receives what the children print. By default it is only kept for error messages, the last lines of it.
+	Stderr io.Writer
+}
+
+// validate fills in the defaults.
+func (o *Options) validate() error {
+	switch {
+	case (o.ID == "") == (o.Factory == ""):
+		return errors.New("gymnasium: set one of ID and Factory")
+	case o.Factory != "" && !strings.Contains(strings.Trim(o.Factory, ":"), ":"):
+		return fmt.Errorf("gymnasium: the factory is %q; it must be \"module:function\"", o.Factory)
+	case o.NumEnvs <= 0 || o.NumEnvs > 1<<20:
+		return fmt.Errorf("gymnasium: the number of environments is %d; it must be from 1 to 2²⁰", o.NumEnvs)
+	case o.Children < 0 || o.Children > o.NumEnvs:
+		return fmt.Errorf("gymnasium: %d children for %d environments; it must be from 1 to as many (0 means one for each processor)", o.Children, o.NumEnvs)
+	case o.Seed < 0 || o.Seed > math.MaxInt64-1<<40:
+		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
+	case o.Timeout < 0 || o.StartTimeout < 0 || o.Spin < 0:
+		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative", o.Timeout, o.StartTimeout, o.Spin)
+	case o.AMPSize < 0 || o.StateSize < 0:
+		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize, o.StateSize)
+	case len(o.declared()) > 4096:
+		return fmt.Errorf("gymnasium: %d metrics; there may be 4096", len(o.declared()))
+	}
+	if _, err := json.Marshal(o.Kwargs); err != nil {
+		return fmt.Errorf("gymnasium: Kwargs do not fit into JSON: %w", err)
+	}
+	if o.Children == 0 {
+		o.Children = min(o.NumEnvs, runtime.GOMAXPROCS(0))
+	}
+	if o.Python == "" {
+		o.Python = "python3"
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 2 * time.Minute
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	return nil
+}
+
+// declared lists the infos asked for by name.
+func (o *Options) declared() []string {
+	keys := slices.Concat(o.EpisodeMetrics, o.StepMetrics)
+	slices.Sort(keys)
+	return slices.DeleteFunc(slices.Compact(keys), func(k string) bool { return k == Every })
+}
+
+// discover reports whether every number of the infos is wanted.
+func (o *Options) discover() bool {
+	return o.EpisodeMetrics == nil || slices.Contains(o.EpisodeMetrics, Every) || slices.Contains(o.StepMetrics, Every)
+}
+
+// columns is how many numbers of an info have a place.
+func (o *Options) columns() int {
+	if o.discover() {
+		return len(o.declared()) + maxColumns
+	}
+	return len(o.declared())
+}

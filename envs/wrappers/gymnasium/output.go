@@ -1,0 +1,58 @@
+package gymnasium
+
+import (
+	"io"
+	"strings"
+	"sync"
+)
+
+// output keeps the last of what a child prints.
+type output struct {
+	mu      sync.Mutex
+	last    []byte
+	forward io.Writer
+}
+
+const (
+	maxOutput = 8 << 10
+	maxLines  = 20
+)
+
+// Write keeps the end of b and passes it on. It never fails, so that a child is not held up.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = append(o.last, b[max(0, len(b)-maxOutput):]...)
+	if n := len(o.last); n > maxOutput {
+		o.last = append(o.last[:0], o.last[n-maxOutput:]...)
+	}
+	if o.forward != nil {
+		_, _ = o.forward.Write(b)
+	}
+	return len(b), nil
+}
+
+// lines returns the last lines.
+func (o *output) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := strings.TrimSpace(string(o.last))
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-maxLines):]
+}
+
+// shared serialises what several children print to one writer.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write writes all of b before anything else.
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(b)
+}

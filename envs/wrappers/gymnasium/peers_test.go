@@ -1,0 +1,401 @@
+package gymnasium
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/color"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// real returns options of an environment in testdata, or of one with an id.
+func real(t testing.TB, name string, n, children int) Options {
+	t.Helper()
+	folder, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Python: peers(t), Path: []string{folder}, NumEnvs: n, Children: children}
+	if strings.Contains(name, ":") {
+		o.Factory = name
+	} else {
+		o.ID = name
+	}
+	return o
+}
+
+// The bridge must return, bit for bit, what Gymnasium's own vector environment returns for the same seeds and actions.
+func TestPeersEqualSyncVectorEnv(t *testing.T) {
+	python := peers(t)
+	for _, c := range []struct {
+		name        string
+		copies      int
+		resetsAtAll int
+	}{{"CartPole-v1", 3, 1000}, {"Pendulum-v1", 3, 150}, {"HalfCheetah-v5", 3, 30}, {"bridge_environments:Rooms", 5, 2000}} {
+		t.Run(c.name, func(t *testing.T) {
+			const steps, seed = 10_000, 17
+			path := filepath.Join(t.TempDir(), "reference.npz")
+			script := exec.Command(python, "reference.py", c.name, strconv.Itoa(c.copies), strconv.Itoa(steps), strconv.Itoa(seed), path)
+			script.Dir = "testdata"
+			if out, err := script.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			file, err := npz.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			array := func(name string) []float64 {
+				a, err := file.Get(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := a.Float64s()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+			observations, finals, rewards, flags, acts := array("observations"), array("finals"), array("rewards"), array("flags"), array("actions")
+			e := open(t, real(t, c.name, c.copies, 2))
+			n, wO, wA := c.copies, e.Spaces().Observation.Width(), e.Spaces().Action.Width()
+			same := func(what string, step int, got []float32, want []float64) {
+				t.Helper()
+				for i, x := range want {
+					if float64(got[i]) != x {
+						t.Fatalf("step %d: %s: environment %d, dimension %d is %g, want %g", step, what, i/wO, i%wO, got[i], x)
+					}
+				}
+			}
+			s, err := e.Reset(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("observations", 0, s.Observations, observations[:n*wO])
+			resets, row := 0, make([]float32, n*wA)
+			for step := range steps {
+				for i := range row {
+					row[i] = float32(acts[step*n*wA+i])
+				}
+				if s, err = e.Step(row); err != nil {
+					t.Fatal(err)
+				}
+				same("observations", step+1, s.Observations, observations[(step+1)*n*wO:(step+2)*n*wO])
+				for i := range n {
+					flag := flags[step*n+i]
+					if e.own.exact[i] != rewards[step*n+i] || s.Rewards[i] != float32(rewards[step*n+i]) || s.Terminated[i] != (flag == 1 || flag == 3) || s.Truncated[i] != (flag >= 2) {
+						t.Fatalf("step %d, environment %d: reward %g, %t, %t; want %g and %g", step, i, e.own.exact[i], s.Terminated[i], s.Truncated[i], rewards[step*n+i], flag)
+					}
+					if flag > 0 {
+						resets++
+						same("last observations", step, s.FinalObservations[i*wO:(i+1)*wO], finals[(step*n+i)*wO:(step*n+i+1)*wO])
+					}
+				}
+			}
+			t.Logf("%d steps of %d environments, %d resets: equal", steps, n, resets)
+			if resets < c.resetsAtAll {
+				t.Errorf("%d resets in %d steps, want at least %d", resets, steps, c.resetsAtAll)
+			}
+		})
+	}
+}
+
+func TestPeersSpaces(t *testing.T) {
+	e := open(t, real(t, "bridge_environments:Rooms", 2, 1))
+	want := spaces.Set{
+		Observation: spaces.NewDict(map[string]spaces.Space{
+			"arm":  spaces.NewDict(map[string]spaces.Space{"grip": spaces.NewMultiDiscrete(2, 2), "joints": spaces.NewBox(-1, 1, 3)}),
+			"door": spaces.NewDiscrete(5),
+			"keys": spaces.NewDict(map[string]spaces.Space{"0": spaces.NewMultiDiscrete(3, 4), "1": spaces.NewBox(0, 255, 1)}),
+			"pose": spaces.NewBox(-10, 10, 2, 2),
+		}),
+		Action: spaces.NewMultiDiscrete(3, 4),
+	}
+	if got := e.Spaces(); !got.Observation.Equal(want.Observation) || !got.Action.Equal(want.Action) {
+		t.Errorf("spaces %v and %v, want %v and %v", got.Observation, got.Action, want.Observation, want.Action)
+	}
+	if err := envs.Check(e, 200, 5); err != nil {
+		t.Error(err)
+	}
+	if python, gymnasium, numpy := e.Versions(); python == "" || gymnasium == "" || numpy == "" {
+		t.Errorf("versions %q, %q, %q", python, gymnasium, numpy)
+	}
+	cartpole := open(t, real(t, "CartPole-v1", 1, 1))
+	if o := cartpole.Spaces().Observation; o.Width() != 4 || o.High[0] != 4.8 || cartpole.Spaces().Action.NVec[0] != 2 {
+		t.Errorf("CartPole has %v below %v, and %v", o, o.High, cartpole.Spaces().Action)
+	}
+}
+
+func TestPeersInfosAndPictures(t *testing.T) {
+	o := real(t, "bridge_environments:Rooms", 3, 2)
+	o.StepMetrics, o.Infos, o.RenderMode, o.Kwargs = []string{"nested.double"}, true, "rgb_array", map[string]any{"offset": 100}
+	e := open(t, o)
+	if _, err := e.Reset(2); err != nil {
+		t.Fatal(err)
+	}
+	episodes := 0
+	for step := 1; step <= 100; step++ {
+		s, err := e.Step(make([]float32, 6))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(s.Rewards, func(r float32) bool { return r < 50 }) {
+			t.Fatalf("rewards %v: the keyword argument did not arrive", s.Rewards)
+		}
+		sum := 0.0
+		for i, length := range e.lengths {
+			for _, episode := range s.Episodes {
+				if episode.Env == i {
+					length = episode.Length
+				}
+			}
+			sum += float64(2 * length)
+		}
+		if got := s.Metrics["nested.double"]; len(s.Metrics) != 1 || got-sum/3 > 1e-9 || sum/3-got > 1e-9 {
+			t.Fatalf("step %d: metrics %v, want %g", step, s.Metrics, sum/3)
+		}
+		for _, episode := range s.Episodes {
+			episodes++
+			want := map[string]float64{"steps": float64(episode.Length), "nested.double": 2 * float64(episode.Length), "flag": 1}
+			if diff := cmp.Diff(want, episode.Metrics); diff != "" {
+				t.Errorf("metrics of an episode (-want +got):\n%s", diff)
+			}
+		}
+		var info struct {
+			Word string     `json:"word"`
+			List []*float64 `json:"list"`
+		}
+		b, err := e.Info(1)
+		if err == nil {
+			err = json.Unmarshal(b, &info)
+		}
+		if err != nil || !strings.HasPrefix(info.Word, "step ") || len(info.List) != 2 || *info.List[0] != 1.5 || info.List[1] != nil {
+			t.Fatalf("info %s, %v", b, err)
+		}
+	}
+	if episodes == 0 {
+		t.Error("no episode ended")
+	}
+	if _, ok := envs.As[envs.Renderer](e); !ok {
+		t.Error("it says that it cannot be drawn")
+	}
+	picture, err := e.Render(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := picture.Bounds(); b.Dx() != 6 || b.Dy() != 4 || picture.At(2, 1) != (color.RGBA{uint8(e.lengths[2]), 20, 30, 255}) {
+		t.Errorf("a picture of %v with %v at (2, 1)", b, picture.At(2, 1))
+	}
+}
+
+func TestPeersImitator(t *testing.T) {
+	o := real(t, "bridge_environments:Imitator", 4, 2)
+	o.AMPObservations, o.States = "amp_obs", "critic"
+	e := open(t, o)
+	set := e.Spaces()
+	if set.AMPObservation.Width() != 2 || set.State.Width() != 4 {
+		t.Fatalf("AMP observations %v and states %v", set.AMPObservation, set.State)
+	}
+	if err := envs.Check(e, 100, 1); err != nil {
+		t.Error(err)
+	}
+	motions, ok := envs.As[envs.MotionSource](e)
+	if !ok {
+		t.Fatal("it says that it has no reference motion")
+	}
+	a, err := motions.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := motions.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2)))
+	if err != nil || len(a) != 100 || !slices.Equal(a, b) {
+		t.Errorf("%d values of reference motion; the same generator gave others or %v", len(a), err)
+	}
+	first, err := e.Reset(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := slices.Clone(first.Observations)
+	s, err := e.Step(make([]float32, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if s.States[4*i] != 1 || s.States[4*i+1] != place[3*i] || s.AMPObservations[2*i] != 0 {
+			t.Errorf("environment %d: states %v, AMP observations %v", i, s.States[4*i:4*i+4], s.AMPObservations[2*i:2*i+2])
+		}
+	}
+	if diff := cmp.Diff(map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping()); diff != "" {
+		t.Errorf("reward parameters (-want +got):\n%s", diff)
+	}
+	before := slices.Clone(s.Rewards)
+	if err := e.SetRewardShaping(map[string]any{"bonus": 5.0}, []int{2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil); err == nil || !strings.Contains(err.Error(), "a bonus below 0") {
+		t.Errorf("a value that the environment refuses: %v", err)
+	}
+	if s, err = e.Step(make([]float32, 8)); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range s.Rewards {
+		want := before[i]
+		if i == 2 {
+			want += 4
+		}
+		if r-want > 1e-5 || want-r > 1e-5 {
+			t.Errorf("environment %d: reward %g, want %g", i, r, want)
+		}
+	}
+	if err := e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}` {
+		t.Errorf("curriculum %s, %v", state, err)
+	}
+}
+
+func TestPeersFaults(t *testing.T) {
+	for _, c := range []struct {
+		how   string
+		fault Fault
+		words string
+	}{
+		{"exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulation has exploded"},
+		{"crash", FaultExit, "was ended by signal 11"},
+		{"sysexit", FaultExit, "ended with status 3"},
+		{"stop", FaultStopped, "SIGSTOP"},
+		{"hang", FaultTimeout, "did not finish in time"},
+		{"raise", FaultException, "RuntimeError: the environment is cross"},
+		{"nan", FaultData, "the observation has NaN in dimension 0"},
+		{"shape", FaultException, "a value has the shape (3,); its space says (2,)"},
+		{"none", FaultException, "TypeError"},
+	} {
+		for _, replace := range []int{0, 1} {
+			t.Run(fmt.Sprint(c.how, replace), func(t *testing.T) {
+				o := real(t, "bridge_environments:Faulty", 4, 2)
+				o.Kwargs = map[string]any{"how": c.how, "marker": filepath.Join(t.TempDir(), "marker")}
+				o.Replace, o.Timeout = replace, 2*time.Second
+				var seen error
+				o.OnFault = func(err *ChildError) { seen = err }
+				e := open(t, o)
+				_, err := e.Reset(0)
+				for step := 0; err == nil && step < 30; step++ {
+					_, err = e.Step(make([]float32, 4))
+				}
+				if replace > 0 {
+					if err != nil || e.Replaced() != 1 {
+						t.Errorf("%v after %d replacements", err, e.Replaced())
+					}
+					err = seen
+				}
+				var fault *ChildError
+				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) {
+					t.Errorf("%v, want the fault %q and %q", err, c.fault, c.words)
+				}
+			})
+		}
+	}
+}
+
+func TestPeersRefusals(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"returned a vector environment":       func(o *Options) { o.Factory = "bridge_environments:vector" },
+		"it must be a gymnasium.Env":          func(o *Options) { o.Factory = "bridge_environments:nothing" },
+		"No module named 'missing_module'":    func(o *Options) { o.Factory = "missing_module:f" },
+		"Environment `Missing` doesn't exist": func(o *Options) { o.Factory, o.ID = "", "Missing-v0" },
+		"how many states are there":           func(o *Options) { o.States = "critics"; o.Factory = "bridge_environments:Rooms" },
+	} {
+		o := real(t, "bridge_environments:Imitator", 1, 1)
+		change(&o)
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// A Python without gymnasium says how to get it.
+	bare := real(t, "CartPole-v1", 1, 1)
+	stub := t.TempDir()
+	if err := os.WriteFile(filepath.Join(stub, "gymnasium.py"), []byte("raise ImportError"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bare.Path = []string{stub}
+	if _, err := New(bare); err == nil || !strings.Contains(err.Error(), "-m pip install 'gymnasium>=1.0'") {
+		t.Errorf("without gymnasium: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(stub, "gymnasium.py"), []byte("__version__ = '0.29.1'"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(bare); err == nil || !strings.Contains(err.Error(), "has gymnasium 0.29.1; the bridge needs 1.0 or later") {
+		t.Errorf("with an old gymnasium: %v", err)
+	}
+}
+
+// A Python program asks a policy that adds up its observations.
+func TestPeersServe(t *testing.T) {
+	python := peers(t)
+	client, err := filepath.Abs("../../../clients/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "policy")
+	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}, training: true}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- Serve(ctx, p, path, ServeOptions{Rows: 4}) }()
+	script := exec.Command(python, "-c", `
+import sys
+import numpy as np
+from gorl_client import Policy, PolicyError
+with Policy(sys.argv[1]) as policy:
+    print(policy.name, policy.rows, policy.action_kind)
+    print(policy.act(np.array([1, 2, 3])).tolist(), policy.act([[1, 1, 1], [2, 2, 2]]).tolist())
+    for k in range(2000):
+        assert policy.act([k, 0, 1])[0] == k + 1
+    for bad in ([1, 2], [[0, 0, 0]] * 5, [float("nan"), 0, 0], [-1, 0, 0]):
+        try:
+            policy.act(bad)
+        except (ValueError, PolicyError) as e:
+            print(type(e).__name__, e)
+    try:
+        Policy(sys.argv[1], wait=0)
+    except PolicyError as e:
+        print(e)
+with Policy(sys.argv[1]) as policy:
+    print(policy.act([1, 1, 1]).tolist())
+`, path)
+	script.Env = append(os.Environ(), "PYTHONPATH="+client)
+	out, err := script.CombinedOutput()
+	cancel()
+	if serveErr := <-served; serveErr != nil {
+		t.Error(serveErr)
+	}
+	want := fmt.Sprintf(`adder 4 Box
+[6.0, -6.0] [[3.0, -3.0], [6.0, -6.0]]
+ValueError the observations have the shape (2,); the policy takes (3,), or a batch of them
+ValueError 5 observations; the policy takes from 1 to 4 at once
+PolicyError gymnasium: observations: spaces: Box(3): environment 0, dimension 0 is NaN; it must be finite
+PolicyError negative observations
+%s: another program is asking this policy
+[3.0, -3.0]
+`, path)
+	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
+		t.Errorf("%v; the program printed (-want +got):\n%s", err, diff)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}

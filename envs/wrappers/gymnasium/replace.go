@@ -1,0 +1,113 @@
+package gymnasium
+
+import (
+	"errors"
+	"time"
+)
+
+// maxStarts is how often in a row a child is started in the place of another before it is an error.
+const maxStarts = 3
+
+// blameAll replaces all children: one of them, nobody knows which, has written over the header of the shared memory.
+func (e *Env) blameAll(cause error, what command, seed int64) error {
+	for i, c := range e.children {
+		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
+	}
+	return e.replaceFailed(what, seed)
+}
+
+// replaceFailed puts new children in the place of those with a fault, or returns the faults where there may be no more.
+func (e *Env) replaceFailed(what command, seed int64) error {
+	failed := 0
+	for _, fault := range e.faults {
+		if fault != nil {
+			failed++
+		}
+	}
+	if e.options.Replace >= 0 && e.replaced+failed > e.options.Replace {
+		err := errors.Join(e.faults...)
+		for i, fault := range e.faults {
+			if fault != nil && isFatal(fault) {
+				e.children[i].kill()
+				e.failed = err
+			}
+		}
+		return err
+	}
+	for i, fault := range e.faults {
+		if fault == nil {
+			continue
+		}
+		if err := e.replace(i, fault, what, seed); err != nil {
+			e.failed = err
+			return err
+		}
+	}
+	return nil
+}
+
+// replace starts a new child in the place of child i and resets its environments.
+func (e *Env) replace(i int, fault error, what command, seed int64) error {
+	for starts := 1; ; starts++ {
+		e.children[i].kill()
+		var child *ChildError
+		if e.options.OnFault != nil && errors.As(fault, &child) {
+			e.options.OnFault(child)
+		}
+		e.replaced++
+		fresh := seed
+		if what != commandReset || seed < 0 { // seeds that no environment had
+			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
+		}
+		if fault = e.renew(i, fresh); fault == nil {
+			break
+		}
+		if starts == maxStarts || e.options.Replace >= 0 && e.replaced >= e.options.Replace {
+			return fault
+		}
+	}
+	if what == commandStep {
+		e.truncate(e.children[i])
+	}
+	return nil
+}
+
+// renew starts child i anew, with what was set before in its environments.
+func (e *Env) renew(i int, seed int64) error {
+	deadline := time.Now().Add(e.options.StartTimeout)
+	copy(e.memory, e.header) // the new child reads it
+	old := e.children[i]
+	c, err := startChild(&e.options, i, old.from, old.to, e.file, e.stderr, deadline)
+	if err != nil {
+		return err
+	}
+	e.children[i] = c
+	if err := e.meet(c, false, deadline); err != nil {
+		return err
+	}
+	if err := c.attach(e.layout, e.memory, deadline); err != nil {
+		return err
+	}
+	if err := e.reapply(c); err != nil {
+		return err
+	}
+	c.idle = false
+	c.block.Load().seed = seed
+	c.begin(commandReset)
+	return e.gather(c, commandReset, time.Now().Add(e.options.Timeout))
+}
+
+// truncate ends the episodes of a child that was replaced where they were last seen.
+func (e *Env) truncate(c *child) {
+	c.renewed = true
+	copy(e.own.finals[c.from*e.wO:c.to*e.wO], e.own.former[c.from*e.wO:])
+	if e.wS > 0 {
+		copy(e.own.finalStates[c.from*e.wS:c.to*e.wS], e.own.formerStates[c.from*e.wS:])
+	}
+	if e.wM > 0 {
+		copy(e.own.amp[c.from*e.wM:c.to*e.wM], e.own.formerAMP[c.from*e.wM:])
+	}
+	for k := c.from; k < c.to; k++ {
+		e.own.rewards[k], e.own.exact[k], e.own.terminated[k], e.own.truncated[k] = 0, 0, false, true
+	}
+}

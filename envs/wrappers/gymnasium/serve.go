@@ -1,0 +1,244 @@
+package gymnasium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Observations is the form of agents.Observation: (N, O) and (N, S) values. This package does not import agents, so that
+// programs which only step environments need no libtorch.
+type Observations interface {
+	~struct{ Observations, States []float32 }
+}
+
+// Policy is what [Serve] asks; every agents.Agent is one.
+type Policy[O Observations] interface {
+	// Name is what the asker is told the policy is.
+	Name() string
+	// Spaces are what it sees and does.
+	Spaces() spaces.Set
+	// NumEnvs is the number of rows that Act expects, 0 until Bind has fixed it.
+	NumEnvs() int
+	Bind(numEnvs int) error
+	// SetTraining(false) has Act return the mean or mode of its distribution.
+	SetTraining(on bool)
+	Training() bool
+	// Act returns one row of actions for each row of observations.
+	Act(in O) ([]float32, error)
+}
+
+// ServeOptions are the settings of [Serve].
+type ServeOptions struct {
+	// Rows is the most observations that may be asked about at once, for a policy that is not bound to a number of
+	// environments yet. The default 0 means 1.
+	Rows int
+}
+
+// policyJSON is what a Python program is told about a policy.
+type policyJSON struct {
+	Name        string     `json:"name"`
+	Observation spaceJSON  `json:"observation"`
+	State       *spaceJSON `json:"state,omitempty"`
+	Action      spaceJSON  `json:"action"`
+}
+
+// maxMessage is the room for an error's text.
+const maxMessage = 4096
+
+// Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done, which is
+// no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this user only.
+// The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at once as it
+// is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
+func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
+	if policy == nil || path == "" {
+		return errors.New("gymnasium: Serve needs a policy and a path")
+	}
+	if o.Rows < 0 {
+		return fmt.Errorf("gymnasium: rows is %d; it must not be negative", o.Rows)
+	}
+	if policy.NumEnvs() == 0 {
+		if err := policy.Bind(max(1, o.Rows)); err != nil {
+			return fmt.Errorf("gymnasium: %w", err)
+		}
+	}
+	act := func(observations, states []float32) ([]float32, error) {
+		return policy.Act(O{Observations: observations, States: states})
+	}
+	s, err := newServer(policy.Name(), policy.Spaces(), policy.NumEnvs(), act, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if policy.Training() {
+		policy.SetTraining(false)
+		defer policy.SetTraining(true)
+	}
+	return s.serve(ctx)
+}
+
+// server is a policy and the memory through which it is asked.
+type server struct {
+	act                         func(observations, states []float32) ([]float32, error)
+	set                         spaces.Set
+	path                        string
+	file                        *os.File
+	memory                      []byte
+	block                       *control
+	observations, states, asked []float32 // asked is what the other side wrote
+	askedStates, actions        []float32
+	message                     []uint8
+	rows                        int
+}
+
+// newServer makes the memory, under another name first, so that nobody finds half of it.
+func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error), path string) (s *server, err error) {
+	if err := vacant(path); err != nil {
+		return nil, err
+	}
+	l := plan("policy", 1, n, []array{
+		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4", set.Action.Width()},
+	})
+	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
+	l.Size += maxMessage
+	l.Policy = &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
+	if set.State.Width() > 0 {
+		state := spaceOf(set.State)
+		l.Policy.State = &state
+	}
+	header, err := l.header()
+	if err != nil {
+		return nil, err
+	}
+	s = &server{act: act, set: set, path: path, rows: n}
+	if s.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*"); err != nil {
+		return nil, fmt.Errorf("gymnasium: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(s.file.Name()), s.release())
+		}
+	}()
+	if s.memory, err = mapFile(s.file, l.Size); err != nil {
+		return nil, fmt.Errorf("gymnasium: mapping %s: %w", path, err)
+	}
+	copy(s.memory, header)
+	s.block = l.block(s.memory, 0)
+	s.block.prepare()
+	s.block.server = uint32(os.Getpid())
+	s.asked, s.askedStates = view[float32](s.memory, l, "observations"), view[float32](s.memory, l, "states")
+	s.actions, s.message = view[float32](s.memory, l, "actions"), view[uint8](s.memory, l, "message")
+	s.observations, s.states = rows(n, set.Observation.Width()), rows(n, set.State.Width())
+	if err = os.Rename(s.file.Name(), path); err != nil {
+		return nil, fmt.Errorf("gymnasium: %w", err)
+	}
+	return s, nil
+}
+
+// vacant is an error where something else is at path, or a policy whose process lives.
+func vacant(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<32 {
+		return fmt.Errorf("gymnasium: %s is there already, and is no policy that was served", path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
+	}
+	l, err := parseHeader(b)
+	if err != nil || l.Role != "policy" {
+		return fmt.Errorf("gymnasium: %s is there already, and is no policy that was served", path)
+	}
+	if pid := int(l.block(b, 0).server); alive(pid) {
+		return fmt.Errorf("gymnasium: process %d serves a policy at %s", pid, path)
+	}
+	return nil
+}
+
+// spaceOf is a space as the other side is told of it.
+func spaceOf(s spaces.Space) spaceJSON {
+	return spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
+}
+
+// serve answers until ctx is done.
+func (s *server) serve(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { futexWake(&s.block.sequence) })
+	defer stop()
+	for done := s.block.done; ctx.Err() == nil; {
+		sequence := atomic.LoadUint32(&s.block.sequence)
+		if sequence == done {
+			futexWait(&s.block.sequence, sequence, 4*nap)
+			continue
+		}
+		status := uint32(0)
+		if err := s.answer(int(s.block.to)); err != nil {
+			status = statusFailed
+			text := err.Error()
+			n := copy(s.message[:maxMessage-1], text)
+			s.message[n] = 0
+		}
+		done = sequence
+		atomic.StoreUint32(&s.block.status, status)
+		atomic.StoreUint32(&s.block.done, done)
+		futexWake(&s.block.done)
+	}
+	return nil
+}
+
+// answer acts on the first n rows.
+func (s *server) answer(n int) error {
+	if n < 1 || n > s.rows {
+		return fmt.Errorf("gymnasium: %d observations; the policy takes from 1 to %d at once", n, s.rows)
+	}
+	for _, in := range []struct {
+		name     string
+		to, from []float32
+		space    spaces.Space
+	}{{"observations", s.observations, s.asked, s.set.Observation}, {"states", s.states, s.askedStates, s.set.State}} {
+		w := in.space.Width()
+		copy(in.to, in.from[:n*w])
+		clear(in.to[n*w:]) // rows do not depend on each other: those not asked about may hold anything
+		if err := in.space.Check(in.to[:n*w], n); err != nil {
+			return fmt.Errorf("gymnasium: %s: %w", in.name, err)
+		}
+	}
+	actions, err := s.act(s.observations, s.states)
+	if err != nil {
+		return err
+	}
+	copy(s.actions, actions)
+	return nil
+}
+
+// close removes the file and gives the memory back.
+func (s *server) close() error {
+	s.block.server = 0 // whoever still has the memory mapped sees that nobody answers
+	futexWake(&s.block.done)
+	err := os.Remove(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, s.release())
+}
+
+func (s *server) release() error {
+	var err error
+	if s.memory != nil {
+		err = unmap(s.memory)
+	}
+	s.memory = nil
+	return errors.Join(err, s.file.Close())
+}

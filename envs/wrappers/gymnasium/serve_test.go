@@ -1,0 +1,173 @@
+package gymnasium
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// adder is a policy that does the sum of its observation, and its negative.
+type adder struct {
+	set      spaces.Set
+	n        int
+	training bool
+}
+
+func (a *adder) Name() string           { return "adder" }
+func (a *adder) Spaces() spaces.Set     { return a.set }
+func (a *adder) NumEnvs() int           { return a.n }
+func (a *adder) Bind(numEnvs int) error { a.n = numEnvs; return nil }
+func (a *adder) SetTraining(on bool)    { a.training = on }
+func (a *adder) Training() bool         { return a.training }
+
+func (a *adder) Act(in struct{ Observations, States []float32 }) ([]float32, error) {
+	w := a.set.Observation.Width()
+	var out []float32
+	for row := range slices.Chunk(in.Observations, w) {
+		if row[0] < 0 {
+			return nil, errors.New("negative observations")
+		}
+		sum := float32(0)
+		for _, x := range row {
+			sum += x
+		}
+		out = append(out, sum, -sum)
+	}
+	return out, nil
+}
+
+// ask is the Go side of a client: it maps the file and asks about rows of observations.
+type ask struct {
+	memory []byte
+	layout *layout
+	block  *control
+}
+
+func newAsk(t *testing.T, path string) *ask {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &ask{}
+	if a.memory, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(a.memory) })
+	if a.layout, err = parseHeader(a.memory); err != nil {
+		t.Fatal(err)
+	}
+	a.block = a.layout.block(a.memory, 0)
+	return a
+}
+
+// act returns the actions, or the error's text.
+func (a *ask) act(observations []float32) (actions []float32, failure string) {
+	w := a.layout.Arrays["observations"].Shape[1]
+	copy(view[float32](a.memory, a.layout, "observations"), observations)
+	n := len(observations) / w
+	a.block.to = uint32(n)
+	sequence := a.block.sequence + 1
+	a.block.start(commandStep, sequence)
+	for atomic.LoadUint32(&a.block.done) != sequence {
+		futexWait(&a.block.done, sequence-1, nap)
+	}
+	if atomic.LoadUint32(&a.block.status) != 0 {
+		text, _, _ := strings.Cut(string(view[uint8](a.memory, a.layout, "message")), "\x00")
+		return nil, text
+	}
+	return view[float32](a.memory, a.layout, "actions")[:2*n], ""
+}
+
+// serving runs Serve until the test ends, and returns when its file is there.
+func serving(t *testing.T, p *adder, path string) (cancel func() error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- Serve(ctx, p, path, ServeOptions{Rows: 3}) }()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+		select {
+		case err := <-served:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return func() error { stop(); return <-served }
+}
+
+func TestServe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy")
+	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}, training: true}
+	stop := serving(t, p, path)
+	a := newAsk(t, path)
+	if l := a.layout; l.Role != "policy" || l.Policy.Name != "adder" || l.Policy.Action.Kind != "Box" || l.Arrays["actions"].Shape[0] != 3 {
+		t.Errorf("the header says %+v, %+v", l, l.Policy)
+	}
+	for range 100 {
+		for _, in := range [][]float32{{1, 2}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}} {
+			got, failure := a.act(in)
+			if failure != "" || len(got) != len(in) || got[0] != 3 || got[len(got)-1] != -in[len(in)-2]-in[len(in)-1] {
+				t.Fatalf("%v: %v, %s", in, got, failure)
+			}
+		}
+	}
+	if _, failure := a.act([]float32{-1, 0}); failure != "negative observations" {
+		t.Errorf("the policy's error is %q", failure)
+	}
+	if _, failure := a.act(nil); !strings.Contains(failure, "takes from 1 to 3 at once") {
+		t.Errorf("no observations: %q", failure)
+	}
+	if err := Serve(context.Background(), p, path, ServeOptions{}); err == nil || !strings.Contains(err.Error(), "serves a policy at") {
+		t.Errorf("a second policy at the same place: %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if !p.training {
+		t.Error("the policy does not train any more")
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
+		t.Errorf("files are left: %v, %v", entries, err)
+	}
+	if a.block.server != 0 {
+		t.Error("those who have the memory mapped cannot see that nobody serves")
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(path, []byte("not a policy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, serve := range map[string]func() error{
+		"needs a policy":   func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
+		"rows is -1":       func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
+		"is there already": func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
+		"not a directory":  func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
+	} {
+		if err := serve(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "not a policy" {
+		t.Errorf("the file at the path was changed: %q, %v", b, err)
+	}
+}

@@ -1,0 +1,262 @@
+package gymnasium
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// RewardShaping returns the reward parameters that were last set for all environments, at first what the first environment's
+// reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no set_reward_shaping.
+func (e *Env) RewardShaping() map[string]any {
+	if !e.about.RewardShaping || e.closed {
+		return nil
+	}
+	if e.shaping == nil {
+		values, err := e.defaults()
+		if err != nil {
+			return nil
+		}
+		e.shaping = values
+	}
+	copied, err := envs.UnflattenShaping(e.shaping, nil)
+	if err != nil {
+		return nil
+	}
+	return copied
+}
+
+// defaults asks the first environment for its reward parameters.
+func (e *Env) defaults() (map[string]any, error) {
+	c := e.children[0]
+	head, _, err := e.ask(c, map[string]any{"call": "shaping"})
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Values map[string]any `json:"values"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(head))
+	decoder.UseNumber()
+	if err := decoder.Decode(&said); err != nil {
+		return nil, c.fault(FaultProtocol, err, "reward_shaping: %v", err)
+	}
+	values, err := typed(said.Values)
+	if err != nil {
+		return nil, c.fault(FaultData, err, "reward_shaping: %v", err)
+	}
+	if _, err := envs.FlattenShaping(values.(map[string]any)); err != nil {
+		return nil, c.fault(FaultData, err, "reward_shaping: %v", err)
+	}
+	return values.(map[string]any), nil
+}
+
+// typed makes int64 of JSON's whole numbers and float64 of the others, as Python has them.
+func typed(v any) (any, error) {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i, nil
+		}
+		return v.Float64()
+	case map[string]any:
+		for k, x := range v {
+			y, err := typed(x)
+			if err != nil {
+				return nil, err
+			}
+			v[k] = y
+		}
+	case []any:
+		for k, x := range v {
+			y, err := typed(x)
+			if err != nil {
+				return nil, err
+			}
+			v[k] = y
+		}
+	}
+	return v, nil
+}
+
+// SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
+// environments is nil. Keys that reward_shaping() does not return are refused before any is called; where one refuses its
+// values, those before it get back what they had. See [envs.RewardShaper].
+func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
+	if err := e.usable("SetRewardShaping"); err != nil {
+		return err
+	}
+	if !e.about.RewardShaping {
+		return fmt.Errorf("gymnasium: the environments have no set_reward_shaping: %w", errors.ErrUnsupported)
+	}
+	base := e.RewardShaping()
+	if base == nil {
+		_, err := e.defaults()
+		return errors.Join(errors.New("gymnasium: the environments do not say what reward parameters they have"), err)
+	}
+	flat, err := envs.FlattenShaping(values)
+	if err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
+	}
+	whole, err := envs.UnflattenShaping(base, flat)
+	if err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
+	}
+	all := environments == nil
+	if all {
+		for i := range e.options.NumEnvs {
+			environments = append(environments, i)
+		}
+	}
+	wanted := make(map[int]map[string]any, len(environments))
+	for _, i := range environments {
+		if _, err := e.childOf(i); err != nil {
+			return err
+		}
+		wanted[i] = whole
+		if e.shaped[i] != nil { // a key left out keeps its value
+			if wanted[i], err = envs.UnflattenShaping(e.shaped[i], flat); err != nil {
+				return fmt.Errorf("gymnasium: %w", err)
+			}
+		}
+	}
+	if len(environments) == 0 { // one takes them and gives them back
+		had := e.shapingOf(0, base)
+		return errors.Join(e.shape(0, whole), e.shape(0, had))
+	}
+	for k, i := range environments {
+		if err := e.shape(i, wanted[i]); err != nil {
+			for ; k > 0 && e.failed == nil; k-- {
+				err = errors.Join(err, e.shape(environments[k-1], e.shapingOf(environments[k-1], base)))
+			}
+			return err
+		}
+	}
+	for i, values := range wanted {
+		e.shaped[i] = values
+	}
+	if all {
+		e.shaping = whole
+	}
+	return nil
+}
+
+// shapingOf are the reward parameters of environment i.
+func (e *Env) shapingOf(i int, base map[string]any) map[string]any {
+	if e.shaped[i] != nil {
+		return e.shaped[i]
+	}
+	return base
+}
+
+// shape sets the reward parameters of environment i.
+func (e *Env) shape(i int, values map[string]any) error {
+	c, err := e.childOf(i)
+	if err != nil {
+		return err
+	}
+	_, _, err = e.ask(c, map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": values})
+	return err
+}
+
+// CurriculumState returns what curriculum_state() of every environment returns, as JSON.
+func (e *Env) CurriculumState() ([]byte, error) {
+	if err := e.usable("CurriculumState"); err != nil {
+		return nil, err
+	}
+	if !e.about.Curriculum {
+		return nil, fmt.Errorf("gymnasium: the environments have no set_curriculum_state: %w", errors.ErrUnsupported)
+	}
+	states, err := e.curricula()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(curriculaJSON{States: states})
+}
+
+type curriculaJSON struct {
+	States []json.RawMessage `json:"states"`
+}
+
+func (e *Env) curricula() ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for _, c := range e.children {
+		head, _, err := e.ask(c, map[string]any{"call": "curriculum"})
+		if err != nil {
+			return nil, err
+		}
+		states, err := parseCurricula(head)
+		if err != nil || len(states) != c.to-c.from {
+			return nil, c.fault(FaultProtocol, err, "sent %d curricula of %d", len(states), c.to-c.from)
+		}
+		all = append(all, states...)
+	}
+	return all, nil
+}
+
+func parseCurricula(b []byte) ([]json.RawMessage, error) {
+	var said curriculaJSON
+	err := json.Unmarshal(b, &said)
+	if err == nil && len(said.States) == 0 {
+		err = errors.New("there are no states")
+	}
+	return said.States, err
+}
+
+// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an error)
+// nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
+func (e *Env) SetCurriculumState(state []byte) error {
+	if err := e.usable("SetCurriculumState"); err != nil {
+		return err
+	}
+	if !e.about.Curriculum {
+		return fmt.Errorf("gymnasium: the environments have no set_curriculum_state: %w", errors.ErrUnsupported)
+	}
+	states, err := parseCurricula(state)
+	if err != nil {
+		return fmt.Errorf("gymnasium: not a valid state of curricula: %w", err)
+	}
+	had, err := e.curricula()
+	if err != nil {
+		return err
+	}
+	wanted := make([]json.RawMessage, e.options.NumEnvs)
+	for i := range wanted {
+		wanted[i] = states[i%len(states)]
+	}
+	for k, c := range e.children {
+		if err := e.setCurricula(c, wanted); err != nil {
+			for ; k >= 0 && e.failed == nil; k-- {
+				err = errors.Join(err, e.setCurricula(e.children[k], had))
+			}
+			return err
+		}
+	}
+	e.curriculum = wanted
+	return nil
+}
+
+func (e *Env) setCurricula(c *child, all []json.RawMessage) error {
+	_, _, err := e.ask(c, map[string]any{"call": "set_curriculum", "states": all[c.from:c.to]})
+	return err
+}
+
+// reapply gives a new child's environments what was set in those it replaces.
+func (e *Env) reapply(c *child) error {
+	for i := c.from; i < c.to; i++ {
+		if e.shaped[i] == nil {
+			continue
+		}
+		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": e.shaped[i]}, e.options.Timeout); err != nil {
+			return err
+		}
+	}
+	if e.curriculum[c.from] == nil {
+		return nil
+	}
+	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": e.curriculum[c.from:c.to]}, e.options.Timeout)
+	return err
+}

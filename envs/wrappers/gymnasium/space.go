@@ -1,0 +1,186 @@
+package gymnasium
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// maxWidth and maxParts bound what a child may say about its spaces.
+const (
+	maxWidth = 1 << 26
+	maxParts = 1 << 12
+	maxDepth = 16
+)
+
+// spaceJSON is a space as a child describes it.
+type spaceJSON struct {
+	Kind   string      `json:"kind"`
+	Shape  []int       `json:"shape,omitempty"`
+	Low    []*float64  `json:"low,omitempty"`
+	High   []*float64  `json:"high,omitempty"`
+	NVec   []int       `json:"nvec,omitempty"`
+	Keys   []string    `json:"keys,omitempty"`
+	Spaces []spaceJSON `json:"spaces,omitempty"`
+}
+
+// description is what a child says about its environments.
+type description struct {
+	Python        string     `json:"python"`
+	Gymnasium     string     `json:"gymnasium"`
+	NumPy         string     `json:"numpy"`
+	Observation   *spaceJSON `json:"observation"`
+	Action        *spaceJSON `json:"action"`
+	State         *spaceJSON `json:"state"`
+	AMP           *spaceJSON `json:"amp"`
+	RewardShaping bool       `json:"reward_shaping"`
+	Curriculum    bool       `json:"curriculum"`
+	Motions       bool       `json:"motions"`
+	Error         string     `json:"error"`
+	Missing       bool       `json:"missing"` // what it needs is not installed
+}
+
+// parseDescription reads a child's description and returns the spaces in gorl's words.
+func parseDescription(b []byte) (description, spaces.Set, error) {
+	var d description
+	if err := json.Unmarshal(b, &d); err != nil {
+		return d, spaces.Set{}, fmt.Errorf("the description of the environments: %w", err)
+	}
+	if d.Error != "" && d.Missing {
+		return d, spaces.Set{}, fmt.Errorf("%s (%w)", d.Error, ErrNoPython)
+	}
+	if d.Error != "" {
+		return d, spaces.Set{}, fmt.Errorf("%s", d.Error)
+	}
+	if d.Observation == nil || d.Action == nil {
+		return d, spaces.Set{}, fmt.Errorf("the description of the environments lacks the observation or action space")
+	}
+	var set spaces.Set
+	for _, s := range []struct {
+		name string
+		from *spaceJSON
+		to   *spaces.Space
+	}{{"observation", d.Observation, &set.Observation}, {"action", d.Action, &set.Action}, {"state", d.State, &set.State}, {"AMP observation", d.AMP, &set.AMPObservation}} {
+		if s.from == nil {
+			continue
+		}
+		parts := 0
+		var err error
+		if *s.to, err = s.from.space(0, &parts); err != nil {
+			return d, spaces.Set{}, fmt.Errorf("the %s space: %w", s.name, err)
+		}
+		if w := s.to.Width(); w > maxWidth {
+			return d, spaces.Set{}, fmt.Errorf("the %s space has %d numbers; there may be %d", s.name, w, maxWidth)
+		}
+	}
+	if set.Action.Kind == spaces.Dict {
+		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
+	}
+	return d, set, set.Validate()
+}
+
+// leafKind is what the kinds of Gymnasium that have no parts are to gorl.
+var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete, "MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
+
+// space is the space in gorl's words. A Tuple is a Dict whose keys are the numbers of its parts, with zeros before them so that
+// they sort as they stand.
+func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
+	if *parts++; depth > maxDepth || *parts > maxParts {
+		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)
+	}
+	if kind, ok := leafKind[s.Kind]; ok {
+		space, err := s.leaf(kind)
+		if err != nil {
+			return spaces.Space{}, fmt.Errorf("%s: %w", s.Kind, err)
+		}
+		return space, nil
+	}
+	if s.Kind != "Dict" && s.Kind != "Tuple" {
+		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
+	}
+	if s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
+		return spaces.Space{}, fmt.Errorf("a Dict with %d keys has %d parts", len(s.Keys), len(s.Spaces))
+	}
+	dict := spaces.Space{Kind: spaces.Dict}
+	digits := len(strconv.Itoa(len(s.Spaces) - 1))
+	for i := range s.Spaces {
+		key := fmt.Sprintf("%0*d", digits, i)
+		if s.Kind == "Dict" {
+			key = s.Keys[i]
+		}
+		part, err := s.Spaces[i].space(depth+1, parts)
+		if err != nil {
+			return spaces.Space{}, fmt.Errorf("%s: %w", key, err)
+		}
+		dict.Entries = append(dict.Entries, spaces.Entry{Name: key, Space: part})
+	}
+	return dict, dict.Validate()
+}
+
+// leaf is a space that has no parts.
+func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
+	if kind != spaces.Box {
+		if len(s.NVec) > maxWidth {
+			return spaces.Space{}, fmt.Errorf("it has %d sizes", len(s.NVec))
+		}
+		space := spaces.Space{Kind: kind, NVec: s.NVec}
+		return space, space.Validate()
+	}
+	shape := s.Shape
+	if len(shape) == 0 { // a single number
+		shape = []int{1}
+	}
+	width := 1
+	for _, d := range shape {
+		if d <= 0 || d > maxWidth/width {
+			return spaces.Space{}, fmt.Errorf("its shape is %v", shape)
+		}
+		width *= d
+	}
+	space := spaces.Space{Kind: spaces.Box, Shape: shape}
+	var err error
+	if space.Low, err = limits(s.Low, width, math.Inf(-1)); err == nil {
+		space.High, err = limits(s.High, width, math.Inf(1))
+	}
+	if err != nil {
+		return spaces.Space{}, err
+	}
+	return space, space.Validate()
+}
+
+// limits are those of a Box: one for all dimensions, or one each; nil where there is none.
+func limits(from []*float64, width int, none float64) ([]float32, error) {
+	if len(from) != 1 && len(from) != width {
+		return nil, fmt.Errorf("it has %d limits for %d dimensions", len(from), width)
+	}
+	to := make([]float32, width)
+	for i := range to {
+		limit := none
+		if p := from[min(i, len(from)-1)]; p != nil {
+			limit = *p
+		}
+		to[i] = float32(limit)
+	}
+	return to, nil
+}
+
+// choices is the number of choices of every column of a row, 0 where it is a real number; nil where all are.
+func choices(s spaces.Space) []int {
+	var all []int
+	discrete := false
+	for _, leaf := range s.Leaves() {
+		if leaf.Space.Kind == spaces.Box {
+			all = append(all, make([]int, leaf.Space.Width())...)
+			continue
+		}
+		discrete = discrete || len(leaf.Space.NVec) > 0
+		all = append(all, leaf.Space.NVec...)
+	}
+	if !discrete {
+		return nil
+	}
+	return all
+}

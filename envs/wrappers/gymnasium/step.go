@@ -1,0 +1,239 @@
+package gymnasium
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as
+// Gymnasium's vector environments are; with a negative one it goes on from where it was, and the first time from Options.Seed.
+func (e *Env) Reset(seed int64) (*envs.Step, error) {
+	if err := e.usable("Reset"); err != nil {
+		return nil, err
+	}
+	if seed > math.MaxInt64-1<<40 {
+		return nil, fmt.Errorf("gymnasium: seed is %d; it must be less than 2⁶³-2⁴⁰", seed)
+	}
+	if seed < 0 && !e.seeded {
+		seed = e.options.Seed
+	}
+	if seed >= 0 {
+		e.lastSeed = seed
+	}
+	e.ready = false
+	err := e.command(commandReset, seed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.returns {
+		e.returns[i], e.lengths[i] = 0, 0
+	}
+	e.seeded, e.ready = true, true
+	e.step = envs.Step{Observations: e.own.observations, States: e.own.states}
+	return &e.step, nil
+}
+
+// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and indices out of
+// range are refused before any environment moves; the limits of a Box are the environment's to enforce (or those of
+// wrappers.NewClipAction). An error names the child and says what happened to it ([*ChildError]); where an environment
+// raised an exception or returned NaN, Reset starts anew, after any other the batch can only be closed.
+func (e *Env) Step(actions []float32) (*envs.Step, error) {
+	if err := e.usable("Step"); err != nil {
+		return nil, err
+	}
+	if !e.ready {
+		return nil, errors.New("gymnasium: call Reset before Step: the environments have not been reset, or an error stopped them")
+	}
+	if err := e.set.Action.Check(actions, e.options.NumEnvs); err != nil {
+		return nil, fmt.Errorf("gymnasium: actions: %w", err)
+	}
+	copy(e.shared.actions, actions)
+	e.ready = false
+	if err := e.command(commandStep, -1); err != nil {
+		return nil, err
+	}
+	e.ready = true
+	e.step = envs.Step{
+		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
+		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp,
+	}
+	e.collectEpisodes()
+	e.collectMetrics()
+	return &e.step, nil
+}
+
+// command has all children reset or step, copies what they wrote, and replaces those that failed where it may.
+func (e *Env) command(what command, seed int64) error {
+	deadline := time.Now().Add(e.options.Timeout)
+	clear(e.infos)
+	for _, c := range e.children {
+		c.idle, c.renewed = false, false
+		c.block.Load().seed = seed
+		c.begin(what)
+	}
+	// What was returned before stays until all is known to be good.
+	e.own.observations, e.own.former = e.own.former, e.own.observations
+	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
+	e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
+	failed := false
+	for i, c := range e.children {
+		e.faults[i] = e.gather(c, what, deadline)
+		failed = failed || e.faults[i] != nil
+	}
+	if err := e.verifyHeader(); err != nil {
+		return e.blameAll(err, what, seed)
+	}
+	if !failed {
+		return nil
+	}
+	return e.replaceFailed(what, seed)
+}
+
+// gather waits for a child and copies what it wrote.
+func (e *Env) gather(c *child, what command, deadline time.Time) error {
+	if err := c.wait(deadline, e.options.Spin); err != nil {
+		return err
+	}
+	head, _, err := c.finish(deadline)
+	c.idle = err == nil || !isFatal(err)
+	if err != nil {
+		return err
+	}
+	if head != nil {
+		if err := e.hear(c, head); err != nil {
+			return err
+		}
+	}
+	return e.copyRows(c, what)
+}
+
+// isFatal reports whether an error leaves the child useless.
+func isFatal(err error) bool {
+	var fault *ChildError
+	return !errors.As(err, &fault) || fault.fatal()
+}
+
+// hear reads what a child says beyond numbers.
+func (e *Env) hear(c *child, head []byte) error {
+	var said struct {
+		Columns []string                `json:"columns"`
+		Infos   map[int]json.RawMessage `json:"infos"`
+	}
+	if err := json.Unmarshal(head, &said); err != nil {
+		return c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
+	}
+	if len(said.Columns) > e.columns {
+		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns), e.columns)
+	}
+	c.columns = said.Columns
+	for i, info := range said.Infos {
+		if i < c.from || i >= c.to {
+			return c.fault(FaultProtocol, nil, "has infos of environment %d", i)
+		}
+		e.infos[i] = info
+	}
+	return nil
+}
+
+// copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any more.
+func (e *Env) copyRows(c *child, what command) error {
+	if err := take(c, "observation", e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
+		return err
+	}
+	if err := take(c, "state", e.own.states, e.shared.states, e.wS, e.kS); err != nil {
+		return err
+	}
+	if what == commandReset {
+		return nil
+	}
+	if err := take(c, "AMP observation", e.own.amp, e.shared.amp, e.wM, e.kM); err != nil {
+		return err
+	}
+	for i := c.from; i < c.to; i++ {
+		e.own.exact[i] = e.shared.rewards[i]
+		e.own.rewards[i] = float32(e.own.exact[i])
+		if r := e.own.rewards[i]; r-r != 0 {
+			return c.fault(FaultData, nil, "environment %d: the reward is %g; it must be finite", i, e.own.exact[i])
+		}
+		flags := e.shared.flags[i]
+		if flags > 3 {
+			return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
+		}
+		e.own.terminated[i], e.own.truncated[i] = flags&1 != 0, flags&2 != 0
+		if flags == 0 {
+			continue
+		}
+		if err := takeRow(c, "last observation", i, e.own.finals, e.shared.finals, e.wO, e.kO); err != nil {
+			return err
+		}
+		if err := takeRow(c, "last state", i, e.own.finalStates, e.shared.finalStates, e.wS, e.kS); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take copies the rows of a child, of width w, and checks them.
+func take(c *child, name string, to, from []float32, w int, choices []int) error {
+	rows := to[c.from*w : c.to*w]
+	copy(rows, from[c.from*w:c.to*w])
+	if choices == nil {
+		bad := float32(0) // of what is not finite, x-x is NaN
+		for _, x := range rows {
+			bad += x - x
+		}
+		if bad == 0 {
+			return nil
+		}
+	}
+	return inspect(c, name, c.from, rows, w, choices)
+}
+
+// takeRow is take for one environment.
+func takeRow(c *child, name string, i int, to, from []float32, w int, choices []int) error {
+	row := to[i*w : (i+1)*w]
+	copy(row, from[i*w:(i+1)*w])
+	return inspect(c, name, i, row, w, choices)
+}
+
+// inspect checks rows from that of environment first on.
+func inspect(c *child, name string, first int, rows []float32, w int, choices []int) error {
+	for j, x := range rows {
+		switch {
+		case x-x != 0:
+			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite", first+j/w, name, x, j%w)
+		case choices == nil || choices[j%w] == 0:
+		case x < 0 || x >= float32(choices[j%w]) || x != float32(int(x)):
+			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w, name, x, j%w, choices[j%w]-1)
+		}
+	}
+	return nil
+}
+
+// collectEpisodes lists the episodes that ended in this step.
+func (e *Env) collectEpisodes() {
+	e.episodes = e.episodes[:0]
+	for _, c := range e.children {
+		for i := c.from; i < c.to; i++ {
+			e.returns[i] += e.own.exact[i]
+			e.lengths[i]++
+			if !e.own.terminated[i] && !e.own.truncated[i] {
+				continue
+			}
+			episode := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
+			if !c.renewed {
+				episode.Metrics = e.episodeMetrics(c, i)
+			}
+			e.episodes = append(e.episodes, episode)
+			e.returns[i], e.lengths[i] = 0, 0
+		}
+	}
+	if len(e.episodes) > 0 {
+		e.step.FinalObservations, e.step.FinalStates, e.step.Episodes = e.own.finals, e.own.finalStates, e.episodes
+	}
+}

@@ -1,0 +1,101 @@
+package gymnasium
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// futexNumber is the number of the system call futex.
+const futexNumber = syscall.SYS_FUTEX
+
+// futexWait sleeps while *word is value, for as long as d.
+func futexWait(word *uint32, value uint32, d time.Duration) {
+	timeout := syscall.NsecToTimespec(int64(d))
+	const wait = 0
+	// Any return, of an error too, has the caller look at the word again.
+	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wait, uintptr(value), uintptr(unsafe.Pointer(&timeout)), 0, 0)
+}
+
+// futexWake wakes all that sleep on word, in other processes too.
+func futexWake(word *uint32) {
+	const wake, all = 1, 1<<31 - 1
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0, 0, 0)
+}
+
+// memfdNumber is the number of the system call memfd_create, which package syscall lacks.
+var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "ppc64le": 360, "riscv64": 279, "s390x": 350}
+
+// Flags of memfd_create and fcntl that package syscall lacks.
+const (
+	mfdCloexec, mfdAllowSealing    = 1, 2
+	addSeals                       = 1033
+	sealSeal, sealShrink, sealGrow = 1, 2, 4
+)
+
+// anonymousFile returns a file in memory that has no name: nothing of it stays when the processes that have it are gone.
+func anonymousFile() (*os.File, error) {
+	if number, ok := memfdNumber[runtime.GOARCH]; ok {
+		name := []byte("gorl-gymnasium\x00")
+		fd, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), mfdCloexec|mfdAllowSealing, 0)
+		if errno == 0 {
+			return os.NewFile(fd, "memory"), nil
+		}
+	}
+	f, err := os.CreateTemp("/dev/shm", "gorl-gymnasium-*")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// mapFile maps all of a file, after its size was set: no process can change it any more, where the system allows to say so.
+func mapFile(f *os.File, size int) ([]byte, error) {
+	if err := f.Truncate(int64(size)); err != nil {
+		return nil, err
+	}
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), addSeals, sealSeal|sealShrink|sealGrow)
+	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+}
+
+func unmap(memory []byte) error { return syscall.Munmap(memory) }
+
+// childAttributes put a child into a process group of its own, out of reach of the terminal's Ctrl-C, and have the system
+// kill it when the thread that started it ends.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killGroup kills what is left of a process group, stopped processes too.
+func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
+
+// stopped reports whether a process has been stopped by a signal.
+func stopped(pid int) bool {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, state, found := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	return found && state != "" && (state[0] == 'T' || state[0] == 't')
+}
+
+// alive reports whether there is a process of that number.
+func alive(pid int) bool { return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// describeExit says how a process ended.
+func describeExit(state *os.ProcessState) string {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled():
+		return fmt.Sprintf("was ended by signal %d (%v)", status.Signal(), status.Signal())
+	default:
+		return fmt.Sprintf("ended with status %d", state.ExitCode())
+	}
+}

@@ -1,0 +1,36 @@
+//go:build !linux
+
+package gymnasium
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// futexNumber is 0: the system has none.
+const futexNumber = 0
+
+func futexWait(*uint32, uint32, time.Duration) {}
+
+func futexWake(*uint32) {}
+
+func anonymousFile() (*os.File, error) {
+	return nil, fmt.Errorf("the bridge to Gymnasium needs Linux: %w", errors.ErrUnsupported)
+}
+
+func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func unmap([]byte) error { return nil }
+
+func childAttributes() *syscall.SysProcAttr { return nil }
+
+func killGroup(int) {}
+
+func stopped(int) bool { return false }
+
+func alive(int) bool { return false }
+
+func describeExit(state *os.ProcessState) string { return state.String() }
