@@ -49,6 +49,7 @@ func read(t *testing.T, elem ...string) []byte {
 }
 
 func TestSameSeedsSameJournal(t *testing.T) {
+	t.Parallel()
 	var first []byte
 	for _, parallel := range []int{1, 3, 8} {
 		c := newColony(8)

@@ -37,7 +37,7 @@ func TestGenerationFromView(t *testing.T) {
 	unknown := absent
 	unknown.Absent = false
 	of := func(iteration int64, objective float64) Status {
-		return Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, Objective: objective, HasObjective: true,
+		return Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
 	exact := func(l *look) { l.exact = true }
