@@ -2,22 +2,25 @@ package pbt
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 )
 
-// TestMain lets more tests run side by side than there are processors, unless -parallel says how many: they wait for the
-// disk most of the time, as populations save everything durably.
 func TestMain(m *testing.M) {
+	sideBySide()
+	os.Exit(m.Run())
+}
+
+// sideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
+// most of the time.
+func sideBySide() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		if err := flag.Set("test.parallel", "8"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
+	if given {
+		return
 	}
-	os.Exit(m.Run())
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 }

@@ -499,7 +499,7 @@ func TestReadingsSurvive(t *testing.T) {
 	run := func(dir string, every int) (p *Population, breaks int) {
 		for {
 			c := newColony(4)
-			c.opt.Directory, c.opt.ProgressSteps, c.opt.Parallel = dir, 15, 1
+			c.opt.Directory, c.opt.ProgressSteps, c.opt.Parallel, c.opt.TotalSteps = dir, 15, 1, 300
 			c.opt.Measure = Measure{Window: 5, Reducer: ReduceLCB}
 			ctx, cancel := context.WithCancel(t.Context())
 			steps := 0

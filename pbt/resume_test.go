@@ -38,21 +38,26 @@ func compare(t *testing.T, whole, resumed *Population) {
 
 // whole is a run without interruptions. Peaks depend on how often a member is looked at.
 func whole(t *testing.T, progressSteps int64) *Population {
+	return wholeOf(t, 500, progressSteps)
+}
+
+func wholeOf(t *testing.T, totalSteps, progressSteps int64) *Population {
 	c := newColony(4)
-	c.opt.Directory, c.opt.ProgressSteps = t.TempDir(), progressSteps
+	c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = t.TempDir(), totalSteps, progressSteps
 	return mustTrain(t, c.opt)
 }
 
 func TestResumeEqualsUninterrupted(t *testing.T) {
 	t.Parallel()
-	want := whole(t, 20)
+	const total = 300
+	want := wholeOf(t, total, 20)
 	for _, every := range []int{3, 17} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			for run := 0; ; run++ {
 				c := newColony(4)
-				c.opt.Directory, c.opt.ProgressSteps = dir, 20
+				c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = dir, total, 20
 				ctx, cancel := context.WithCancel(t.Context())
 				updates := 0
 				c.opt.Progress = func(Update) {
