@@ -51,6 +51,11 @@ learn: setup ## learning tests: do the agents reach known returns? (minutes)
 learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quotes it (long)
 	$(GO) test -tags learning -run LearnWalker -count=1 -v -timeout 120m ./snippets/...
 
+.PHONY: chaos
+chaos: setup ## kill processes while they save, publish and train: hundreds of times (minutes)
+	$(GO) test -run KillNine -count=1 ./checkpoint ./pbt/workspace -kills 200
+	$(GO) test -run TestChaos -count=1 -v ./pbt/internal/agentstest -chaos 1m
+
 .PHONY: fuzz
 fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)

@@ -90,6 +90,7 @@ func copyFile(t *testing.T, dir, from, to string) {
 
 // Whatever happens to the latest snapshot, it is named with the reason, and the one before is used.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
 			s := diskStore(t, 0)
@@ -144,6 +145,7 @@ func TestLoadErrors(t *testing.T) {
 
 // Every truncation of the data file and of the manifest is noticed.
 func TestTruncated(t *testing.T) {
+	t.Parallel()
 	s := diskStore(t, 0)
 	mustSave(t, s, 1)
 	path := mustSave(t, s, 2)
@@ -170,6 +172,7 @@ func TestTruncated(t *testing.T) {
 
 // A flipped bit is noticed, or (in a manifest, whose keys are read in any case) changes nothing.
 func TestBitFlips(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	s := diskStore(t, 0)
 	mustSave(t, s, 1)

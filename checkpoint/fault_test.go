@@ -82,11 +82,15 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 // Every operation of a save fails in turn, alone or with all that follow, on file systems with links and without; then the
 // power is cut in every way that durability allows.
 func TestSaveFaults(t *testing.T) {
+	t.Parallel()
 	for _, noLinks := range []bool{false, true} {
 		for _, keep := range []int{1, 2} {
 			for _, failAfter := range []bool{false, true} {
 				name := fmt.Sprintf("links=%v,keep=%d,after=%v", !noLinks, keep, failAfter)
-				t.Run(name, func(t *testing.T) { saveFaults(t, keep, failAfter, noLinks) })
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					saveFaults(t, keep, failAfter, noLinks)
+				})
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 )
 
+var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that saves")
+
 const childDir = "GORL_CHECKPOINT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -20,7 +23,22 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForever(dir))
 		os.Exit(1)
 	}
+	sideBySide()
 	os.Exit(m.Run())
+}
+
+// sideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
+// most of the time.
+func sideBySide() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 }
 
 // writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once it
@@ -57,9 +75,10 @@ func writeForever(dir string) error {
 	}
 }
 
-// A process is killed at a random moment of a checkpoint loop, fifty times. Every restart finds a valid snapshot, no older than
+// A process is killed at a random moment of a checkpoint loop, a dozen times (-kills says how often). Every restart finds a valid snapshot, no older than
 // the last one reported as saved.
 func TestKillNine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := NewStore(dir, Options{Keep: 3})
 	if err != nil {
@@ -67,7 +86,7 @@ func TestKillNine(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	committed, best, interrupted := int64(0), int64(0), 0
-	for range 50 {
+	for range *kills {
 		step, bestStep := killed(t, dir, time.Duration(1+r.IntN(60))*time.Millisecond)
 		committed, best = max(committed, step, bestStep), max(best, bestStep)
 		got, damaged, err := s.Latest()
@@ -100,7 +119,7 @@ func TestKillNine(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d steps saved; %d of 50 kills came in the middle of a save", committed, interrupted)
+	t.Logf("%d steps saved; %d of %d kills came in the middle of a save", committed, interrupted, *kills)
 	if committed == 0 {
 		t.Fatal("no child ever saved anything")
 	}

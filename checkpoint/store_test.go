@@ -174,6 +174,7 @@ func TestSaveIsDeterministic(t *testing.T) {
 
 // Several stores write to one directory, some under the same names; nothing is lost and nothing damaged.
 func TestManyWriters(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	paths := make([][]string, 4)
@@ -213,6 +214,7 @@ func TestManyWriters(t *testing.T) {
 
 // With retention on, writers delete each other's old snapshots; the latest is always valid.
 func TestManyWritersWithRetention(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	for w := range 3 {

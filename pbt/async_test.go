@@ -10,6 +10,7 @@ import (
 )
 
 func TestTrainAsync(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		c := newColony(6)
 		c.opt.Directory, c.opt.Asynchronous, c.opt.Parallel = dir, true, 3
@@ -56,6 +57,7 @@ func TestTrainAsync(t *testing.T) {
 
 // TestTrainAsyncResumes: what is interrupted goes on in the same directory.
 func TestTrainAsyncResumes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for run := 0; ; run++ {
 		c := newColony(3)

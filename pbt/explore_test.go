@@ -79,6 +79,7 @@ func TestReferenceIsNeverMutated(t *testing.T) {
 }
 
 func TestDiversify(t *testing.T) {
+	t.Parallel()
 	build := func(dir string) *colony {
 		c := newColony(4)
 		c.opt.Diversify, c.opt.Directory = true, dir
@@ -167,6 +168,7 @@ func newStaged(members int, strict bool) (c *colony, refuse *error) {
 
 // TestRebuild: a hyperparameter that needs another trainee gets one, with the same weights and all else as it was.
 func TestRebuild(t *testing.T) {
+	t.Parallel()
 	for _, strict := range []bool{false, true} {
 		for _, d := range []Decision{{Member: 1, Action: SelfMutate, Reason: "test"}, {Member: 1, Action: Replace, Source: 0, Reason: "test"}} {
 			t.Run(fmt.Sprint(strict, d.Action), func(t *testing.T) {
@@ -365,6 +367,7 @@ func TestInformed(t *testing.T) {
 
 // TestPB2 runs the explorer that learns, twice, and again after an interruption.
 func TestPB2(t *testing.T) {
+	t.Parallel()
 	build := func(dir string) *colony {
 		c := newColony(4)
 		c.opt.Mutation, c.opt.Directory = Mutation{}, dir

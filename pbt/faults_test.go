@@ -81,6 +81,7 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 func TestAllNaNOverwritesNothing(t *testing.T) {
+	t.Parallel()
 	c := newColony(3)
 	c.opt.Directory, c.opt.Parallel = t.TempDir(), 1
 	var before map[string]string
@@ -120,6 +121,7 @@ func TestAllNaNOverwritesNothing(t *testing.T) {
 }
 
 func TestFailedMembersAreRescued(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func() error{
 		"error": func() error { return errors.New("the simulator is gone") },
 		"panic": func() error { panic("the simulator is gone") },

@@ -106,6 +106,7 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 
 // TestAllWeightsNotFinite gives up, and leaves everything on disk as it was.
 func TestAllWeightsNotFinite(t *testing.T) {
+	t.Parallel()
 	c := newColony(3)
 	c.opt.Directory, c.opt.Parallel = t.TempDir(), 1
 	var before map[string]string

@@ -209,6 +209,7 @@ func TestHistory(t *testing.T) {
 // A picture has a curve for every stretch of training, in the colour of its founder. What was copied begins at its source's
 // objective, and its hyperparameters where they were set; together the curves hold every point once.
 func TestPictureOfLineages(t *testing.T) {
+	t.Parallel()
 	for _, members := range []int{4, 8, 30} {
 		c := newColony(members)
 		p := mustTrain(t, c.opt)
@@ -345,6 +346,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestWritePNG(t *testing.T) {
+	t.Parallel()
 	c := newColony(4)
 	p := mustTrain(t, c.opt)
 	path := filepath.Join(t.TempDir(), "population.png")

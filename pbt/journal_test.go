@@ -68,6 +68,7 @@ func encode(t testing.TB, events ...Event) []byte {
 
 // TestTornJournal cuts a journal at every byte: whole lines are read, and only a part of a last line is left out.
 func TestTornJournal(t *testing.T) {
+	t.Parallel()
 	data := encode(t, sampleEvents()...)
 	for n := range data {
 		events, err := DecodeJournal(bytes.NewReader(data[:n]))

@@ -313,6 +313,7 @@ func (w watching) Decide(g Generation, _ *rand.Rand) []Decision {
 
 // TestMinimise: minimising the loss decides as maximising its negative does.
 func TestMinimise(t *testing.T) {
+	t.Parallel()
 	up := newColony(5)
 	up.opt.Directory = t.TempDir()
 	down := newColony(5)
@@ -457,6 +458,7 @@ func TestEvaluationThatFails(t *testing.T) {
 
 // TestInterruptedEvaluation stops in the middle of evaluations, and goes on to the same end.
 func TestInterruptedEvaluation(t *testing.T) {
+	t.Parallel()
 	c, _, _ := newExamined(3)
 	c.opt.Directory = t.TempDir()
 	want := mustTrain(t, c.opt)
@@ -493,10 +495,11 @@ func TestInterruptedEvaluation(t *testing.T) {
 
 // TestReadingsSurvive interrupts a population whose objective is a mean of readings.
 func TestReadingsSurvive(t *testing.T) {
+	t.Parallel()
 	run := func(dir string, every int) (p *Population, breaks int) {
 		for {
 			c := newColony(4)
-			c.opt.Directory, c.opt.ProgressSteps, c.opt.Parallel = dir, 15, 1
+			c.opt.Directory, c.opt.ProgressSteps, c.opt.Parallel, c.opt.TotalSteps = dir, 15, 1, 300
 			c.opt.Measure = Measure{Window: 5, Reducer: ReduceLCB}
 			ctx, cancel := context.WithCancel(t.Context())
 			steps := 0

@@ -227,6 +227,7 @@ func anywhere(rng *rand.Rand) func() (a, b float64) {
 }
 
 func TestPB2FindsTheOptimum(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(11, 12))
 	events := tried(8, 12, rng, anywhere(rng), hill)
 	informed := square.Inform(events, nil)

@@ -49,10 +49,11 @@ func read(t *testing.T, elem ...string) []byte {
 }
 
 func TestSameSeedsSameJournal(t *testing.T) {
+	t.Parallel()
 	var first []byte
 	for _, parallel := range []int{1, 3, 8} {
 		c := newColony(8)
-		c.opt.Parallel, c.opt.Directory = parallel, t.TempDir()
+		c.opt.Parallel, c.opt.Directory, c.opt.TotalSteps = parallel, t.TempDir(), 300
 		c.opt.ProgressSteps = int64(parallel) * 7
 		p := mustTrain(t, c.opt)
 		if g := c.faults.greatest.Load(); g > int64(parallel) {
@@ -77,7 +78,7 @@ func TestSameSeedsSameJournal(t *testing.T) {
 		}
 	}
 	c := newColony(8)
-	c.opt.Seed, c.opt.Directory = 12, t.TempDir()
+	c.opt.Seed, c.opt.Directory, c.opt.TotalSteps = 12, t.TempDir(), 300
 	mustTrain(t, c.opt)
 	if bytes.Equal(first, read(t, c.opt.Directory, JournalFile)) {
 		t.Error("another seed made the same journal")

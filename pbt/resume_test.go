@@ -38,19 +38,26 @@ func compare(t *testing.T, whole, resumed *Population) {
 
 // whole is a run without interruptions. Peaks depend on how often a member is looked at.
 func whole(t *testing.T, progressSteps int64) *Population {
+	return wholeOf(t, 500, progressSteps)
+}
+
+func wholeOf(t *testing.T, totalSteps, progressSteps int64) *Population {
 	c := newColony(4)
-	c.opt.Directory, c.opt.ProgressSteps = t.TempDir(), progressSteps
+	c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = t.TempDir(), totalSteps, progressSteps
 	return mustTrain(t, c.opt)
 }
 
 func TestResumeEqualsUninterrupted(t *testing.T) {
-	want := whole(t, 20)
+	t.Parallel()
+	const total = 300
+	want := wholeOf(t, total, 20)
 	for _, every := range []int{3, 17} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			for run := 0; ; run++ {
 				c := newColony(4)
-				c.opt.Directory, c.opt.ProgressSteps = dir, 20
+				c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = dir, total, 20
 				ctx, cancel := context.WithCancel(t.Context())
 				updates := 0
 				c.opt.Progress = func(Update) {
@@ -80,6 +87,7 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 }
 
 func TestMoreStepsContinue(t *testing.T) {
+	t.Parallel()
 	want := whole(t, 0)
 	dir := t.TempDir()
 	var p *Population
@@ -105,6 +113,7 @@ func TestMoreStepsContinue(t *testing.T) {
 
 // TestKilled kills a process in the middle of training, saving and restoring, until one finishes.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	if dir := os.Getenv("PBT_TEST_KILLED"); dir != "" {
 		killed(t, dir)
 		return
@@ -164,7 +173,24 @@ func killed(t *testing.T, dir string) {
 
 // TestDamagedFilesAreNotUsed damages the state or a snapshot, and expects the population of one save before.
 func TestDamagedFilesAreNotUsed(t *testing.T) {
+	t.Parallel()
 	want := whole(t, 0)
+	c := newColony(4)
+	c.opt.Directory = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.opt.Progress = func(u Update) {
+		if u.Iteration == 8 && u.Event == nil {
+			cancel()
+		}
+	}
+	interrupted := mustNew(t, c.opt)
+	if _, err := interrupted.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := interrupted.Close(); err != nil {
+		t.Fatal(err)
+	}
 	snapshot := func(s savedState) string { return filepath.Join("members", "002", s.Members[2].Snapshot) }
 	for name, test := range map[string]struct {
 		file   func(s savedState) string
@@ -182,23 +208,14 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 		"state: other parent": {func(savedState) string { return stateFile }, func(d []byte) []byte { return bytes.Replace(d, []byte(`"parent": `), []byte(`"parent": 9`), 1) }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := c.opt.Directory
 			c := newColony(4)
 			c.opt.Directory = t.TempDir()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			c.opt.Progress = func(u Update) {
-				if u.Iteration == 8 && u.Event == nil {
-					cancel()
-				}
-			}
-			p := mustNew(t, c.opt)
-			if _, err := p.Train(ctx); !errors.Is(err, context.Canceled) {
+			if err := os.CopyFS(c.opt.Directory, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(c.opt.Directory, test.file(p.last.state))
+			path := filepath.Join(c.opt.Directory, test.file(interrupted.last.state))
 			if test.change == nil {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
@@ -206,7 +223,6 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			} else if err := os.WriteFile(path, test.change(read(t, path)), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c.opt.Progress = nil
 			p, err := New(c.opt)
 			if err != nil {
 				t.Fatal(err)
@@ -237,6 +253,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 }
 
 func TestBothStatesDamaged(t *testing.T) {
+	t.Parallel()
 	dir := whole(t, 0).opt.Directory
 	cp := t.TempDir()
 	if err := os.CopyFS(cp, os.DirFS(dir)); err != nil {
@@ -260,6 +277,7 @@ func TestBothStatesDamaged(t *testing.T) {
 }
 
 func TestShortJournal(t *testing.T) {
+	t.Parallel()
 	c := newColony(2)
 	c.opt.Directory = t.TempDir()
 	if err := mustTrain(t, c.opt).Close(); err != nil {
@@ -274,6 +292,7 @@ func TestShortJournal(t *testing.T) {
 }
 
 func TestOtherPopulationsDirectory(t *testing.T) {
+	t.Parallel()
 	c := newColony(2)
 	c.opt.Directory = t.TempDir()
 	if err := mustTrain(t, c.opt).Close(); err != nil {
@@ -316,6 +335,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 
 // TestFailedMemberIsSaved interrupts a run in the interval in which a member failed.
 func TestFailedMemberIsSaved(t *testing.T) {
+	t.Parallel()
 	run := func(dir string, stop bool) (*Population, error) {
 		c := newColony(3)
 		c.opt.Directory, c.opt.Parallel = dir, 1

@@ -30,6 +30,7 @@ func sorted(t *testing.T, events []Event) []Event {
 
 // TestSoloTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
 func TestSoloTroublesAsPopulation(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func(m *climber) error{
 		"NaN":        func(m *climber) error { m.x[1] = math.NaN(); return nil },
 		"error":      func(*climber) error { return errors.New("the simulator is gone") },
@@ -328,6 +329,7 @@ func TestSoloFetchAgain(t *testing.T) {
 
 // TestSoloAllNaN: when nobody is healthy every process gives up, and the good states stay.
 func TestSoloAllNaN(t *testing.T) {
+	t.Parallel()
 	for _, synchronous := range []bool{true, false} {
 		dir := t.TempDir()
 		r := newTribe(3, folder(t, dir, 3))

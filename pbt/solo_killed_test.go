@@ -20,6 +20,7 @@ import (
 // TestSoloKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects the
 // journals of a population that nobody disturbed.
 func TestSoloKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}
@@ -29,6 +30,7 @@ func TestSoloKilled(t *testing.T) {
 	}
 	const members, kills = 3, 4
 	c := newColony(members)
+	c.opt.TotalSteps = killedSteps
 	want := mustTrain(t, c.opt)
 	dir := t.TempDir()
 	var killed atomic.Int64
@@ -37,7 +39,7 @@ func TestSoloKilled(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(id), 7))
 		wg.Go(func() {
 			for run := 0; ; run++ {
-				after := 20 + rng.IntN(400)
+				after := 20 + rng.IntN(200)
 				if run >= kills {
 					after = 1 << 30
 				}
@@ -62,6 +64,8 @@ func TestSoloKilled(t *testing.T) {
 	}
 	compareWorkspace(t, want, dir)
 }
+
+const killedSteps = 300
 
 // lethal counts what is done with a board.
 type lethal struct {
@@ -118,6 +122,7 @@ func soloKilled(t *testing.T, dir string) {
 	}
 	count := func(*climber) error { return die() }
 	r := newTribe(3, lethal{folder(t, dir, 3), die})
+	r.opt.TotalSteps = killedSteps
 	r.faults.train, r.faults.snapshot, r.faults.restore = count, count, count
 	r.faults.set = func(m *climber, _ map[string]float64) error { return die() }
 	r.opt.Progress = func(Update) { _ = die() }

@@ -91,12 +91,13 @@ func checkStates(t *testing.T, dir string, events []Event) {
 }
 
 func TestSoloResumeEqualsUninterrupted(t *testing.T) {
+	t.Parallel()
 	c := newColony(4)
-	c.opt.ProgressSteps = 20
+	c.opt.ProgressSteps, c.opt.TotalSteps = 20, 300
 	want := mustTrain(t, c.opt)
 	dir := t.TempDir()
 	var runs atomic.Int64
-	arm := func(r *tribe) { r.opt.ProgressSteps, r.place.SaveSteps = 20, 7 }
+	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.place.SaveSteps = 20, 300, 7 }
 	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Solo) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -126,6 +127,7 @@ func TestSoloResumeEqualsUninterrupted(t *testing.T) {
 
 // TestSoloTakesTurns: four policies where there is room for two end as four that train at once.
 func TestSoloTakesTurns(t *testing.T) {
+	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
 	room := make(chan struct{}, 2)
@@ -164,6 +166,7 @@ func TestSoloTakesTurns(t *testing.T) {
 
 // TestSoloRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
 func TestSoloRestartsProcess(t *testing.T) {
+	t.Parallel()
 	c := newColony(4)
 	c.opt.Rebuild = []string{"discount_factor"}
 	want := mustTrain(t, c.opt)
@@ -205,6 +208,7 @@ func TestSoloRestartsProcess(t *testing.T) {
 
 // TestSoloRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
 func TestSoloRestartThatFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := soloHerd(t, dir, func(r *tribe) {
 		r.opt.Rebuild, r.place.RestartProcess = []string{"discount_factor"}, true
@@ -238,6 +242,7 @@ func TestSoloRestartThatFails(t *testing.T) {
 
 // TestSoloDamagedState: the state before is used, and what is damaged is said.
 func TestSoloDamagedState(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, dir string){
 		"state": func(t *testing.T, dir string) {
 			data := read(t, dir, stateFile)
@@ -259,10 +264,11 @@ func TestSoloDamagedState(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			run := func(stop bool) *Solo {
 				r := newTribe(2, folder(t, dir, 2))
-				r.place.SaveSteps = 10
+				r.place.SaveSteps = 20
 				s := r.join(t, 0)
 				t.Cleanup(func() { s.Close() })
 				ctx, cancel := context.WithCancel(t.Context())
@@ -299,6 +305,7 @@ func TestSoloDamagedState(t *testing.T) {
 
 // TestSoloMoreSteps: a policy that trained to the end goes on when there is more to train.
 func TestSoloMoreSteps(t *testing.T) {
+	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
 	for _, total := range []int64{50, 150, 175, 500, 500} {

@@ -122,6 +122,7 @@ func lines(t *testing.T, events []Event) string {
 
 // TestSoloDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
 func TestSoloDecidesAsPopulation(t *testing.T) {
+	t.Parallel()
 	for name, adjust := range map[string]func(o *Options){
 		"usual":      func(*Options) {},
 		"delayed":    func(o *Options) { o.InitialDelay, o.StartAfter = 120, 100 },
@@ -215,15 +216,8 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 
 // TestSoloLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
 func TestSoloLearnsAsPopulation(t *testing.T) {
-	t.Run("usual", func(t *testing.T) { learnsAsPopulation(t, func(*Options) {}) })
-	t.Run("settling", func(t *testing.T) {
-		learnsAsPopulation(t, func(o *Options) { o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true })
-	})
-}
-
-func learnsAsPopulation(t *testing.T, adjust func(o *Options)) {
+	t.Parallel()
 	explore := func(o *Options) {
-		adjust(o)
 		o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
 	}
 	c := newColony(5)

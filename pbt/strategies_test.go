@@ -68,6 +68,7 @@ func anyGeneration(rng *rand.Rand) Generation {
 }
 
 func TestStrategiesAreSoundForAnyGeneration(t *testing.T) {
+	t.Parallel()
 	for name, s := range strategies() {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))

@@ -114,6 +114,7 @@ func (mutateAlways) Decide(g Generation, _ *rand.Rand) []Decision {
 // A member that mutates itself settles before it does so again, also where that makes it a new process or trainee, and
 // where the population is interrupted meanwhile.
 func TestSelfMutationSettles(t *testing.T) {
+	t.Parallel()
 	for _, settles := range []bool{false, true} {
 		for _, rebuilt := range []bool{false, true} {
 			c := newColony(2)
@@ -207,6 +208,7 @@ func TestStartAfter(t *testing.T) {
 
 // TestStepsBehindWeights lets a member that failed, and so has trained less, take over weights.
 func TestStepsBehindWeights(t *testing.T) {
+	t.Parallel()
 	c := newColony(3)
 	c.opt.TotalSteps, c.opt.Directory = 150, t.TempDir()
 	c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}}

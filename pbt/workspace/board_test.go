@@ -193,6 +193,7 @@ func TestHeartbeatIsRead(t *testing.T) {
 }
 
 func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
+	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Board) {
 		s := mustJoin(t, b, 0)
 		for i := int64(1); i <= 3; i++ {
@@ -252,6 +253,7 @@ func TestARecordIsReplaced(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Board) {
 		s, other := mustJoin(t, b, 0), mustJoin(t, b, 1)
 		kept := mustPublish(t, other, record(1, 1, 1))
@@ -302,6 +304,7 @@ func TestPrune(t *testing.T) {
 }
 
 func TestBest(t *testing.T) {
+	t.Parallel()
 	for _, minimise := range []bool{false, true} {
 		sign := 1.0
 		if minimise {
@@ -373,6 +376,7 @@ func TestBest(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(r *Record){
 		"another policy":    func(r *Record) { r.Policy = 1 },
 		"iteration 0":       func(r *Record) { r.Iteration = 0 },
@@ -468,6 +472,7 @@ func TestJoinWaits(t *testing.T) {
 // Goroutines for policies publish, prune, beat and offer while others read: whatever is listed can be fetched, unless it
 // has been pruned, and is what it says it is.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	onEach(t, 3, func(t *testing.T, b Board) {
 		const rounds = 15
 		var writers, readers sync.WaitGroup

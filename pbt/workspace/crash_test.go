@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -87,9 +88,12 @@ func readForever(f *Folder) error {
 	}
 }
 
-// A process is killed at a random moment of a loop of publishing, forty times, while another reads all that is on the board. What
+var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that publishes")
+
+// A process is killed at a random moment of a loop of publishing, a dozen times (-kills says how often), while another reads all that is on the board. What
 // was published stays; nothing half-written is ever seen; each restart goes on in the sequence.
 func TestKillNine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	reader := start(t, "read", dir, time.Hour)
 	if got := reader.line(t); got != "ready" {
@@ -98,7 +102,7 @@ func TestKillNine(t *testing.T) {
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 2 * time.Second})
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	last, best, interrupted := int64(0), int64(0), 0
-	for range 40 {
+	for range *kills {
 		p := start(t, "write", dir, 2*time.Second)
 		lines := bufio.NewScanner(p.out)
 		first := true
@@ -145,7 +149,7 @@ func TestKillNine(t *testing.T) {
 	if err := reader.Wait(); err != nil {
 		t.Fatalf("the reader: %v\n%s", err, reader.words.String())
 	}
-	t.Logf("%d iterations; %d of 40 kills came in the middle of writing weights; the reader looked %s times", last, interrupted, views)
+	t.Logf("%d iterations; %d of %d kills came in the middle of writing weights; the reader looked %s times", last, interrupted, *kills, views)
 	if last == 0 || parseIteration(t, views) == 0 {
 		t.Fatal("nothing was written or nothing was read")
 	}

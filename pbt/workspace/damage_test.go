@@ -37,6 +37,7 @@ func seal(text string) []byte {
 }
 
 func TestDamagedRecords(t *testing.T) {
+	t.Parallel()
 	replace := func(old, new string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			text := string(read(t, path))
@@ -114,6 +115,7 @@ func TestDamagedRecords(t *testing.T) {
 		"a pipe":                 pipe,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, s := board3(t)
 			path := filepath.Join(dir, "000", "000003.yaml")
 			warm := openFolder(t, dir, 2, FolderOptions{}) // has seen it sound
@@ -173,6 +175,7 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 
 // Whatever single bit of a record or a heartbeat flips, and wherever it is cut off, it is noticed.
 func TestEveryFlippedBitIsNoticed(t *testing.T) {
+	t.Parallel()
 	r := record(0, 3, 1.5)
 	r.Weights = &Weights{Path: "000/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}
 	recordText, err := encodeRecord(r, "000")
@@ -218,6 +221,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 }
 
 func TestDamagedWeights(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		damage  func(t *testing.T, path string)
 		atFetch bool // shows only when they are read
@@ -291,6 +295,7 @@ func TestFetchRefusesWhatViewDidNotReturn(t *testing.T) {
 }
 
 func TestDamagedHeartbeat(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"empty":     func(t *testing.T, p string) { write(t, p, nil) },
 		"truncated": func(t *testing.T, p string) { write(t, p, read(t, p)[:40]) },
@@ -373,6 +378,7 @@ func TestDamagedFolders(t *testing.T) {
 }
 
 func TestDamagedBest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s, other := mustJoin(t, f, 0), mustJoin(t, f, 1)

@@ -184,6 +184,7 @@ func TestViewReadsWhatChanged(t *testing.T) {
 }
 
 func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s := mustJoin(t, f, 0)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 		"hold": holdSeat, "compete": compete, "write": writeForever, "read": readForever,
 	}[os.Getenv(roleVariable)]
 	if role == nil {
+		sideBySide()
 		os.Exit(m.Run())
 	}
 	ttl, err := time.ParseDuration(os.Getenv(ttlVariable))
@@ -44,6 +46,20 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// sideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
+// most of the time.
+func sideBySide() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 }
 
 // process is a child in a role.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -43,7 +44,7 @@ const (
 //
 //	go test ./pbt/internal/agentstest -run TestChaos -v -chaos 2m
 //
-// does so with eight processes for two minutes. Without a duration three processes are killed a few times.
+// does so with eight processes for two minutes. Without a duration three processes are killed a few times; `make chaos` is the minute of eight.
 func TestChaos(t *testing.T) {
 	if dir := os.Getenv("GORL_CHAOS_DIR"); dir != "" {
 		chaosMember(t, dir)
@@ -76,7 +77,7 @@ func TestChaos(t *testing.T) {
 			c.kill(c.victims)
 		}
 	} else {
-		for range 4 {
+		for range 2 {
 			c.untilProgress(int64(c.members))
 			c.look()
 			c.kill(c.victims)
@@ -124,12 +125,18 @@ func (c *chaos) run(id int, total int64, again bool) bool {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChaos$")
 	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_POLICY=%d", id), fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
 	cmd.Stdout, cmd.Stderr = &out, &out
+	alive, err := cmd.StdinPipe() // closed with this process, whatever ends it
+	if err != nil {
+		c.t.Error(err)
+		return false
+	}
+	defer alive.Close()
 	c.mu.Lock()
 	if c.stopping {
 		c.mu.Unlock()
 		return false
 	}
-	err := cmd.Start()
+	err = cmd.Start()
 	if err == nil {
 		c.processes[id] = cmd.Process
 		if again {
@@ -394,6 +401,10 @@ func chaosMember(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	go func() { // nobody would end it but the test
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	opt := pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, Seed: 5,
 		Strategy: pbt.DefaultIsaacLab(),
