@@ -6,7 +6,7 @@ import (
 )
 
 func TestGoldenIsaacGymEnvs(t *testing.T) {
-	dialogue(t, "isaacgymenvs", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "isaacgymenvs", func(t *testing.T, args map[string]string, input []string) string {
 		s := DefaultIsaacGymEnvs()
 		s.ReplaceFractionWorst = argument(t, args, "worst", s.ReplaceFractionWorst)
 		s.ReplaceFractionBest = argument(t, args, "best", s.ReplaceFractionBest)

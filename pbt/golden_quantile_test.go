@@ -6,7 +6,7 @@ import (
 )
 
 func TestGoldenRayTune(t *testing.T) {
-	dialogue(t, "raytune", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "raytune", func(t *testing.T, args map[string]string, input []string) string {
 		_, strict := args["strict"]
 		s := Quantile{Fraction: argument(t, args, "fraction", DefaultQuantile().Fraction), Strict: strict}
 		g := scores(t, input[0])
@@ -19,7 +19,7 @@ func TestGoldenRayTune(t *testing.T) {
 }
 
 func TestGoldenLimited(t *testing.T) {
-	dialogue(t, "limited", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "limited", func(t *testing.T, args map[string]string, input []string) string {
 		s := Limited{Strategy: DefaultIsaacLab(), MaxCopies: int(argument(t, args, "copies", 1))}
 		return verdicts(t, args, s, scores(t, input[0]))
 	})

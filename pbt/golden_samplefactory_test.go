@@ -3,7 +3,7 @@ package pbt
 import "testing"
 
 func TestGoldenSampleFactory(t *testing.T) {
-	dialogue(t, "samplefactory", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "samplefactory", func(t *testing.T, args map[string]string, input []string) string {
 		s := DefaultSampleFactory()
 		s.ReplaceFraction = argument(t, args, "fraction", s.ReplaceFraction)
 		s.RewardGap = argument(t, args, "gap", s.RewardGap)

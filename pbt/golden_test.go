@@ -1,76 +1,20 @@
 package pbt
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/dialogue"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
-
-// dialogue runs every case of the files in testdata/<dir>. A case is a command line, input lines, "----", and the
-// expected answer up to an empty line; lines that begin with # between cases are comments.
-func dialogue(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
-	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files in testdata/%s (%v)", dir, err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			for i, block := range strings.Split(strings.TrimRight(string(data), "\n"), "\n\n") {
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				lines := strings.Split(block, "\n")
-				for len(lines) > 0 && strings.HasPrefix(lines[0], "#") {
-					fmt.Fprintln(&out, lines[0])
-					lines = lines[1:]
-				}
-				if len(lines) == 0 {
-					continue
-				}
-				args := make(map[string]string)
-				words := strings.Fields(lines[0])
-				for _, word := range words[1:] {
-					key, value, _ := strings.Cut(word, "=")
-					args[key] = value
-				}
-				rule := slices.Index(lines, "----")
-				if rule < 0 {
-					t.Fatalf("%s: the case %q has no ----", path, lines[0])
-				}
-				want := strings.Join(lines[rule+1:], "\n") + "\n"
-				t.Run(words[0], func(t *testing.T) {
-					got := answer(t, args, lines[1:rule])
-					fmt.Fprintf(&out, "%s\n", strings.Join(lines[:rule+1], "\n"))
-					out.WriteString(got)
-					if !*rewrite && got != want {
-						t.Errorf("%s\n%s", strings.Join(lines[:rule], "\n"), cmp.Diff(want, got))
-					}
-				})
-			}
-			if *rewrite {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+// golden runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
+func golden(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string { return answer(t, c.Args(), c.Input) })
 }
 
 func parse(t *testing.T, text string) float64 {
@@ -140,7 +84,7 @@ func argument(t *testing.T, args map[string]string, key string, usual float64) f
 }
 
 func TestGoldenIsaacLab(t *testing.T) {
-	dialogue(t, "isaaclab", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "isaaclab", func(t *testing.T, args map[string]string, input []string) string {
 		_, strict := args["strict"]
 		s := IsaacLab{ThresholdStd: parse(t, args["std"]), ThresholdAbs: parse(t, args["abs"]), Strict: strict}
 		g := scores(t, input[0])

@@ -15,7 +15,7 @@ import (
 // low..high (in Bounds), and of a Parameter min, max, outside, range, step, choices, sample, logsample and default. A
 // rule in brackets is the Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
-	dialogue(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
 		m := Mutation{Rules: make(map[string]string), Bounds: make(map[string][2]float64), Parameters: make(map[string]Parameter)}
 		for name, field := range map[string]*float64{"rate": &m.Rate, "resample": &m.Resample, "reset": &m.Reset} {
 			if v, ok := args[name]; ok {

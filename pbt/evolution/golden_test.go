@@ -1,76 +1,21 @@
 package evolution
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/dialogue"
 
 	"github.com/gorl-dev/gorl/pbt"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
-
-// dialogue runs every case of the files in testdata/<dir>. A case is a command line, input lines, "----", and the
-// expected answer up to an empty line; lines that begin with # before a case are comments.
-func dialogue(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
-	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files in testdata/%s (%v)", dir, err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			for i, block := range strings.Split(strings.TrimRight(string(data), "\n"), "\n\n") {
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				lines := strings.Split(block, "\n")
-				for len(lines) > 0 && strings.HasPrefix(lines[0], "#") {
-					fmt.Fprintln(&out, lines[0])
-					lines = lines[1:]
-				}
-				if len(lines) == 0 {
-					continue
-				}
-				words := strings.Fields(lines[0])
-				args := make(map[string]string)
-				for _, word := range words[1:] {
-					key, value, _ := strings.Cut(word, "=")
-					args[key] = value
-				}
-				rule := slices.Index(lines, "----")
-				if rule < 0 {
-					t.Fatalf("%s: the case %q has no ----", path, lines[0])
-				}
-				want := strings.Join(lines[rule+1:], "\n") + "\n"
-				t.Run(words[0], func(t *testing.T) {
-					got := answer(t, args, lines[1:rule])
-					fmt.Fprintf(&out, "%s\n%s", strings.Join(lines[:rule+1], "\n"), got)
-					if !*rewrite && got != want {
-						t.Errorf("%s\n%s", strings.Join(lines[:rule], "\n"), cmp.Diff(want, got))
-					}
-				})
-			}
-			if *rewrite {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+// golden runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
+func golden(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string { return answer(t, c.Args(), c.Input) })
 }
 
 func number(t *testing.T, text string) float64 {
@@ -133,7 +78,7 @@ func verdicts(t *testing.T, args map[string]string, s pbt.Strategy, g pbt.Genera
 }
 
 func TestGoldenTournament(t *testing.T) {
-	dialogue(t, "tournament", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "tournament", func(t *testing.T, args map[string]string, input []string) string {
 		s := DefaultTournament()
 		s.TournamentSize, s.EvalLoop = whole(t, args, "size", 2), whole(t, args, "loop", 1)
 		_, no := args["open"]
@@ -149,7 +94,7 @@ func TestGoldenTournament(t *testing.T) {
 }
 
 func TestGoldenMultiFrequency(t *testing.T) {
-	dialogue(t, "multifrequency", func(t *testing.T, args map[string]string, input []string) string {
+	golden(t, "multifrequency", func(t *testing.T, args map[string]string, input []string) string {
 		s := MultiFrequency{Subpopulations: whole(t, args, "subs", 0), EvalLoop: whole(t, args, "loop", 0)}
 		s.Winners, s.Survivors, s.Open, s.Losers = whole(t, args, "winners", 0), whole(t, args, "survivors", 0), whole(t, args, "open", 0), whole(t, args, "losers", 0)
 		if text, ok := args["ratios"]; ok {

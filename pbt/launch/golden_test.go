@@ -1,70 +1,23 @@
 package launch
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/dialogue"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
-
 // TestGoldenSchedule runs the dialogues in testdata/schedule. A case is its name with settings, lines of what happens
-// and when, "----", and what the schedule does; lines that begin with # before a case are comments.
+// and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	files, err := filepath.Glob("testdata/schedule/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files (%v)", err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			for i, block := range strings.Split(strings.TrimRight(string(data), "\n"), "\n\n") {
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				lines := strings.Split(block, "\n")
-				for strings.HasPrefix(lines[0], "#") {
-					fmt.Fprintln(&out, lines[0])
-					lines = lines[1:]
-				}
-				rule := slices.Index(lines, "----")
-				if rule < 0 {
-					t.Fatalf("the case %q has no ----", lines[0])
-				}
-				name, settings, _ := strings.Cut(lines[0], " ")
-				want := strings.Join(lines[rule+1:], "\n") + "\n"
-				t.Run(name, func(t *testing.T) {
-					got := dialogue(t, settings, lines[1:rule])
-					fmt.Fprintf(&out, "%s\n%s", strings.Join(lines[:rule+1], "\n"), got)
-					if !*rewrite && got != want {
-						t.Errorf("%s\n%s", strings.Join(lines[:rule], "\n"), cmp.Diff(want, got))
-					}
-				})
-			}
-			if *rewrite && !t.Failed() {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, c.Rest, c.Input) })
 }
 
-// dialogue drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.
-func dialogue(t *testing.T, settings string, happened []string) string {
+// drive drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.
+func drive(t *testing.T, settings string, happened []string) string {
 	f, err := Parse([]byte("launcher: {" + settings + "}"))
 	if err != nil {
 		return err.Error() + "\n"

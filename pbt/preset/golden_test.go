@@ -1,69 +1,24 @@
 package preset
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/dialogue"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
-
-// dialogue runs every case of the files in testdata/<dir>. A case is a line with its name and arguments, a YAML document,
-// "----", and the expected answer up to an empty line; lines that begin with # between cases are comments.
-func dialogue(t *testing.T, dir string) {
-	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files in testdata/%s (%v)", dir, err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			for i, block := range strings.Split(strings.TrimRight(string(data), "\n"), "\n\n") {
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				lines := strings.Split(block, "\n")
-				for strings.HasPrefix(lines[0], "#") {
-					fmt.Fprintln(&out, lines[0])
-					lines = lines[1:]
-				}
-				words := strings.Fields(lines[0])
-				rule := slices.Index(lines, "----")
-				if rule < 0 {
-					t.Fatalf("%s: the case %q has no ----", path, lines[0])
-				}
-				want := strings.Join(lines[rule+1:], "\n") + "\n"
-				t.Run(words[0], func(t *testing.T) {
-					got := answer(t, words[1:], strings.Join(lines[1:rule], "\n"))
-					fmt.Fprintf(&out, "%s\n", strings.Join(lines[:rule+1], "\n"))
-					out.WriteString(got)
-					if !*rewrite && got != want {
-						t.Errorf("%s\n%s", strings.Join(lines[:rule], "\n"), cmp.Diff(want, got))
-					}
-				})
-			}
-			if *rewrite {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+// golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are objectives.
+func golden(t *testing.T, dir string) {
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string {
+		return answer(t, c.Words(), strings.Join(c.Input, "\n"))
+	})
 }
 
 // answer describes the settings of a document: all of them, or, where the words are objectives, what is decided.
@@ -151,7 +106,7 @@ func describe(s *Settings) string {
 	return out.String()
 }
 
-func TestGoldenIsaacLab(t *testing.T)      { dialogue(t, IsaacLab) }
-func TestGoldenIsaacGymEnvs(t *testing.T)  { dialogue(t, IsaacGymEnvs) }
-func TestGoldenSampleFactory(t *testing.T) { dialogue(t, SampleFactory) }
-func TestGoldenRayTune(t *testing.T)       { dialogue(t, RayTune) }
+func TestGoldenIsaacLab(t *testing.T)      { golden(t, IsaacLab) }
+func TestGoldenIsaacGymEnvs(t *testing.T)  { golden(t, IsaacGymEnvs) }
+func TestGoldenSampleFactory(t *testing.T) { golden(t, SampleFactory) }
+func TestGoldenRayTune(t *testing.T)       { golden(t, RayTune) }

@@ -1,21 +1,16 @@
 package workspace
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/dialogue"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what the golden dialogues get into their files; then judge the difference")
 
 func TestGoldenPruneIsaacLab(t *testing.T)     { pruneDialogue(t, "isaaclab") }
 func TestGoldenPruneIsaacGymEnvs(t *testing.T) { pruneDialogue(t, "isaacgymenvs") }
@@ -29,47 +24,11 @@ func whole(t *testing.T, text string) int64 {
 	return n
 }
 
-// pruneDialogue runs the cases of a file: a command line with what to keep, the iterations, "----", and the answer.
+// pruneDialogue runs the cases of a file: what to keep, the iterations, "----", and the answer.
 func pruneDialogue(t *testing.T, name string) {
-	path := filepath.Join("testdata", "prune", name+".txt")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	lines := strings.Split(strings.TrimRight(string(data), "\n")+"\n", "\n")
-	for i := 0; i < len(lines); {
-		if lines[i] == "" || lines[i][0] == '#' {
-			if lines[i] != "" {
-				fmt.Fprintln(&out, lines[i])
-			}
-			i++
-			continue
-		}
-		end := i + slices.Index(lines[i:], "----")
-		if end < i || end != i+2 {
-			t.Fatalf("%s:%d: want a command, the iterations and ----", path, i+1)
-		}
-		var want []string
-		next := end + 1
-		for ; next < len(lines) && lines[next] != ""; next++ {
-			want = append(want, lines[next])
-		}
-		words := strings.Fields(lines[i])
-		t.Run(words[0], func(t *testing.T) {
-			got := pruneAnswer(t, words[1:], lines[i+1])
-			fmt.Fprintf(&out, "%s\n%s\n----\n%s\n\n", lines[i], lines[i+1], got)
-			if !*rewrite && got != strings.Join(want, "\n") {
-				t.Errorf("%s\n%s", lines[i], cmp.Diff(strings.Join(want, "\n"), got))
-			}
-		})
-		i = next
-	}
-	if *rewrite {
-		if err := os.WriteFile(path, append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dialogue.Run(t, filepath.Join("testdata", "prune", name+".txt"), func(t *testing.T, c dialogue.Case) string {
+		return pruneAnswer(t, c.Words(), strings.Join(c.Input, " ")) + "\n"
+	})
 }
 
 func pruneAnswer(t *testing.T, args []string, input string) string {
