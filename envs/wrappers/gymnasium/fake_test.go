@@ -305,8 +305,10 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		os.Exit(9)
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Hour) // the signal may reach another thread first: this one must not answer
 	case "stop":
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(time.Hour) // as above; and a child that is continued has nothing to say
 	case "hang":
 		time.Sleep(time.Hour)
 	case "nan":
