@@ -1,0 +1,47 @@
+// Command gorl trains agents from YAML files, evaluates them, and looks at, converts, exports and draws what training wrote.
+//
+//	gorl help
+//	gorl train --config cartpole.yaml
+//
+// Every subcommand stands in a file of its own and says with --help what it does.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/launch"
+)
+
+func main() {
+	ctx, kill, stop := launch.Interrupts(context.Background())
+	go func() { // a second Ctrl-C does not wait for anything
+		<-kill
+		os.Exit(commandline.Stopped)
+	}()
+	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// execute runs gorl with args and returns the exit status.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:   "gorl",
+		Short: "reinforcement learning from the command line",
+		Long: `gorl trains agents from YAML files, evaluates them, and looks at, converts, exports
+and draws what training wrote. Populations of processes have a command of their
+own, gorl-pbt.`,
+	}
+	root.AddCommand(subcommands()...)
+	return commandline.Execute(ctx, root, args, stdout, stderr)
+}
+
+// subcommands are gorl's.
+func subcommands() []*cobra.Command {
+	return []*cobra.Command{}
+}
