@@ -38,7 +38,7 @@ var imports = map[string]string{
 	"agents": module + "/agents", "amp": module + "/agents/amp", "ppo": module + "/agents/ppo", "models": module + "/models",
 	"envs": module + "/envs", "classic": module + "/envs/classic", "mujoco": module + "/envs/mujoco", "wrappers": module + "/envs/wrappers", "gymnasium": module + "/envs/wrappers/gymnasium",
 	"motions": module + "/motions", "trainers": module + "/trainers", "pbt": module + "/pbt", "tracking": module + "/tracking",
-	"evolution": module + "/pbt/evolution", "checkpoint": module + "/checkpoint", "infer": module + "/infer", "onnx": module + "/infer/onnx", "description": module + "/models/description", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
+	"evolution": module + "/pbt/evolution", "checkpoint": module + "/checkpoint", "skrl": module + "/checkpoint/skrl", "infer": module + "/infer", "onnx": module + "/infer/onnx", "description": module + "/models/description", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
 }
 
 // parameters are what a fragment finds declared.
@@ -50,26 +50,29 @@ func program(block string) string {
 	if strings.HasPrefix(block, "package ") {
 		return block
 	}
-	var body string
-	if regexp.MustCompile(`^(//[^\n]*\n)*(type|func|const|var) `).MatchString(block) {
-		body = block
-	} else {
-		lines := strings.Split(block, "\n")
-		for i, line := range lines {
-			if strings.TrimSpace(line) == "// ..." {
-				lines[i] = "if err != nil { return err }"
-			}
-		}
-		body = "func fragment(" + parameters + ") error {\n{\n" + strings.Join(lines, "\n") + "\n}\nreturn nil\n}\n"
+	body := block
+	if !declares.MatchString(block) {
+		body = "func fragment(" + parameters + ") error {\n{\n" + handled(block) + "\n}\nreturn nil\n}\n"
 	}
+	return "package fragment\n\n" + importsOf(body) + body
+}
+
+var declares = regexp.MustCompile(`^(//[^\n]*\n)*(type|func|const|var) `)
+
+// handled lets errors be returned where the guides say so.
+func handled(block string) string {
+	return regexp.MustCompile(`(?m)^(\s*)// \.\.\.$`).ReplaceAllString(block, "${1}if err != nil { return err }")
+}
+
+// importsOf are the import clauses that a body needs.
+func importsOf(body string) string {
 	var b bytes.Buffer
-	b.WriteString("package fragment\n\n")
 	for name, path := range imports {
 		if regexp.MustCompile(`\b` + name + `\.`).MatchString(withoutStrings(body)) {
 			fmt.Fprintf(&b, "import %s %q\n", name, path)
 		}
 	}
-	return b.String() + body
+	return b.String()
 }
 
 var quoted = regexp.MustCompile(`"[^"\n]*"|//[^\n]*`)
@@ -77,6 +80,13 @@ var quoted = regexp.MustCompile(`"[^"\n]*"|//[^\n]*`)
 func withoutStrings(code string) string { return quoted.ReplaceAllString(code, "") }
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+
+// goMod is that of a module of its own that imports gorl from the folder repository.
+func goMod(t *testing.T, repository string) string {
+	t.Helper()
+	_, requirements, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n\n")
+	return "module example.com/pages\n\n" + requirements + "\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + repository + "\n"
+}
 
 // TestGoBlocksCompile type-checks every Go block of the pages, in a module of its own.
 func TestGoBlocksCompile(t *testing.T) {
@@ -88,7 +98,6 @@ func TestGoBlocksCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	_, requirements, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n\n")
 	write := func(path, text string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -97,11 +106,16 @@ func TestGoBlocksCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(dir, "go.mod"), "module example.com/pages\n\n"+requirements+"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+repository+"\n")
+	write(filepath.Join(dir, "go.mod"), goMod(t, repository))
 	write(filepath.Join(dir, "go.sum"), read(t, filepath.Join(root, "go.sum")))
 	blocks := 0
 	for _, page := range pages(t) {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		if name == "migrating" { // its blocks are one program
+			blocks++
+			write(filepath.Join(dir, name, "main.go"), column(read(t, page)))
+			continue
+		}
 		for i, found := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
 			blocks++
 			write(filepath.Join(dir, strings.ToLower(name), fmt.Sprintf("block%d", i+1), "block.go"), program(found[1]))

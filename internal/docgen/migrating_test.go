@@ -1,0 +1,159 @@
+package docgen_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/peers"
+)
+
+// column makes one Go program of all Go blocks of a page: declarations stand by themselves, statements one after the
+// other in a function.
+func column(page string) string {
+	var declarations, statements strings.Builder
+	for _, found := range goBlock.FindAllStringSubmatch(page, -1) {
+		if declares.MatchString(found[1]) {
+			declarations.WriteString(found[1] + "\n")
+		} else {
+			statements.WriteString(handled(found[1]))
+		}
+	}
+	body := declarations.String() + "func run(ctx context.Context) error {\n" + statements.String() + "return nil\n}\n\n" +
+		"func main() {\n\tif err := run(context.Background()); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n"
+	return "package main\n\n" + importsOf(body) + "\n" + body
+}
+
+var pythonBlock = regexp.MustCompile("(?ms)^```python\n(.*?)^```")
+
+// TestColumnsRender checks what CommonMark asks of code in a table's cells: an empty line on either side, and every cell
+// and table closed.
+func TestColumnsRender(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs", "migrating.md"))
+	const opened, between, closed = "\n<table>\n<tr><th>skrl</th><th>gorl</th></tr>\n<tr><td valign=\"top\">\n\n", "\n\n</td><td valign=\"top\">\n\n", "\n\n</td></tr>\n</table>\n\n"
+	tables := strings.Split(page, opened)
+	if len(tables) < 10 {
+		t.Errorf("there are %d tables of two columns", len(tables)-1)
+	}
+	for i, rest := range tables {
+		cells, after, found := strings.Cut(rest, closed)
+		if i == 0 {
+			cells, after = "", rest
+		} else if !found || strings.Count(cells, between) != 1 {
+			t.Errorf("table %d has not two cells between empty lines:\n%.300s", i, rest)
+		}
+		if strings.Count(cells, "```")%2 != 0 || strings.Contains(after, "<td") || strings.Contains(after, "</t") {
+			t.Errorf("table %d, or what follows it, is not well formed", i)
+		}
+	}
+}
+
+// walker is the environment that the page supposes.
+const walker = `
+import gymnasium
+import numpy as np
+import torch
+
+BOX = gymnasium.spaces.Box
+
+
+class Walker(gymnasium.Env):
+    observation_space = BOX(-np.inf, np.inf, (5,), np.float32)
+    action_space = BOX(-1.0, 1.0, (2,), np.float32)
+    amp_observation_space = BOX(-np.inf, np.inf, (4,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.steps = self.np_random.normal(size=5).astype(np.float32), 0
+        return self.x.copy(), {"amp_obs": self.x[:4].copy()}
+
+    def step(self, action):
+        self.x[:2] += 0.1 * np.asarray(action, np.float32)
+        self.steps += 1
+        return self.x.copy(), float(-np.abs(self.x).sum()), False, self.steps == 50, {"amp_obs": self.x[:4].copy()}
+
+    def collect_reference_motions(self, n):
+        return np.zeros((n, 4), np.float32)
+
+
+class Walkers(gymnasium.vector.VectorEnv):
+    def __init__(self, n):
+        self.walkers, self.num_envs = [Walker() for _ in range(n)], n
+        self.single_observation_space, self.single_action_space = Walker.observation_space, Walker.action_space
+        self.amp_observation_space = Walker.amp_observation_space
+
+    def reset(self, *, seed=None, options=None):
+        return np.stack([w.reset(seed=seed)[0] for w in self.walkers]), {}
+
+    def step(self, actions):
+        rows = [w.step(a) for w, a in zip(self.walkers, actions)]
+        observations = [w.reset()[0] if r[3] else r[0] for w, r in zip(self.walkers, rows)]
+        infos = {"amp_obs": torch.tensor(np.stack([r[4]["amp_obs"] for r in rows]))}
+        return np.stack(observations), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]), np.array([r[3] for r in rows]), infos
+
+    def collect_reference_motions(self, n):
+        return torch.tensor(self.walkers[0].collect_reference_motions(n))
+
+
+def make_walker(num_envs):
+    return Walkers(num_envs)
+`
+
+// TestPeersMigrating runs both columns of docs/migrating.md, shortened: skrl's, then gorl's, which reads what skrl's has
+// saved, and skrl's once more, which then reads what gorl's has saved.
+func TestPeersMigrating(t *testing.T) {
+	python := peers.Python(t, "skrl", "gymnasium", "yaml")
+	page := read(t, filepath.Join(root, "docs", "migrating.md"))
+	page = regexp.MustCompile(`(?i)("?timesteps"?: +)\d[\d_]*`).ReplaceAllString(page, "${1}64")
+	dir := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, all strings.Builder
+	for _, found := range pythonBlock.FindAllStringSubmatch(page, -1) {
+		all.WriteString(found[1] + "\n")
+		if !strings.Contains(found[1], "from_gorl") {
+			before.WriteString(found[1] + "\n")
+		}
+	}
+	write("walker.py", walker)
+	write("before.py", before.String())
+	write("all.py", all.String())
+	write("pendulum.yaml", yamlBlock.FindStringSubmatch(page)[1])
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("gorl/go.mod", goMod(t, repository))
+	write("gorl/go.sum", read(t, filepath.Join(root, "go.sum")))
+	write("gorl/main.go", column(page))
+
+	run := func(folder, name string, args ...string) {
+		t.Helper()
+		command := exec.Command(name, args...)
+		command.Dir = filepath.Join(dir, folder)
+		command.Env = append(os.Environ(), "PATH="+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", command.Args, err, out)
+		}
+	}
+	run("", python, "-W", "ignore", "before.py")
+	run("gorl", "go", "build", "-o", "../gorl-column", ".")
+	run("", filepath.Join(dir, "gorl-column"))
+	run("", python, "-W", "ignore", "all.py")
+	for _, name := range []string{"gorl", "skrl"} {
+		if found, err := filepath.Glob(filepath.Join(dir, "runs", name, "events.out.tfevents.*")); err != nil || len(found) == 0 {
+			t.Errorf("%s's column has left no event file: %v, %v", name, found, err)
+		}
+	}
+}
