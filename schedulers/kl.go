@@ -14,7 +14,7 @@ type KLAdaptiveConfig struct {
 	// MinLR and MaxLR limit what the schedule sets. Default 1e-6 and 1e-2.
 	MinLR float64 `yaml:"min_lr" config:"gt=0"`
 	MaxLR float64 `yaml:"max_lr" config:"gt=0"`
-	// KLFactor is the tolerance: the rate stays for divergences within [KLThreshold/KLFactor, KLThreshold·KLFactor].
+	// KLFactor is the tolerance: the rate stays for divergences from KLThreshold / KLFactor to KLThreshold · KLFactor.
 	// Default 2.
 	KLFactor float64 `yaml:"kl_factor" config:"min=1"`
 	// LRFactor is what the rate is divided or multiplied by. Default 1.5.

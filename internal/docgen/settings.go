@@ -51,6 +51,9 @@ func Settings(root, module string, defaults any) ([]Setting, error) {
 			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)
 		}
 		s.Key, s.Default, s.Allowed = k.Key, Show(k.Default), allowed(k)
+		if strings.Contains(s.Meaning, "There is no default.") {
+			s.Default = "none"
+		}
 		s.Meaning = d.withKeys(s.Meaning, k.Key)
 		list = append(list, s)
 	}

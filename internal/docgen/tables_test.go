@@ -2,6 +2,7 @@ package docgen_test
 
 import (
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,12 +41,48 @@ var tables = []struct {
 	{"ppo.md", "ppo settings", ppo.DefaultConfig(), nil},
 	{"ppo.md", "gaussian settings", models.DefaultGaussianConfig(), nil},
 	{"ppo.md", "scaler settings", preprocessors.DefaultScalerConfig(), nil},
-	{"ppo.md", "kl settings", schedulers.DefaultKLAdaptive(), nil},
-	{"ppo.md", "linear settings", schedulers.DefaultLinear(), nil},
+	{"ppo.md", "kl settings", klAdaptive(), nil},
+	{"ppo.md", "linear settings", linear(), nil},
+	{"ppo.md", "cosine settings", schedulers.CosineConfig{Limits: limits}, nil},
+	{"ppo.md", "step settings", schedulers.StepConfig{Gamma: 0.1, Limits: limits}, nil},
+	{"ppo.md", "exponential settings", schedulers.ExponentialConfig{Limits: limits}, nil},
+	{"ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
 	{"amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
 	{"training.md", "trainer settings", trainers.DefaultConfig(), nil},
 	{"pbt-cluster.md", "launcher settings", launch.DefaultDescription(), nil},
 	{"pbt-cluster.md", "toleration settings", launch.Toleration{}, nil},
+}
+
+// limits are what schedulers.New begins with, where a dictionary says nothing.
+var limits = schedulers.Limits{Warmup: schedulers.Warmup{Factor: schedulers.DefaultWarmupFactor}}
+
+func klAdaptive() schedulers.KLAdaptiveConfig {
+	c := schedulers.DefaultKLAdaptive()
+	c.Warmup = limits.Warmup
+	return c
+}
+
+func linear() schedulers.LinearConfig {
+	c := schedulers.DefaultLinear()
+	c.Limits = limits
+	return c
+}
+
+// TestScheduleDefaults holds the defaults above to what schedulers.New does without a word.
+func TestScheduleDefaults(t *testing.T) {
+	const base = 1e-3
+	for name, kwargs := range map[string]map[string]any{
+		"KLAdaptiveLR": {"warmup_steps": 10}, "LinearLR": {"warmup_steps": 10}, "CosineLR": {"warmup_steps": 10, "T_max": 5},
+		"StepLR": {"warmup_steps": 10, "step_size": 5}, "ExponentialLR": {"warmup_steps": 10, "gamma": 0.9}, "ConstantLR": {"warmup_steps": 10},
+	} {
+		s, err := schedulers.New(name, base, kwargs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.LearningRate(); math.Abs(got/base-limits.Factor) > 1e-9 {
+			t.Errorf("%s begins a warm-up at %g, the guide says %g times the base rate", name, got/base, limits.Factor)
+		}
+	}
 }
 
 // fields are tables of Go structs, likewise.
