@@ -41,7 +41,7 @@ race: setup ## test everything with the race detector
 
 .PHONY: test-peers
 test-peers: setup ## test against PyTorch, skrl, onnxruntime and Gymnasium, where `make peers` has been run
-	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v -timeout 30m ./checkpoint/... ./infer/... ./envs/wrappers/gymnasium ./trainers ./snippets
+	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v -timeout 30m ./checkpoint/... ./infer/... ./envs/wrappers/gymnasium ./trainers ./snippets ./internal/docgen
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)

@@ -173,6 +173,32 @@ func TestIndexIsComplete(t *testing.T) {
 	}
 }
 
+// TestReadingOrder checks that every guide ends with a link to the next of docs/index.md's, and says first what it is.
+func TestReadingOrder(t *testing.T) {
+	index := read(t, filepath.Join(root, "docs", "index.md"))
+	var order []string
+	for _, found := range regexp.MustCompile(`(?m)^(?:\d+\.|\*) \[[^\]]*\]\(([a-z-]+\.md)\)`).FindAllStringSubmatch(index, -1) {
+		order = append(order, found[1])
+	}
+	if len(order) < 15 {
+		t.Fatalf("docs/index.md names %q", order)
+	}
+	for i, name := range order {
+		page := read(t, filepath.Join(root, "docs", name))
+		last := "Back to [the guides](index.md)"
+		if i+1 < len(order) {
+			title, _, _ := strings.Cut(read(t, filepath.Join(root, "docs", order[i+1])), "\n")
+			last = "Next: [" + strings.TrimPrefix(title, "# ") + "](" + order[i+1] + ")"
+		}
+		if !strings.HasSuffix(page, "\n\n"+last+"\n") {
+			t.Errorf("%s must end with %q", name, last)
+		}
+		if paragraphs := strings.SplitN(page, "\n\n", 3); !strings.HasPrefix(page, "# ") || strings.ContainsAny(paragraphs[1][:1], "#|<") {
+			t.Errorf("%s must begin with a title and a paragraph that says what it is for", name)
+		}
+	}
+}
+
 // anchors are a page's headings as GitHub names them.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}

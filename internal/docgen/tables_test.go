@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,34 @@ func TestTablesMatchTheCode(t *testing.T) {
 			}
 			holds(t, x.page, x.name, docgen.FieldTable(list))
 		})
+	}
+}
+
+// TestFormulasNameSettings checks that what the guides say of an update names every setting that takes part in it.
+func TestFormulasNameSettings(t *testing.T) {
+	elsewhere := regexp.MustCompile(`^(experiment\..*|.*_kwargs|compatibility|device|mixed_precision)$`)
+	for _, x := range tables {
+		if x.name != "ppo settings" && x.name != "amp settings" {
+			continue
+		}
+		_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", x.page)), "\n## What an update computes\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		list, err := docgen.Settings(root, module, x.defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.base != nil {
+			base, err := docgen.Settings(root, module, x.base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = docgen.Differing(list, base)
+		}
+		for _, s := range list {
+			if !elsewhere.MatchString(s.Key) && !regexp.MustCompile(`\b`+s.Key+`\b`).MatchString(section) {
+				t.Errorf("%s: the formulas do not say what %s does", x.page, s.Key)
+			}
+		}
 	}
 }
 
