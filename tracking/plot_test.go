@@ -199,7 +199,7 @@ func TestColoursFollowNames(t *testing.T) {
 	if d := cmp.Diff([]string{"a", "b", "c", "copied to"}, names); d != "" {
 		t.Error(d)
 	}
-	if got := f.style(&f.panels[1].Series[0], 0).Color; got != palette[1] {
+	if got := f.style(&f.panels[1], 0).Color; got != palette[1] {
 		t.Errorf("b changed its colour: %v", got)
 	}
 	seen := map[string]bool{}

@@ -65,7 +65,10 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	root.SetArgs(append([]string{}, args...)) // of nil cobra would make the process' own
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := root, misnamed(root, args)
+	if err == nil {
+		ran, err = root.ExecuteContextC(ctx)
+	}
 	var usage *UsageError
 	switch {
 	case err == nil:
@@ -111,6 +114,17 @@ func Prepare(root *cobra.Command) {
 		root.Args = known
 		root.RunE = func(*cobra.Command, []string) error { return errNothing }
 	}
+}
+
+// misnamed refuses a first word that is no subcommand, which cobra would do only after the flags behind it.
+func misnamed(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	if c, _, err := root.Find(args); err != nil || c == root {
+		return known(root, args)
+	}
+	return nil
 }
 
 // known refuses what is no subcommand.

@@ -80,6 +80,7 @@ func TestStatuses(t *testing.T) {
 		{"draw -- -a.png", commandline.Done, "worked on [-a.png]\n", ""},
 		{"nothing", commandline.Done, "worked on []\n", ""},
 		{"daw", commandline.WrongUse, "", "tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
+		{"daw --columns 4 a.png", commandline.WrongUse, "", "tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
 		{"fial", commandline.WrongUse, "", "tool: there is no subcommand \"fial\"; did you mean fail? (see tool --help)\n"},
 		{"help daw", commandline.WrongUse, "", "tool help: there is no subcommand \"daw\"; did you mean draw? (see tool help --help)\n"},
 		{"gibberish", commandline.WrongUse, "", "tool: there is no subcommand \"gibberish\": want one of cancel, completion, draw, fail, "},
