@@ -52,8 +52,8 @@ is refused, with the name of what it wanted to call.`,
 gorl convert model.pt model.safetensors
 gorl convert runs/cartpole weights.npz
 gorl convert --to skrl runs/cartpole agent.pt
-gorl convert --to skrl --like theirs/agent_1000.pt runs/cartpole agent.pt      # with the names of their networks
-gorl convert --from skrl --like runs/cartpole agent_20000.pt runs/more/checkpoints/agent_20000.safetensors`,
+gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as in that file
+gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
 		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz")
@@ -89,14 +89,16 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if *k.from != "" && *k.to != "" {
 		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to convert")
 	}
-	for flag, direction := range map[string]string{
-		"partial": "from", "plain-names": "to", "skrl-version": "to", "learning-rate": "to", "without-rest": "to", "separately": "to",
-	} {
-		if cmd.Flags().Changed(flag) && cmd.Flag(direction).Value.String() != "skrl" {
-			return commandline.Usagef("--%s needs --%s skrl", flag, direction)
+	for _, flag := range []string{"plain-names", "skrl-version", "learning-rate", "without-rest", "separately"} {
+		if cmd.Flags().Changed(flag) && *k.to != "skrl" {
+			return commandline.Usagef("--%s needs --to skrl", flag)
 		}
 	}
 	switch {
+	case *k.partial && *k.from != "skrl":
+		return commandline.Usagef("--partial needs --from skrl")
+	case *k.member >= 0 && *k.from == "skrl":
+		return commandline.Usagef("--member is of a group's checkpoint, and FROM is one of skrl's")
 	case *k.from == "skrl" && *k.like == "":
 		return commandline.Usagef("--like is missing: give a checkpoint of the gorl agent that is to go on with FROM")
 	case *k.from == "skrl" && filepath.Ext(to) != ".safetensors":
@@ -178,7 +180,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(aside)
+	defer func() { _ = os.RemoveAll(aside) }() // empty by then, or of no use
 	store, err := checkpoint.NewStore(aside, checkpoint.Options{WrittenBy: "gorl convert"})
 	if err != nil {
 		return err
@@ -230,12 +232,14 @@ func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note strin
 	}
 	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(modules(c), ", "), place)
 	if !*k.partial {
-		snap, err = c.Snapshot(saved.Snapshot)
-		return snap, note, err
+		if snap, err = c.Snapshot(saved.Snapshot); err != nil {
+			return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
+		}
+		return snap, note, nil
 	}
 	snap, left, err := c.Merge(saved.Snapshot)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
 	}
 	used := slices.DeleteFunc(modules(c), func(name string) bool { return slices.Contains(left.Unused, name) })
 	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(used, ", "), place)

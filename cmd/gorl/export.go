@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -44,7 +45,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
 	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
 	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
-	metadata := c.Flags().StringToString("metadata", nil, "further `key=value` pairs for the model's metadata (several are joined)")
+	metadata := c.Flags().StringToString("metadata", nil, "further `key=value` pairs for the model's metadata (may be repeated)")
 	force := c.Flags().BoolP("force", "f", false, "replace OUT where it exists")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		out := args[1]
@@ -69,7 +70,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 			p, err = infer.Load(path)
 		}
 		if err != nil {
-			return err
+			return ofGroup(path, *member, err)
 		}
 		if err := try(p); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -93,6 +94,19 @@ gorl export runs/cartpole cartpole.safetensors`,
 		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
 	}
 	return c
+}
+
+// ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it returns err.
+func ofGroup(path string, member int, err error) error {
+	if member >= 0 {
+		return err
+	}
+	if saved, e := checkpoint.Load(path); e == nil {
+		if n, e := saved.Snapshot.Int("agents"); e == nil {
+			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n, n-1)
+		}
+	}
+	return err
 }
 
 // try asks for the action of an observation of zeros.

@@ -61,7 +61,11 @@ func (c choice) Set(s string) error {
 // Choice declares a flag whose value is one of a few, which shells complete. value is the default; "" is none.
 func Choice(c *cobra.Command, name, value, usage string, of ...string) *string {
 	v := value
-	c.Flags().Var(choice{&v, of}, name, usage)
+	short := ""
+	if len(name) == 1 {
+		short = name // cobra completes flags of one letter where they have a short form
+	}
+	c.Flags().VarP(choice{&v, of}, name, short, usage)
 	complete(c, name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 	return &v
 }

@@ -41,6 +41,7 @@ func tree() *cobra.Command {
 	draw.Flags().BoolP("quiet", "q", false, "say nothing")
 	draw.Flags().Int("columns", 3, "`number` of columns")
 	commandline.Choice(draw, "format", "wide", "`form` of it", "wide", "tall")
+	commandline.Choice(draw, "x", "step", "what it is `over`", "step", "time")
 	commandline.FileFlag(draw, "config", "", "`file` of settings", "yaml")
 	commandline.FilesFlag(draw, "with", "`file` beside it", "csv")
 	add("nothing", "", commandline.NoArguments, fine)
@@ -132,6 +133,7 @@ flags:
   -h, --help             help for draw
   -q, --quiet            say nothing
       --with file        file beside it
+  -x, --x over           what it is over (default "step")
 
 examples:
   tool draw a.png
@@ -156,6 +158,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"fail"}, []string{"fail", "fail-late"}, ":4"},
 		{[]string{"draw", ""}, []string{"png", "jpg"}, ":8"},
 		{[]string{"draw", "--format", ""}, []string{"wide", "tall"}, ":4"},
+		{[]string{"draw", "--x", ""}, []string{"step", "time"}, ":4"},
 		{[]string{"draw", "--config", ""}, []string{"yaml"}, ":8"},
 		{[]string{"draw", "--with", ""}, []string{"csv"}, ":8"},
 		{[]string{"draw", "--col"}, []string{"--columns"}, ":4"},

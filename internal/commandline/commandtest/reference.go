@@ -15,8 +15,15 @@ import (
 func Reference(root *cobra.Command) string {
 	commandline.Prepare(root)
 	var b strings.Builder
+	b.WriteString("| subcommand | what it does |\n|---|---|\n")
 	for _, c := range root.Commands() {
-		if c.Name() == "help" || c.Name() == "completion" || c.Hidden {
+		if shown(c) {
+			fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", c.Name(), strings.ReplaceAll(c.CommandPath(), " ", "-"), c.Short)
+		}
+	}
+	b.WriteByte('\n')
+	for _, c := range root.Commands() {
+		if !shown(c) {
 			continue
 		}
 		fmt.Fprintf(&b, "### %s\n\n```\n%s\n```\n\n", c.CommandPath(), commandline.UseLine(c))
@@ -34,6 +41,9 @@ func Reference(root *cobra.Command) string {
 	}
 	return b.String()
 }
+
+// shown says whether a command is in the reference.
+func shown(c *cobra.Command) bool { return c.Name() != "help" && c.Name() != "completion" && !c.Hidden }
 
 // row is a flag's in the table.
 func row(f *pflag.Flag) string {
