@@ -24,6 +24,9 @@ type Series struct {
 	Steps bool
 	// Markers draws a dot at every point.
 	Markers bool
+	// Faint draws a thin, pale line behind the others, and leaves it out of the legend: the raw values behind a smoothed
+	// curve of the same name.
+	Faint bool
 }
 
 // Link is an arrow at X from the curve Series[From] to the curve Series[To] of its panel, for "To continued with a copy

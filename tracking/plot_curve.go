@@ -34,7 +34,17 @@ func lineStyle(n int, s *Series) draw.LineStyle {
 	if s.Dashed {
 		style.Dashes = dashes[1]
 	}
+	if s.Faint {
+		style.Color, style.Width = pale(style.Color), vg.Points(0.8)
+	}
 	return style
+}
+
+// pale mixes a colour with three parts of white.
+func pale(c color.Color) color.Color {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	mix := func(v uint8) uint8 { return uint8((int(v) + 3*255) / 4) }
+	return color.NRGBA{mix(n.R), mix(n.G), mix(n.B), n.A}
 }
 
 // curve draws a series, with gaps.

@@ -87,8 +87,15 @@ func drawPNG(w io.Writer, title string, panels []Panel, columns int) error {
 	return err
 }
 
-// style returns the line style of series i of a panel: by name, and by place where it has none.
-func (f *figure) style(s *Series, i int) draw.LineStyle {
+// style returns the line style of series i of a panel: by name, and by place where it has none. A faint one without a name
+// has the place of that after it.
+func (f *figure) style(p *Panel, i int) draw.LineStyle {
+	s := &p.Series[i]
+	for _, before := range p.Series[:i] {
+		if before.Faint && before.Name == "" {
+			i--
+		}
+	}
 	n, ok := f.names[s.Name]
 	if !ok {
 		n = i
@@ -101,15 +108,15 @@ func (f *figure) style(s *Series, i int) draw.LineStyle {
 }
 
 func (f *figure) collectLegend() {
-	links := false
+	links, shown := false, map[string]bool{}
 	for i := range f.panels {
 		p := &f.panels[i]
 		links = links || len(p.Links) > 0
 		for j := range p.Series {
 			s := &p.Series[j]
-			_, known := f.names[s.Name]
-			style := f.style(s, j)
-			if s.Name != "" && !known {
+			style := f.style(p, j)
+			if s.Name != "" && !s.Faint && !shown[s.Name] {
+				shown[s.Name] = true
 				f.legend = append(f.legend, legendEntry{name: s.Name, style: style})
 			}
 		}
@@ -255,9 +262,14 @@ func (f *figure) plot(panel *Panel) *plot.Plot {
 	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine}, &eventLines{panel, label})
 	styles := make([]draw.LineStyle, len(panel.Series))
 	for i := range panel.Series {
-		s := &panel.Series[i]
-		styles[i] = f.style(s, i)
-		p.Add(&curve{panel, s, styles[i]})
+		styles[i] = f.style(panel, i)
+	}
+	for _, faint := range []bool{true, false} { // those behind first
+		for i := range panel.Series {
+			if s := &panel.Series[i]; s.Faint == faint {
+				p.Add(&curve{panel, s, styles[i]})
+			}
+		}
 	}
 	p.Add(&arrows{panel, styles})
 	return p

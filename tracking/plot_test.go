@@ -199,7 +199,7 @@ func TestColoursFollowNames(t *testing.T) {
 	if d := cmp.Diff([]string{"a", "b", "c", "copied to"}, names); d != "" {
 		t.Error(d)
 	}
-	if got := f.style(&f.panels[1].Series[0], 0).Color; got != palette[1] {
+	if got := f.style(&f.panels[1], 0).Color; got != palette[1] {
 		t.Errorf("b changed its colour: %v", got)
 	}
 	seen := map[string]bool{}
@@ -321,5 +321,55 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left over: %v", entries)
+	}
+}
+
+// A faint curve is pale, thin and behind the others, has the colour of its name, or without one of the curve after it, and
+// is not in the legend.
+func TestPlotFaint(t *testing.T) {
+	x := []float64{0, 1}
+	named := Panel{Series: []Series{
+		{Name: "a", X: x, Y: []float64{0, 1}, Faint: true}, {Name: "a", X: x, Y: []float64{0, 2}},
+		{Name: "b", X: x, Y: []float64{0, 3}, Faint: true}, {Name: "b", X: x, Y: []float64{0, 4}},
+	}}
+	unnamed := Panel{Series: []Series{{X: x, Y: []float64{0, 1}, Faint: true}, {X: x, Y: []float64{0, 2}}, {X: x, Y: []float64{0, 3}, Faint: true}, {X: x, Y: []float64{0, 4}}}}
+	f := newFigure("", []Panel{named, unnamed}, 1)
+	var names []string
+	for _, e := range f.legend {
+		names = append(names, e.name)
+		if e.style.Color == pale(palette[0]) {
+			t.Error("the legend is pale")
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+		t.Errorf("legend (-want +got):\n%s", diff)
+	}
+	for i := range f.panels {
+		for j, want := range []color.Color{pale(palette[0]), palette[0], pale(palette[1]), palette[1]} {
+			if got := f.style(&f.panels[i], j); got.Color != want || (got.Width < vg.Points(1)) != (j%2 == 0) {
+				t.Errorf("panel %d, series %d: %v, %v wide; want %v", i, j, got.Color, got.Width, want)
+			}
+		}
+	}
+	if got := pale(color.Black); got != (color.NRGBA{191, 191, 191, 255}) {
+		t.Errorf("pale black is %v", got)
+	}
+	// Where both lie on each other only the one in front is seen, whichever comes first.
+	cyan := color.NRGBA{0, 0xff, 0xff, 0xff}
+	same := func(behindFirst bool) Panel {
+		s := []Series{{X: x, Y: x, Color: cyan, Faint: true}, {X: x, Y: x, Color: magenta}}
+		if !behindFirst {
+			s[0], s[1] = s[1], s[0]
+		}
+		return Panel{Series: s}
+	}
+	for _, first := range []bool{true, false} {
+		img := render(t, "", []Panel{same(first)}, 1)
+		if _, n := inked(img, pale(cyan)); n > 0 {
+			t.Errorf("%d pixels of the faint curve are over the other", n)
+		}
+		if _, n := inked(img, magenta); n == 0 {
+			t.Error("there is no curve")
+		}
 	}
 }

@@ -1,24 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 )
-
-// attempt runs the command as main would.
-func attempt(t *testing.T, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	status = execute(invocation{ctx: t.Context(), kill: make(chan struct{}), args: args, stdout: &out, stderr: &err})
-	return status, out.String(), err.String()
-}
 
 const journalText = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
 {"event":"start","iteration":0,"member":0,"steps":0,"after":{"lr":0.1},"seed":7}
@@ -62,8 +54,8 @@ func TestReport(t *testing.T) {
 	single, many := journalFolder(t, false), journalFolder(t, true)
 	for _, dir := range []string{single, many, filepath.Join(single, pbt.JournalFile)} {
 		out := filepath.Join(t.TempDir(), "out")
-		status, stdout, stderr := attempt(t, "report", dir, "-out", out, "-title", "two")
-		if status != statusDone || !strings.Contains(stdout, filepath.Join(out, "report.html")) {
+		status, stdout, stderr := use(t.Context(), "report", dir, "--out", out, "--title", "two")
+		if status != commandline.Done || !strings.Contains(stdout, filepath.Join(out, "report.html")) {
 			t.Fatalf("%d %s %s", status, stdout, stderr)
 		}
 		for _, name := range []string{"report.html", "lineage.png", "objective.png", "hyperparameters.png"} {
@@ -72,7 +64,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	if status, _, stderr := attempt(t, "report", many); status != statusDone {
+	if status, _, stderr := use(t.Context(), "report", many); status != commandline.Done {
 		t.Error(stderr)
 	}
 	if _, err := os.Stat(filepath.Join(many, "report", "report.html")); err != nil {
@@ -95,16 +87,16 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, pbt.JournalFile), []byte(evolvingText), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	status, stdout, stderr := attempt(t, "report", dir)
-	if status != statusDone || !strings.Contains(stdout, "architectures.png") {
+	status, stdout, stderr := use(t.Context(), "report", dir)
+	if status != commandline.Done || !strings.Contains(stdout, "architectures.png") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "report", "architectures.png")); err != nil || info.Size() < 1000 {
 		t.Error(err)
 	}
 	path := filepath.Join(dir, "schedule.json")
-	status, stdout, stderr = attempt(t, "replay", "-out", path, dir)
-	if status != statusDone || !strings.Contains(stdout, "Architectures are not replayed") || !strings.Contains(stdout, "policy 4→[20] tanh") {
+	status, stdout, stderr = use(t.Context(), "replay", "--out", path, dir)
+	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") || !strings.Contains(stdout, "policy 4→[20] tanh") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	s, err := schedule.Read(path)
@@ -114,7 +106,7 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	if got := strings.Join(s.Architectures(), ", "); got != "policy 4→[4] tanh, policy 4→[20] tanh" || fmt.Sprint(s.At(15)) != "map[lr:0.2]" {
 		t.Errorf("the schedule has the architectures %s and at last %v", got, s.At(15))
 	}
-	if status, stdout, _ = attempt(t, "replay", "-out", path, journalFolder(t, false)); status != statusDone || strings.Contains(stdout, "rchitecture") {
+	if status, stdout, _ = use(t.Context(), "replay", "--out", path, journalFolder(t, false)); status != commandline.Done || strings.Contains(stdout, "rchitecture") {
 		t.Errorf("%d %s", status, stdout)
 	}
 }
@@ -125,8 +117,8 @@ func TestReplay(t *testing.T) {
 			"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "1": "[{0 1 map[lr:0.2] }]",
 		} {
 			path := filepath.Join(t.TempDir(), "schedule.json")
-			status, stdout, stderr := attempt(t, "replay", "-member", member, "-out", path, dir)
-			if status != statusDone || !strings.Contains(stdout, "from step") {
+			status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
+			if status != commandline.Done || !strings.Contains(stdout, "from step") {
 				t.Fatalf("%d %s %s", status, stdout, stderr)
 			}
 			s, err := schedule.Read(path)
@@ -143,7 +135,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "schedule.json")
-	if status, _, stderr := attempt(t, "replay", policy, "-ray", "1000", "-out", path); status != statusDone {
+	if status, _, stderr := use(t.Context(), "replay", policy, "--ray", "1000", "--out", path); status != commandline.Done {
 		t.Fatal(stderr)
 	}
 	if s, err := schedule.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {
@@ -163,8 +155,8 @@ func TestSimulate(t *testing.T) {
 	tight := file("tight.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, bounds_loss_coef: mutate_float}}")
 	never := file("never.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: {learning_rate: mutate_float}}")
 	picture := filepath.Join(dir, "simulation.png")
-	status, stdout, stderr := attempt(t, "simulate", "-config", tight, "-config", never, "-seeds", "3", "-intervals", "10", "-out", picture)
-	if status != statusDone || !strings.Contains(stderr, "bounds_loss_coef does nothing") {
+	status, stdout, stderr := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals", "10", "--out", picture)
+	if status != commandline.Done || !strings.Contains(stderr, "bounds_loss_coef does nothing") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	lines := strings.Split(stdout, "\n")
@@ -174,7 +166,7 @@ func TestSimulate(t *testing.T) {
 	if info, err := os.Stat(picture); err != nil || info.Size() < 1000 {
 		t.Errorf("the picture: %v", err)
 	}
-	if _, again, _ := attempt(t, "simulate", "-config", tight, "-config", never, "-seeds", "3", "-intervals", "10"); again != stdout {
+	if _, again, _ := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals", "10"); again != stdout {
 		t.Error("the same flags give another result")
 	}
 }
@@ -185,22 +177,22 @@ func TestWrongUses(t *testing.T) {
 		status int
 		args   []string
 	}{
-		{statusUsage, []string{"report"}},
-		{statusUsage, []string{"report", dir, dir}},
-		{statusFailed, []string{"report", empty}},
-		{statusFailed, []string{"report", filepath.Join(empty, "nowhere")}},
-		{statusFailed, []string{"report", dir, "-events", "-1"}},
-		{statusUsage, []string{"replay"}},
-		{statusUsage, []string{"replay", dir, "-member", "worst"}},
-		{statusFailed, []string{"replay", dir, "-member", "2", "-out", filepath.Join(empty, "s.json")}},
-		{statusUsage, []string{"replay", "-ray", "5"}},
-		{statusFailed, []string{"replay", "-ray", "-5", filepath.Join(dir, pbt.JournalFile)}},
-		{statusUsage, []string{"simulate"}},
-		{statusUsage, []string{"simulate", "-config", "x.yaml", "y.yaml"}},
-		{statusUsage, []string{"simulate", "-config", "x.yaml", "-scale", "-1"}},
-		{statusFailed, []string{"simulate", "-config", filepath.Join(empty, "x.yaml")}},
+		{commandline.WrongUse, []string{"report"}},
+		{commandline.WrongUse, []string{"report", dir, dir}},
+		{commandline.Failed, []string{"report", empty}},
+		{commandline.Failed, []string{"report", filepath.Join(empty, "nowhere")}},
+		{commandline.Failed, []string{"report", dir, "--events", "-1"}},
+		{commandline.WrongUse, []string{"replay"}},
+		{commandline.WrongUse, []string{"replay", dir, "--member", "worst"}},
+		{commandline.Failed, []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
+		{commandline.WrongUse, []string{"replay", "--ray", "5"}},
+		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, pbt.JournalFile)}},
+		{commandline.WrongUse, []string{"simulate"}},
+		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "y.yaml"}},
+		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},
+		{commandline.Failed, []string{"simulate", "--config", filepath.Join(empty, "x.yaml")}},
 	} {
-		if status, stdout, stderr := attempt(t, test.args...); status != test.status || stderr == "" {
+		if status, stdout, stderr := use(t.Context(), test.args...); status != test.status || stderr == "" {
 			t.Errorf("%v: %d, want %d; %s%s", test.args, status, test.status, stdout, stderr)
 		}
 	}
@@ -208,7 +200,7 @@ func TestWrongUses(t *testing.T) {
 		t.Errorf("wrong uses leave %v", left)
 	}
 	for _, name := range []string{"report", "replay", "simulate"} {
-		if status, stdout, _ := attempt(t, name, "--help"); status != statusDone || !strings.Contains(stdout, "usage: gorl-pbt "+name) || !strings.Contains(stdout, "examples:") {
+		if status, stdout, _ := use(t.Context(), name, "--help"); status != commandline.Done || !strings.Contains(stdout, "usage: gorl-pbt "+name) || !strings.Contains(stdout, "examples:") {
 			t.Errorf("%s --help: %d\n%s", name, status, stdout)
 		}
 	}

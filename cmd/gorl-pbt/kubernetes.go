@@ -1,37 +1,38 @@
 package main
 
 import (
-	"flag"
+	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
-func init() {
-	register(command{
-		name:    "kubernetes",
-		summary: "print a population's manifests for Kubernetes",
-		about: `
+func kubernetesCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kubernetes",
+		Short: "print a population's manifests for Kubernetes",
+		Long: `
 Prints a ConfigMap with the population's file and an Indexed Job with one pod for
 each member, for kubectl apply. The pods share a PersistentVolumeClaim, which
 must exist, and on which the population's folder must lie. Kubernetes 1.33 or
 later is needed (1.29 with the feature gate JobBackoffLimitPerIndex).`,
-		examples: `
-gorl-pbt kubernetes -config population.yaml | kubectl apply -f -
-gorl-pbt kubernetes -config population.yaml >population.k8s.yaml`,
-		define: func(flags *flag.FlagSet) func(invocation) error {
-			file := configFlag(flags)
-			return func(i invocation) error {
-				f, err := file(i)
-				if err != nil {
-					return err
-				}
-				manifests, err := launch.Kubernetes(f)
-				if err != nil {
-					return err
-				}
-				_, err = i.stdout.Write(manifests)
-				return err
-			}
-		},
-	})
+		Example: `
+gorl-pbt kubernetes --config population.yaml | kubectl apply -f -
+gorl-pbt kubernetes --config population.yaml >population.k8s.yaml`,
+		Args: commandline.NoArguments,
+	}
+	file := configFlag(c)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		f, err := file()
+		if err != nil {
+			return err
+		}
+		manifests, err := launch.Kubernetes(f)
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(manifests)
+		return err
+	}
+	return c
 }

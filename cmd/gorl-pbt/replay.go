@@ -2,22 +2,24 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-func init() {
-	register(command{
-		name:      "replay",
-		arguments: "DIR",
-		summary:   "take the best schedule of hyperparameters from a population",
-		about: `
+func replayCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "replay DIR",
+		Short: "take the best schedule of hyperparameters from a population",
+		Long: `
 Follows the weights of a member back through all that they were copied from, and
 writes the hyperparameters that they were trained with, step by step, as JSON.
 
@@ -37,68 +39,69 @@ had are written down too, but not replayed: the agent keeps the networks that
 your program gives it, for instance those of the elite.
 
 DIR is the folder of a population of one process (with journal.jsonl), the
-workspace of one of many (with 000, 001, ...), or a journal. With -ray it is a
+workspace of one of many (with 000, 001, ...), or a journal. With --ray it is a
 policy file of Ray Tune, pbt_policy_<trial>.txt.`,
-		examples: `
+		Example: `
 gorl-pbt replay runs/population                        # of the best there was
-gorl-pbt replay -member 3 -out three.json runs/population
-gorl-pbt replay -ray 4000 pbt_policy_2.txt             # 4000 steps a training iteration`,
-		define: func(flags *flag.FlagSet) func(invocation) error {
-			member := flags.String("member", "best", "`member` whose weights they are: a number, for those it has now, or best, for the best that any had at an interval's end")
-			out := flags.String("out", "schedule.json", "`file` to write")
-			ray := flags.Int64("ray", 0, "read Ray Tune's policy file, with so many environment `steps` a training iteration")
-			return func(i invocation) error {
-				var s schedule.Schedule
-				var err error
-				if *ray != 0 {
-					s, err = i.rays(*ray)
-				} else {
-					s, err = i.schedule(*member)
-				}
-				if err != nil {
-					return err
-				}
-				if err := schedule.Write(*out, s); err != nil {
-					return err
-				}
-				keys, shapes := s.Keys(), s.Architectures()
-				var rows [][]string
-				for _, p := range s.Phases {
-					row := []string{fmt.Sprint(p.From), fmt.Sprint(p.Member)}
-					for _, key := range keys {
-						row = append(row, fmt.Sprintf("%.5g", s.At(p.From)[key]))
-					}
-					if len(shapes) > 0 {
-						row = append(row, p.Architecture)
-					}
-					rows = append(rows, row)
-				}
-				header := append([]string{"from step", "member"}, keys...)
-				if len(shapes) > 0 {
-					header = append(header, "architecture")
-				}
-				if err := tracking.Table(i.stdout, header, rows); err != nil {
-					return err
-				}
-				if len(shapes) > 0 {
-					if _, err := fmt.Fprintln(i.stdout, "\nArchitectures are not replayed: an agent that trains by this schedule keeps the networks that it is given."); err != nil {
-						return err
-					}
-				}
-				_, err = fmt.Fprintf(i.stdout, "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
+gorl-pbt replay --member 3 --out three.json runs/population
+gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 steps a training iteration`,
+		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a policy file of Ray Tune"),
+	}
+	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or best, for the best that any had at an interval's end")
+	out := commandline.FileFlag(c, "out", "schedule.json", "`file` to write", "json")
+	ray := c.Flags().Int64("ray", 0, "read Ray Tune's policy file, with so many environment `steps` a training iteration")
+	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		var s schedule.Schedule
+		var err error
+		if *ray != 0 {
+			s, err = ofRay(args[0], *ray)
+		} else {
+			s, err = ofMember(args[0], *member)
+		}
+		if err != nil {
+			return err
+		}
+		if err := schedule.Write(*out, s); err != nil {
+			return err
+		}
+		keys, shapes := s.Keys(), s.Architectures()
+		var rows [][]string
+		for _, p := range s.Phases {
+			row := []string{fmt.Sprint(p.From), fmt.Sprint(p.Member)}
+			for _, key := range keys {
+				row = append(row, fmt.Sprintf("%.5g", s.At(p.From)[key]))
+			}
+			if len(shapes) > 0 {
+				row = append(row, p.Architecture)
+			}
+			rows = append(rows, row)
+		}
+		header := append([]string{"from step", "member"}, keys...)
+		if len(shapes) > 0 {
+			header = append(header, "architecture")
+		}
+		if err := tracking.Table(cmd.OutOrStdout(), header, rows); err != nil {
+			return err
+		}
+		if len(shapes) > 0 {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this schedule keeps the networks that it is given."); err != nil {
 				return err
 			}
-		},
-	})
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
+		return err
+	}
+	return c
 }
 
-// schedule is that of a member of the population that the argument names.
-func (i invocation) schedule(member string) (schedule.Schedule, error) {
+// ofMember is the schedule of a member of the population at path.
+func ofMember(path, member string) (schedule.Schedule, error) {
 	id, err := strconv.Atoi(member)
 	if err != nil && member != "best" {
-		return schedule.Schedule{}, usageError(fmt.Sprintf("-member is %q: want a number or best", member))
+		return schedule.Schedule{}, commandline.Usagef("--member is %q: want a number or best", member)
 	}
-	history, _, err := i.history()
+	history, err := pbt.ReadHistory(path)
 	if err != nil {
 		return schedule.Schedule{}, err
 	}
@@ -107,17 +110,14 @@ func (i invocation) schedule(member string) (schedule.Schedule, error) {
 	}
 	id, at, ok := history.Best()
 	if !ok {
-		return schedule.Schedule{}, errors.New("no objective is known yet, so there is no best member; name one with -member")
+		return schedule.Schedule{}, errors.New("no objective is known yet, so there is no best member; name one with --member")
 	}
 	return schedule.ExtractAt(history, id, at.Iteration)
 }
 
-// rays is that of Ray Tune's policy file.
-func (i invocation) rays(steps int64) (schedule.Schedule, error) {
-	if len(i.args) != 1 {
-		return schedule.Schedule{}, usageError(fmt.Sprintf("%d arguments: want Ray Tune's policy file", len(i.args)))
-	}
-	file, err := os.Open(i.args[0])
+// ofRay is the schedule in Ray Tune's policy file.
+func ofRay(path string, steps int64) (schedule.Schedule, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return schedule.Schedule{}, err
 	}

@@ -1,101 +1,76 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-func init() {
-	register(command{
-		name:      "report",
-		arguments: "DIR",
-		summary:   "make a page and pictures of a population's journal",
-		about: `
+func reportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "report DIR",
+		Short: "make a page and pictures of a population's journal",
+		Long: `
 Writes what a population's journal tells: report.html, a page that needs nothing
 beside itself, and lineage.png, objective.png and hyperparameters.png.
 
 DIR is the folder of a population of one process (with journal.jsonl), the
 workspace of one of many (with 000, 001, ...), or a journal. The population may
 still be training.`,
-		examples: `
+		Example: `
 gorl-pbt report runs/population
-gorl-pbt report -out /tmp/walkers -title "Four walkers" -open runs/train/pbt_workspace`,
-		define: func(flags *flag.FlagSet) func(invocation) error {
-			out := flags.String("out", "", "`folder` of the report (default: the folder report in DIR)")
-			title := flags.String("title", "", "`text` at the top of the page")
-			events := flags.Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
-			show := flags.Bool("open", false, "open the page in a browser")
-			return func(i invocation) error {
-				history, dir, err := i.history()
-				if err != nil {
-					return err
-				}
-				if *out == "" {
-					*out = filepath.Join(dir, "report")
-				}
-				if err := report.Write(*out, history, report.Options{Title: *title, MaxEvents: *events}); err != nil {
-					return err
-				}
-				page := filepath.Join(*out, report.PageFile)
-				rows := [][]string{
-					{page, "everything, on one page"},
-					{filepath.Join(*out, report.LineageFile), "who descends from whom"},
-					{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
-					{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
-				}
-				if slices.ContainsFunc(history.Events, func(e pbt.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
-					rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
-				}
-				if err := tracking.Table(i.stdout, []string{"written", "what it is"}, rows); err != nil {
-					return err
-				}
-				if *show {
-					return browse(page)
-				}
-				return nil
-			}
-		},
-	})
-}
-
-// history reads the journal of the population that the only argument names; dir is the folder it is in.
-func (i invocation) history() (history *pbt.History, dir string, err error) {
-	if len(i.args) != 1 {
-		return nil, "", usageError(fmt.Sprintf("%d arguments: want the population's folder", len(i.args)))
+gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_workspace`,
+		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
-	dir = i.args[0]
-	var events []pbt.Event
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case !info.IsDir():
-		events, err = pbt.ReadJournal(dir)
-		dir = filepath.Dir(dir)
-	default:
-		if events, err = pbt.ReadJournal(filepath.Join(dir, pbt.JournalFile)); errors.Is(err, fs.ErrNotExist) {
-			events, err = pbt.ReadWorkspace(dir)
+	out := commandline.FileFlag(c, "out", "", "`folder` of the report (default: the folder report in DIR)")
+	title := c.Flags().String("title", "", "`text` at the top of the page")
+	events := c.Flags().Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
+	show := c.Flags().Bool("open", false, "open the page in a browser")
+	c.ValidArgsFunction = commandline.Files("jsonl")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		history, err := pbt.ReadHistory(args[0])
+		if err != nil {
+			return err
 		}
+		if *out == "" {
+			dir := args[0]
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				dir = filepath.Dir(dir)
+			}
+			*out = filepath.Join(dir, "report")
+		}
+		if err := report.Write(*out, history, report.Options{Title: *title, MaxEvents: *events}); err != nil {
+			return err
+		}
+		page := filepath.Join(*out, report.PageFile)
+		rows := [][]string{
+			{page, "everything, on one page"},
+			{filepath.Join(*out, report.LineageFile), "who descends from whom"},
+			{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
+			{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
+		}
+		if slices.ContainsFunc(history.Events, func(e pbt.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
+			rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
+		}
+		if err := tracking.Table(cmd.OutOrStdout(), []string{"written", "what it is"}, rows); err != nil {
+			return err
+		}
+		if *show {
+			return browse(page)
+		}
+		return nil
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	if len(events) == 0 {
-		return nil, "", fmt.Errorf("the journal in %s is empty: the population has not begun to train", dir)
-	}
-	history, err = pbt.NewHistory(events)
-	return history, dir, err
+	return c
 }
 
 // browse opens a page as the user's desktop does.

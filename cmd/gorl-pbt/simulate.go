@@ -1,11 +1,13 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/simulate"
 )
@@ -13,98 +15,91 @@ import (
 // defaultIntervals is how long is simulated where neither the file nor a flag says so.
 const defaultIntervals = 50
 
-func init() {
-	register(command{
-		name:    "simulate",
-		summary: "try out settings on synthetic members before training",
-		about: `
+func simulateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "try out settings on synthetic members before training",
+		Long: `
 Trains many populations of synthetic members with the strategy, thresholds,
 mutation and intervals of a population's file, and the same members without
 copying beside them, and shows how much is copied, what it gains, and how fast
 diversity is lost. Several files are compared.
 
 How synthetic members learn: a member has a skill from 0 to 1 that grows the
-faster the nearer its hyperparameters are to their optima, which begin -distance
-decades away from where members begin and move by -drift decades; bad ones make
-it forget again. What it reports is -offset plus -scale times its skill, with
-noise. Choose -scale and -offset as your objective has them, since thresholds
+faster the nearer its hyperparameters are to their optima, which begin --distance
+decades away from where members begin and move by --drift decades; bad ones make
+it forget again. What it reports is --offset plus --scale times its skill, with
+noise. Choose --scale and --offset as your objective has them, since thresholds
 may be in its units. The result says how settings compare, not how good an
 agent will become.`,
-		examples: `
-gorl-pbt simulate -config population.yaml -scale 500
-gorl-pbt simulate -config tight.yaml -config loose.yaml -noise 0.1 -out compare.png
-gorl-pbt simulate -config population.yaml -members 16 -intervals 100 -seeds 50`,
-		define: func(flags *flag.FlagSet) func(invocation) error {
-			var files []string
-			flags.Func("config", "the population's YAML `file` (required; several are compared)", func(path string) error {
-				files = append(files, path)
-				return nil
-			})
-			seeds := flags.Int("seeds", 20, "`number` of populations")
-			seed := flags.Int64("seed", 1, "seed of everything random")
-			intervals := flags.Int64("intervals", 0, fmt.Sprintf("`number` of intervals (default: the file's total_steps, or %d)", defaultIntervals))
-			members := flags.Int("members", 0, "`number` of members (default: the file's)")
-			noise := flags.Float64("noise", 0.03, "standard deviation of a reading of the objective, as a `fraction` of -scale")
-			luck := flags.Float64("luck", 0.3, "how much equal members differ: standard deviation of the logarithm of their speed")
-			distance := flags.Float64("distance", 0.7, "`decades` between where members begin and the optima")
-			drift := flags.Float64("drift", -0.1, "`decades` by which the optima move while an ideal member learns 63 %")
-			width := flags.Float64("width", 0.5, "`decades` from the optima at which learning is 61 % as fast")
-			forgetting := flags.Float64("forgetting", 0.3, "how strongly bad hyperparameters undo what is learned")
-			scale := flags.Float64("scale", 1, "difference between a perfect and an untrained member's objective")
-			offset := flags.Float64("offset", 0, "an untrained member's objective")
-			out := flags.String("out", "", "PNG `file` of the curves (default: none)")
-			return func(i invocation) error {
-				if err := i.noArguments(); err != nil {
-					return err
-				}
-				if len(files) == 0 {
-					return usageError("-config is missing: give the population's YAML file")
-				}
-				if !(*scale > 0) {
-					return usageError(fmt.Sprintf("-scale is %v: want a number above 0; whether lower is better stands in the file", *scale))
-				}
-				var results []*simulate.Result
-				for _, path := range files {
-					s, err := preset.FromFile(path)
-					if err != nil {
-						return err
-					}
-					for _, note := range s.Notes {
-						fmt.Fprintf(i.stderr, "note: %s: %s\n", path, note)
-					}
-					o := s.Options
-					if *members > 0 {
-						o.Members = *members
-					}
-					switch {
-					case *intervals > 0:
-						o.TotalSteps = *intervals * o.IntervalSteps
-					case o.TotalSteps == 0:
-						o.TotalSteps = defaultIntervals * o.IntervalSteps
-					}
-					model := simulate.Model{
-						Landscapes: simulate.Landscapes(o, *distance, *drift, *width), Forgetting: *forgetting,
-						Noise: *noise * *scale, Luck: *luck, Offset: *offset, Scale: *scale,
-					}
-					if o.Measure.Minimise {
-						model.Scale = -*scale
-					}
-					r, err := simulate.Run(i.ctx, simulate.Config{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Model: model, Options: o, Seeds: *seeds, Seed: *seed})
-					if err != nil {
-						return fmt.Errorf("%s: %w", path, err)
-					}
-					results = append(results, r)
-				}
-				fmt.Fprintf(i.stdout, "%d populations of %d members over %d intervals; best, median and control are noise-free objectives at the end.\n\n",
-					len(results[0].Runs), results[0].Members, len(results[0].Steps))
-				if err := simulate.Write(i.stdout, results...); err != nil {
-					return err
-				}
-				if *out == "" {
-					return nil
-				}
-				return simulate.WritePNG(*out, results...)
+		Example: `
+gorl-pbt simulate --config population.yaml --scale 500
+gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1 --out compare.png
+gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 50`,
+		Args: commandline.NoArguments,
+	}
+	files := commandline.FilesFlag(c, "config", "the population's YAML `file` (required; several are compared)", "yaml", "yml")
+	seeds := c.Flags().Int("seeds", 20, "`number` of populations")
+	seed := c.Flags().Int64("seed", 1, "seed of everything random")
+	intervals := c.Flags().Int64("intervals", 0, fmt.Sprintf("`number` of intervals (default: the file's total_steps, or %d)", defaultIntervals))
+	members := c.Flags().Int("members", 0, "`number` of members (default: the file's)")
+	noise := c.Flags().Float64("noise", 0.03, "standard deviation of a reading of the objective, as a `fraction` of --scale")
+	luck := c.Flags().Float64("luck", 0.3, "how much equal members differ: standard deviation of the logarithm of their speed")
+	distance := c.Flags().Float64("distance", 0.7, "`decades` between where members begin and the optima")
+	drift := c.Flags().Float64("drift", -0.1, "`decades` by which the optima move while an ideal member learns 63 %")
+	width := c.Flags().Float64("width", 0.5, "`decades` from the optima at which learning is 61 % as fast")
+	forgetting := c.Flags().Float64("forgetting", 0.3, "how strongly bad hyperparameters undo what is learned")
+	scale := c.Flags().Float64("scale", 1, "difference between a perfect and an untrained member's objective")
+	offset := c.Flags().Float64("offset", 0, "an untrained member's objective")
+	out := commandline.FileFlag(c, "out", "", "PNG `file` of the curves (default: none)", "png")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(*files) == 0 {
+			return commandline.Usagef("--config is missing: give the population's YAML file")
+		}
+		if !(*scale > 0) {
+			return commandline.Usagef("--scale is %v: want a number above 0; whether lower is better stands in the file", *scale)
+		}
+		var results []*simulate.Result
+		for _, path := range *files {
+			s, err := preset.FromFile(path)
+			if err != nil {
+				return err
 			}
-		},
-	})
+			for _, note := range s.Notes {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", path, note)
+			}
+			o := s.Options
+			if *members > 0 {
+				o.Members = *members
+			}
+			switch {
+			case *intervals > 0:
+				o.TotalSteps = *intervals * o.IntervalSteps
+			case o.TotalSteps == 0:
+				o.TotalSteps = defaultIntervals * o.IntervalSteps
+			}
+			model := simulate.Model{
+				Landscapes: simulate.Landscapes(o, *distance, *drift, *width), Forgetting: *forgetting,
+				Noise: *noise * *scale, Luck: *luck, Offset: *offset, Scale: *scale,
+			}
+			if o.Measure.Minimise {
+				model.Scale = -*scale
+			}
+			r, err := simulate.Run(cmd.Context(), simulate.Config{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Model: model, Options: o, Seeds: *seeds, Seed: *seed})
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			results = append(results, r)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d populations of %d members over %d intervals; best, median and control are noise-free objectives at the end.\n\n",
+			len(results[0].Runs), results[0].Members, len(results[0].Steps))
+		if err := simulate.Write(cmd.OutOrStdout(), results...); err != nil {
+			return err
+		}
+		if *out == "" {
+			return nil
+		}
+		return simulate.WritePNG(*out, results...)
+	}
+	return c
 }

@@ -71,7 +71,7 @@ launcher: {name: %s, command: [%q, -envs, "4", -rollouts, "64"], env: {GREETING:
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
-	out := c.run(filepath.Join(c.programs, "gorl-pbt"), "slurm", "-config", path, "-submit")
+	out := c.run(filepath.Join(c.programs, "gorl-pbt"), "slurm", "--config", path, "--submit")
 	found := regexp.MustCompile(`submitted: job (\d+) `).FindStringSubmatch(out)
 	if found == nil {
 		c.t.Fatalf("gorl-pbt slurm said %q", out)

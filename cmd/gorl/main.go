@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -23,13 +22,13 @@ func main() {
 		<-kill
 		os.Exit(commandline.Stopped)
 	}()
-	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	status := commandline.Execute(ctx, command(), os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
 }
 
-// execute runs gorl with args and returns the exit status.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// command is gorl.
+func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gorl",
 		Short: "reinforcement learning from the command line",
@@ -38,10 +37,10 @@ and draws what training wrote. Populations of processes have a command of their
 own, gorl-pbt.`,
 	}
 	root.AddCommand(subcommands()...)
-	return commandline.Execute(ctx, root, args, stdout, stderr)
+	return root
 }
 
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand("gorl")}
 }

@@ -3,7 +3,7 @@
 //
 // It stands on cobra. A command gives every subcommand a file of its own with a function that returns a *cobra.Command:
 // its flags are declared there, RunE does the work with cmd.Context(), writes to cmd.OutOrStdout() and cmd.ErrOrStderr(),
-// and returns an error, made by [Usagef] where the use was wrong.
+// and returns an error, made by [Usagef] where the use was wrong, and a *[StoppedError] where a signal ended it.
 package commandline
 
 import (
@@ -11,8 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // The exit statuses of gorl's commands.
@@ -26,14 +30,6 @@ const (
 	// Stopped: a signal ended the work; what was begun is saved and can be continued. It is pbt/launch's StatusStopped.
 	Stopped = 78
 )
-
-const statuses = `
-Exit status:
-  0   done
-  1   something failed; the last line on the standard error says what
-  2   wrong flags or arguments; nothing was done
-  78  stopped by a signal; what was begun is saved and can be continued
-`
 
 // UsageError is a wrong use of flags or arguments.
 type UsageError struct {
@@ -59,35 +55,110 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Execute runs root with args and returns the exit status. What went wrong is written to stderr.
+// Execute runs root with args, which do not have the program's name, and returns the exit status. What went wrong is
+// written to stderr. An error is a signal's where it is a [StoppedError], or where ctx has ended and it wraps what ended it.
+// A root is executed once.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	prepare(root)
+	Prepare(root)
 	began := false
 	watch(root, &began)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil cobra would make the process' own
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := root, misnamed(root, args)
+	if err == nil {
+		ran, err = root.ExecuteContextC(ctx)
+	}
 	var usage *UsageError
-	var stopped *StoppedError
 	switch {
 	case err == nil:
 		return Done
+	case errors.Is(err, errNothing):
+		_ = writeHelp(stderr, root)
+		return WrongUse
 	case errors.As(err, &usage) || !began: // cobra refuses what it does not know before anything runs
 		fmt.Fprintf(stderr, "%s: %v (see %s --help)\n", ran.CommandPath(), err, ran.CommandPath())
 		return WrongUse
-	case errors.As(err, &stopped):
-		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
-		return Stopped
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
+	if stopped(ctx, err) {
+		return Stopped
+	}
 	return Failed
 }
 
-// prepare leaves errors to Execute, and has every help end with the statuses.
-func prepare(root *cobra.Command) {
+// stopped says whether err is that of work which a signal ended.
+func stopped(ctx context.Context, err error) bool {
+	var e *StoppedError
+	if errors.As(err, &e) {
+		return true
+	}
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+}
+
+// errNothing is the use without a subcommand.
+var errNothing = errors.New("no subcommand")
+
+// Prepare gives root what all of gorl's commands have: the subcommands help and completion, the form of help, words for
+// what is wrong. [Execute] does it; tests and documentation that look at a tree of commands do it themselves.
+func Prepare(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetHelpTemplate(root.HelpTemplate() + statuses)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { _ = writeHelp(c.OutOrStdout(), c) })
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.SetFlagErrorFunc(wrongFlag)
+	root.AddCommand(completionCommand(root.Name()))
+	if root.RunE == nil {
+		root.Args = known
+		root.RunE = func(*cobra.Command, []string) error { return errNothing }
+	}
+}
+
+// misnamed refuses a first word that is no subcommand, which cobra would do only after the flags behind it.
+func misnamed(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	if c, _, err := root.Find(args); err != nil || c == root {
+		return known(root, args)
+	}
+	return nil
+}
+
+// known refuses what is no subcommand.
+func known(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		return Usagef("there is no subcommand %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return Usagef("there is no subcommand %q: want one of %s", args[0], strings.Join(names, ", "))
+}
+
+// wrongFlag says which flag may have been meant.
+func wrongFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return &UsageError{err}
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
+	if group := unknown.GetSpecifiedShortnames(); group != "" { // -config, of which c is no flag
+		name = strings.TrimLeft(group, "-")
+	}
+	name, _, _ = strings.Cut(name, "=")
+	if near := config.Nearest(name, names); near != "" {
+		return Usagef("%w; did you mean --%s?", err, near)
+	}
+	return &UsageError{err}
 }
 
 // watch notes whether a command's own work has begun.

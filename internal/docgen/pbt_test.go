@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -171,43 +170,5 @@ func TestPopulationFilesAreAccepted(t *testing.T) {
 	}
 	if files < 5 {
 		t.Errorf("only %d files were found", files)
-	}
-}
-
-// TestCommandsExist checks that every subcommand of gorl-pbt that the guides call, and each of its flags, is there.
-func TestCommandsExist(t *testing.T) {
-	sources := map[string]string{}
-	entries, err := os.ReadDir(filepath.Join(root, "cmd", "gorl-pbt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".go"); ok && !strings.HasSuffix(name, "_test") {
-			sources[name] = read(t, filepath.Join(root, "cmd", "gorl-pbt", e.Name()))
-		}
-	}
-	called := regexp.MustCompile(`gorl-pbt ([a-z]+)([^\n|#` + "`" + `]*)`)
-	flags := regexp.MustCompile(` -([a-z]+)`)
-	calls := 0
-	for _, page := range pages(t) {
-		text := read(t, page)
-		for _, code := range fenced.FindAllString(text, -1) {
-			for _, call := range called.FindAllStringSubmatch(code, -1) {
-				calls++
-				source, ok := sources[call[1]]
-				if !ok {
-					t.Errorf("%s calls gorl-pbt %s, which there is not", filepath.Base(page), call[1])
-					continue
-				}
-				for _, f := range flags.FindAllStringSubmatch(call[2], -1) {
-					if !strings.Contains(source, `"`+f[1]+`"`) && !(f[1] == "config" && strings.Contains(source, "configFlag(")) {
-						t.Errorf("%s calls gorl-pbt %s with -%s, which there is not", filepath.Base(page), call[1], f[1])
-					}
-				}
-			}
-		}
-	}
-	if calls < 8 {
-		t.Errorf("only %d calls were found", calls)
 	}
 }

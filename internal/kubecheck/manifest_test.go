@@ -47,7 +47,7 @@ func manifests(t *testing.T, config string) []byte {
 	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "kubernetes", "-config", path)
+	command := exec.Command(program, "kubernetes", "--config", path)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()

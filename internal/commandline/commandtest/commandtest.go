@@ -1,0 +1,219 @@
+// Package commandtest holds gorl's commands to what they have in common: help that is whole, examples that are right,
+// completion, and guides that call only what there is.
+package commandtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// Run executes a command as main does and returns its exit status and what it says.
+func Run(ctx context.Context, root *cobra.Command, args ...string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = commandline.Execute(ctx, root, args, &out, &err)
+	return status, out.String(), err.String()
+}
+
+// Hold checks help, examples and completion of every subcommand of what root makes anew.
+func Hold(t *testing.T, root func() *cobra.Command) {
+	t.Helper()
+	prepared := root()
+	commandline.Prepare(prepared)
+	status, all, stderr := Run(t.Context(), root(), "help")
+	if _, again, _ := Run(t.Context(), root(), "--help"); status != commandline.Done || stderr != "" || again != all {
+		t.Errorf("help ends with %d, says %q, and another thing than --help:\n%s\n%s", status, stderr, all, again)
+	}
+	if status, stdout, stderr := Run(t.Context(), root()); status != commandline.WrongUse || stdout != "" || stderr != all {
+		t.Errorf("without a subcommand it ends with %d and says %q and\n%s", status, stdout, stderr)
+	}
+	for _, c := range prepared.Commands() {
+		name := c.Name()
+		status, stdout, stderr := Run(t.Context(), root(), name, "--help")
+		if status != commandline.Done || stderr != "" {
+			t.Errorf("%s --help ends with %d and says %q", name, status, stderr)
+		}
+		want := []string{"usage: " + prepared.Name() + " " + name + " [flags]", "\nflags:\n", "\nexit status:\n  0 ", "\n  78 "}
+		if name != "help" {
+			want = append(want, "\nexamples:\n", "\n  "+prepared.Name()+" "+name)
+		}
+		for _, w := range want {
+			if !strings.Contains(stdout, w) {
+				t.Errorf("%s --help lacks %q:\n%s", name, w, stdout)
+			}
+		}
+		for _, line := range strings.Split(stdout, "\n") {
+			if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") {
+				continue // pflag's own table
+			}
+			if len([]rune(line)) > 100 {
+				t.Errorf("%s --help has a line of %d characters: %s", name, len([]rune(line)), line)
+			}
+		}
+		if c.Short == "" || strings.ContainsAny(c.Short, "\n") || strings.ToLower(c.Short[:1]) != c.Short[:1] || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s has the summary %q, want one line in lower case without a full stop", name, c.Short)
+		}
+		if !strings.Contains(all, c.Short) {
+			t.Errorf("help lacks %s:\n%s", name, all)
+		}
+		if _, again, _ := Run(t.Context(), root(), "help", name); again != stdout {
+			t.Errorf("help %s says something else than %s --help", name, name)
+		}
+		for _, line := range commandline.Examples(c) {
+			if words := Words(line); len(words) > 1 && words[0] == prepared.Name() {
+				if err := Accepts(root(), words[1:], true); err != nil {
+					t.Errorf("the example %q: %v", line, err)
+				}
+			}
+		}
+		if status, _, stderr := Run(t.Context(), root(), name, "--no-such-flag"); status != commandline.WrongUse || !strings.Contains(stderr, "unknown flag: --no-such-flag") || !strings.Contains(stderr, "(see "+prepared.Name()+" "+name+" --help)") {
+			t.Errorf("%s with a wrong flag ends with %d and says %q", name, status, stderr)
+		}
+	}
+	holdCompletion(t, prepared.Name(), root)
+}
+
+func holdCompletion(t *testing.T, name string, root func() *cobra.Command) {
+	t.Helper()
+	for _, shell := range []string{"bash", "fish", "powershell", "zsh"} {
+		status, script, stderr := Run(t.Context(), root(), "completion", shell)
+		if status != commandline.Done || stderr != "" || !strings.Contains(script, name) || len(script) < 1000 {
+			t.Errorf("completion %s ends with %d, says %q and writes %d bytes", shell, status, stderr, len(script))
+		}
+		program, err := exec.LookPath(shell)
+		if err != nil || shell == "powershell" {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "script")
+		if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(program, "-n", path).CombinedOutput(); err != nil {
+			t.Errorf("%s does not accept its script: %v\n%s", shell, err, out)
+		}
+	}
+	if status, _, stderr := Run(t.Context(), root(), "completion", "tcsh"); status != commandline.WrongUse || !strings.Contains(stderr, "want bash, fish, powershell or zsh") {
+		t.Errorf("completion tcsh ends with %d and says %q", status, stderr)
+	}
+}
+
+// Complete returns what a shell is offered after args, of which the last is what has been typed of a word, and cobra's
+// directive.
+func Complete(t *testing.T, root *cobra.Command, args ...string) (offered []string, directive string) {
+	t.Helper()
+	_, stdout, _ := Run(t.Context(), root, append([]string{"__completeNoDesc"}, args...)...)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
+
+// Accepts says what is wrong with args without running anything: the subcommand, a flag, a flag's value, and with
+// arguments their number.
+func Accepts(root *cobra.Command, args []string, arguments bool) error {
+	commandline.Prepare(root)
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if c == root {
+		return errors.New("there is no such subcommand")
+	}
+	c.InitDefaultHelpFlag()
+	if err := c.ParseFlags(rest); err != nil {
+		return err
+	}
+	if arguments {
+		return c.ValidateArgs(c.Flags().Args())
+	}
+	return nil
+}
+
+// Words splits a line as a shell does, up to a comment, a pipe or a redirection.
+func Words(line string) []string {
+	var words []string
+	var word strings.Builder
+	inside, quote := false, rune(0)
+	end := func() {
+		if inside {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		inside = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, inside = r, true
+		case r == ' ':
+			end()
+		case strings.ContainsRune("|><;&", r), r == '#' && !inside:
+			end()
+			return words
+		default:
+			inside = true
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return words
+}
+
+var code = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
+
+// Guides checks that every call of the command in README.md and docs is one that it accepts. It returns their number.
+func Guides(t *testing.T, repository string, root func() *cobra.Command) (calls int) {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, filepath.Join(repository, "README.md"), filepath.Join(repository, "CHANGELOG.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range Calls(root().Name(), string(text)) {
+			calls++
+			for i, word := range call {
+				if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") { // FILE, N: something that the reader gives
+					call[i] = "1"
+				}
+			}
+			if err := Accepts(root(), call, false); err != nil {
+				t.Errorf("%s calls %s %s: %v", filepath.Base(page), root().Name(), strings.Join(call, " "), err)
+			}
+		}
+	}
+	return calls
+}
+
+// Calls finds what a page of Markdown calls a command with, in code within lines and in blocks.
+func Calls(name, page string) [][]string {
+	call := regexp.MustCompile("(?m)(?:^`?|^\\$ |`\\$ |[ /(])" + name + ` ([a-z-][^\n` + "`" + `]*)`)
+	var list [][]string
+	for _, found := range code.FindAllString(page, -1) {
+		if strings.HasPrefix(found, "```go\n") || strings.HasPrefix(found, "```yaml\n") {
+			continue
+		}
+		if !strings.HasPrefix(found, "```") && !strings.HasPrefix(strings.TrimLeft(found, "`$ "), name+" ") {
+			continue
+		}
+		for _, c := range call.FindAllStringSubmatch(found, -1) {
+			list = append(list, Words(c[1]))
+		}
+	}
+	return list
+}

@@ -1,0 +1,296 @@
+package inspection
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// Checkpoint is what one file holds.
+type Checkpoint struct {
+	Stored
+	// Kind is for people, e.g. "checkpoint of a trainer".
+	Kind string `json:"kind"`
+	// Agents are those whose state it is: one, or those of a group.
+	Agents []Agent `json:"agents,omitempty"`
+	// Trainer says how far training was; nil where no trainer wrote it.
+	Trainer *Trainer `json:"trainer,omitempty"`
+	// Values are the other plain values, by the keys that lead to them, joined by "/".
+	Values map[string]any `json:"values,omitempty"`
+	// Metadata are the texts of a safetensors header.
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Tensors  []Tensor          `json:"tensors"`
+	Totals   Totals            `json:"totals"`
+}
+
+// Agent is the state of one.
+type Agent struct {
+	// Class is "PPO" or "AMP", or of another library or one's own.
+	Class string `json:"class,omitempty"`
+	// Timestep and Updates count what it has done.
+	Timestep int64 `json:"timestep"`
+	Updates  int64 `json:"updates"`
+	// Settings are the hyperparameters that may change while it trains.
+	Settings map[string]any `json:"settings,omitempty"`
+	// Policy is what it computes; nil where that is not described, and then Undescribed says why.
+	Policy      *Policy `json:"policy,omitempty"`
+	Undescribed string  `json:"undescribed,omitempty"`
+}
+
+// Policy is a described policy, for people.
+type Policy struct {
+	Observation  string `json:"observation_space"`
+	Action       string `json:"action_space"`
+	Distribution string `json:"distribution"`
+	// Normalized says that observations are standardised first.
+	Normalized bool `json:"normalized"`
+	// Network is e.g. "4 → 64 tanh → 64 tanh → 2".
+	Network string `json:"network"`
+}
+
+// Trainer is a trainer's own part.
+type Trainer struct {
+	Timestep int64 `json:"timestep"`
+	// Best is the best figure so far.
+	Best *Number `json:"best,omitempty"`
+	// Metrics are the latest figures; those of episodes are means over the last 100.
+	Metrics map[string]Number `json:"metrics,omitempty"`
+}
+
+// file looks at one file.
+func file(path string, o Options) (*Checkpoint, error) {
+	switch ext := filepath.Ext(path); ext {
+	case dataSuffix, manifestSuffix:
+		stored, snap, err := load(path)
+		if err != nil {
+			return nil, err
+		}
+		if snap == nil {
+			return nil, &checkpoint.DamagedError{Path: path, Reason: stored.Reason}
+		}
+		return ofSnapshot(stored, snap, o), nil
+	case ".pt", ".pth":
+		return ofTorch(path, o)
+	case ".npz":
+	default:
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or a folder", path)
+	}
+	snap, err := convert.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	c := ofSnapshot(size(path), snap, o)
+	if len(c.Agents) == 0 {
+		c.Kind = "NumPy file"
+	}
+	return c, nil
+}
+
+// ofSnapshot describes a snapshot, gorl's or another program's.
+func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint {
+	c := &Checkpoint{Stored: stored, Kind: "safetensors file", Metadata: snap.Metadata}
+	c.tensors(snap.Arrays, o)
+	values := maps.Clone(snap.Values)
+	if values["policy_alone"] == true {
+		c.Kind, c.Agents = "policy alone", []Agent{ofAgent(values)}
+		delete(values, "policy_alone")
+	} else if n, err := snap.Int("agents"); err == nil {
+		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
+		for i := range n {
+			key := fmt.Sprintf("agent_%d", i)
+			if own, ok := values[key].(map[string]any); ok {
+				c.Agents = append(c.Agents, ofAgent(own))
+				delete(values, key)
+			}
+		}
+	} else if class, err := snap.Text("agent"); err == nil {
+		c.Kind, c.Agents = "checkpoint of the agent "+class, []Agent{ofAgent(values)}
+	}
+	if t := ofTrainer(values["trainer"]); t != nil {
+		c.Trainer = t
+		if len(c.Agents) == 1 {
+			c.Kind = "checkpoint of a trainer of " + c.Agents[0].Class
+		}
+	}
+	for _, shown := range []string{"agent", "hyperparameters", "policy", "timestep", "updates", "trainer", "parameters", "random"} {
+		if len(c.Agents) > 0 {
+			delete(values, shown)
+		}
+	}
+	c.Values = map[string]any{}
+	flatten(c.Values, "", values)
+	return c
+}
+
+// ofAgent describes an agent by the values of its snapshot.
+func ofAgent(values map[string]any) Agent {
+	a := Agent{}
+	a.Class, _ = values["agent"].(string)
+	a.Timestep, _ = values["timestep"].(int64)
+	a.Updates, _ = values["updates"].(int64)
+	a.Settings, _ = values["hyperparameters"].(map[string]any)
+	described, ok := values["policy"]
+	if !ok {
+		a.Undescribed = "the checkpoint does not say what the policy computes"
+		return a
+	}
+	p, err := description.Of(described)
+	if err != nil {
+		a.Undescribed = err.Error()
+		return a
+	}
+	a.Policy = &Policy{
+		Observation: p.Observation.String(), Action: p.Action.String(), Distribution: p.Distribution.Kind,
+		Normalized: p.Normalizer != nil, Network: network(p.Network),
+	}
+	return a
+}
+
+// network is a chain of layers, or the number of operations where it is none.
+func network(n description.Network) string {
+	parts := []string{fmt.Sprint(n.Inputs)}
+	for _, s := range n.Steps {
+		switch {
+		case s.Op == description.Linear && len(s.Inputs) == 0:
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", s.Outputs, s.Activation)))
+		case s.Op == description.Activate && len(s.Inputs) == 0:
+			parts[len(parts)-1] += " " + s.Activation
+		default:
+			return fmt.Sprintf("%d inputs, %d operations", n.Inputs, len(n.Steps))
+		}
+	}
+	return strings.Join(parts, " → ")
+}
+
+// ofTrainer describes a trainer's part; nil where there is none.
+func ofTrainer(v any) *Trainer {
+	values, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	t := &Trainer{Metrics: map[string]Number{}}
+	t.Timestep, _ = values["timestep"].(int64)
+	if best, ok := number(values["best"]); ok {
+		t.Best = (*Number)(&best)
+	}
+	for _, kind := range []string{"steps", "tracked", "episodes"} {
+		figures, _ := values[kind].(map[string]any)
+		for name, f := range figures {
+			figure, _ := f.(map[string]any)
+			if x, ok := latest(figure, kind == "episodes"); ok {
+				t.Metrics[name] = Number(x)
+			}
+		}
+	}
+	return t
+}
+
+// latest is the mean or the last of a figure's values, which lie in a ring.
+func latest(figure map[string]any, mean bool) (float64, bool) {
+	list, _ := figure["values"].([]any)
+	count, _ := figure["count"].(int64)
+	if len(list) == 0 || count < int64(len(list)) {
+		return 0, false
+	}
+	if !mean {
+		return number(list[(count-1)%int64(len(list))])
+	}
+	sum := 0.0
+	for _, v := range list {
+		x, ok := number(v)
+		if !ok {
+			return 0, false
+		}
+		sum += x
+	}
+	return sum / float64(len(list)), true
+}
+
+func number(v any) (float64, bool) {
+	switch x := v.(type) {
+	case float64:
+		return x, true
+	case int64:
+		return float64(x), true
+	case uint64:
+		return float64(x), true
+	}
+	return math.NaN(), false
+}
+
+// flatten puts the plain values of a tree under the keys that lead to them.
+func flatten(into map[string]any, at string, v any) {
+	under := func(key string) string {
+		if at == "" {
+			return key
+		}
+		return at + "/" + key
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			flatten(into, under(key), x)
+		}
+	case []any:
+		if len(v) > 16 {
+			into[at] = fmt.Sprintf("%d values", len(v))
+			return
+		}
+		for i, x := range v {
+			flatten(into, under(strconv.Itoa(i)), x)
+		}
+	case nil:
+	case string:
+		if len(v) > 200 {
+			v = fmt.Sprintf("%.40s… (%d bytes)", v, len(v))
+		}
+		into[at] = v
+	default:
+		into[at] = v
+	}
+}
+
+// tensors looks at arrays, in the order of their names.
+func (c *Checkpoint) tensors(arrays map[string]checkpoint.Array, o Options) {
+	c.Tensors = []Tensor{}
+	for _, name := range slices.SortedFunc(maps.Keys(arrays), naturally) {
+		chosen := o.Tensor == nil || o.Tensor(name)
+		t := tensor(name, arrays[name], o.Stats && chosen)
+		c.Totals.Tensors++
+		c.Totals.Elements += t.Count
+		c.Totals.Bytes += t.Bytes
+		c.Totals.NaNs += t.NaNs
+		c.Totals.Infinities += t.Infinities
+		if chosen {
+			c.Tensors = append(c.Tensors, t)
+		}
+	}
+}
+
+// OfGroup is the snapshot of one agent of a group's (trainers.Group).
+func OfGroup(snap *checkpoint.Snapshot, i int) (*checkpoint.Snapshot, error) {
+	n, err := snap.Int("agents")
+	if err != nil {
+		return nil, fmt.Errorf("inspection: the checkpoint is of one agent, so it has no member %d", i)
+	}
+	name := fmt.Sprintf("agent_%d", i)
+	values, ok := snap.Values[name].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("inspection: the checkpoint is of a group of %d agents, 0 to %d; there is no %d", n, n-1, i)
+	}
+	own := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{}, Values: values}
+	for key, array := range snap.Arrays {
+		if key, mine := strings.CutPrefix(key, name+"/"); mine {
+			own.Arrays[key] = array
+		}
+	}
+	return own, nil
+}

@@ -1,0 +1,150 @@
+// Package inspection says what files and folders of training hold: checkpoints of gorl's and of skrl's, files of PyTorch,
+// NumPy and safetensors, runs and populations. Nothing that is read is executed, and nothing is written.
+package inspection
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// Options say how much is looked at.
+type Options struct {
+	// Stats computes the least, mean and greatest value of every tensor.
+	Stats bool
+	// Tensor chooses tensors by name; nil takes all. Totals are of all tensors in any case.
+	Tensor func(name string) bool
+}
+
+// Report is what a path holds.
+type Report struct {
+	Path string `json:"path"`
+	// Kind is for people, e.g. "run" or "population".
+	Kind string `json:"kind"`
+	// Checkpoints are all in a folder.
+	Checkpoints []Stored `json:"checkpoints,omitempty"`
+	// Checkpoint is the file, or the one of the folder that is looked at closely: the best, else the latest.
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	// Population is what the journal tells.
+	Population *Population `json:"population,omitempty"`
+}
+
+// Damaged are the checkpoints that are not what they should be.
+func (r *Report) Damaged() (list []Stored) {
+	for _, s := range r.Checkpoints {
+		if s.State == Damaged {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Of looks at a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors file of
+// any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's workspace.
+func Of(path string, o Options) (*Report, error) {
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) && filepath.Ext(path) != dataSuffix {
+		if _, e := os.Stat(path + dataSuffix); e == nil { // agent_1000 of agent_1000.safetensors
+			path, err = path+dataSuffix, nil
+			info, err = os.Stat(path)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspection: %w", err)
+	}
+	if info.IsDir() {
+		return folder(path, o)
+	}
+	if filepath.Ext(path) == filepath.Ext(pbt.JournalFile) {
+		return population(path, o)
+	}
+	c, err := file(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Path: path, Kind: c.Kind, Checkpoint: c}, nil
+}
+
+// folder looks at a population or at checkpoints.
+func folder(dir string, o Options) (*Report, error) {
+	for _, sign := range []string{pbt.JournalFile, filepath.Join("000", pbt.JournalFile)} {
+		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
+			return population(dir, o)
+		}
+	}
+	stored, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Path: dir, Kind: "folder of checkpoints", Checkpoints: stored}
+	if _, err := os.Stat(filepath.Join(dir, checkpoints)); err == nil {
+		r.Kind = "run"
+	}
+	if len(stored) == 0 {
+		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a population, or a file", dir)
+	}
+	if chosen, ok := choose(stored); ok {
+		r.Checkpoint, err = file(filepath.Join(dir, filepath.FromSlash(chosen.File)), o)
+	}
+	return r, err
+}
+
+const (
+	checkpoints    = "checkpoints" // a run's folder of them
+	best           = "best"        // and that of the best in it
+	dataSuffix     = ".safetensors"
+	manifestSuffix = ".json"
+)
+
+// Find is the checkpoint that a path means: a file itself, also without its extension; of a folder the best that is valid,
+// else the latest. Of a population across processes it is the best of the policy that was the best.
+func Find(path string) (string, error) {
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		if _, e := os.Stat(path + dataSuffix); e == nil {
+			return path + dataSuffix, nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("inspection: %w", err)
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	stored, err := list(path)
+	if err != nil {
+		return "", err
+	}
+	if h, err := pbt.ReadHistory(path); err == nil {
+		if m, _, ok := h.Best(); ok {
+			stored = preferred(stored, m)
+		}
+	}
+	chosen, ok := choose(stored)
+	if !ok {
+		for _, s := range stored {
+			if s.State == Damaged {
+				return "", fmt.Errorf("inspection: %s has no valid checkpoint: %s: %s", path, s.File, s.Reason)
+			}
+		}
+		return "", fmt.Errorf("inspection: %s has no checkpoint", path)
+	}
+	return filepath.Join(path, filepath.FromSlash(chosen.File)), nil
+}
+
+// walk visits the files below a folder whose names may be those of checkpoints.
+func walk(dir string, visit func(path string)) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("inspection: %w", err)
+		}
+		if !d.IsDir() && (strings.HasSuffix(path, dataSuffix) || strings.HasSuffix(path, manifestSuffix)) && !strings.HasPrefix(d.Name(), ".") {
+			visit(path)
+		}
+		return nil
+	})
+}

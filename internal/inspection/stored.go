@@ -1,0 +1,146 @@
+package inspection
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// State is what became of a checkpoint's check.
+type State string
+
+const (
+	// Verified is a checkpoint whose data has the size and the SHA-256 of its manifest.
+	Verified State = "verified"
+	// Damaged is one that does not.
+	Damaged State = "damaged"
+	// Unverified is a file without a manifest, which nothing vouches for: another program's, a policy alone, or a
+	// checkpoint whose save was interrupted.
+	Unverified State = "unverified"
+)
+
+// Stored is one checkpoint's file.
+type Stored struct {
+	// File is its path, in a folder's list relative to the folder, with slashes.
+	File  string `json:"file"`
+	State State  `json:"state"`
+	// Reason says what is damaged.
+	Reason string `json:"reason,omitempty"`
+	// Bytes is the size of the data file.
+	Bytes int64 `json:"bytes"`
+	// Step, WrittenAt, WrittenBy and SHA256 are the manifest's.
+	Step      int64  `json:"step"`
+	WrittenAt string `json:"written_at,omitempty"`
+	WrittenBy string `json:"written_by,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+
+	sequence int64
+}
+
+// load reads a checkpoint and says what it is worth. The snapshot is nil where it is damaged.
+func load(file string) (Stored, *checkpoint.Snapshot, error) {
+	s := Stored{File: file}
+	if info, err := os.Stat(file); err == nil {
+		s.Bytes = info.Size()
+	}
+	saved, err := checkpoint.Load(file)
+	var damaged *checkpoint.DamagedError
+	switch {
+	case err == nil:
+		m := saved.Manifest
+		s = Stored{File: saved.Path, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy, SHA256: m.SHA256, sequence: m.Sequence}
+		return s, saved.Snapshot, nil
+	case errors.Is(err, checkpoint.ErrUncommitted):
+		return unverified(s)
+	case errors.As(err, &damaged):
+		s.State, s.Reason = Damaged, damaged.Reason
+		if name := filepath.Base(damaged.Path); name != filepath.Base(file) {
+			s.Reason = name + ": " + s.Reason
+		}
+		if m, err := checkpoint.ReadManifest(file); err == nil {
+			s.Step, s.WrittenAt, s.WrittenBy, s.SHA256, s.sequence = m.Step, m.WrittenAt, m.WrittenBy, m.SHA256, m.Sequence
+		}
+		return s, nil, nil
+	}
+	return s, nil, err
+}
+
+// unverified reads a safetensors file that has no manifest.
+func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
+	data, err := os.ReadFile(s.File)
+	if err != nil {
+		return s, nil, fmt.Errorf("inspection: %w", err)
+	}
+	snap, err := checkpoint.DecodeSafetensors(data)
+	if err != nil {
+		s.State, s.Reason = Damaged, strings.TrimPrefix(err.Error(), "checkpoint: ")
+		return s, nil, nil
+	}
+	s.State = Unverified
+	return s, snap, nil
+}
+
+// list checks all checkpoints below a folder, in the order of their files' names, numbers by value.
+func list(dir string) ([]Stored, error) {
+	var files []string
+	err := walk(dir, func(file string) {
+		if base, manifest := strings.CutSuffix(file, manifestSuffix); manifest {
+			if _, err := os.Stat(base + dataSuffix); err == nil {
+				return // found by the data
+			}
+			if _, err := checkpoint.ReadManifest(file); err != nil {
+				return // of something else
+			}
+		}
+		files = append(files, file)
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored := make([]Stored, 0, len(files))
+	for _, f := range files {
+		s, _, err := load(f)
+		if err != nil {
+			return nil, err
+		}
+		if s.File, err = filepath.Rel(dir, f); err != nil {
+			return nil, err
+		}
+		s.File = filepath.ToSlash(s.File)
+		stored = append(stored, s)
+	}
+	slices.SortStableFunc(stored, func(a, b Stored) int {
+		return cmp.Or(cmp.Compare(path.Dir(a.File), path.Dir(b.File)), cmp.Compare(a.sequence, b.sequence), naturally(a.File, b.File))
+	})
+	return stored, nil
+}
+
+// choose takes the newest valid one of those in a folder "best", else the newest of all.
+func choose(stored []Stored) (chosen Stored, ok bool) {
+	isBest := func(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
+	for _, s := range stored {
+		if s.State != Verified {
+			continue
+		}
+		if !ok || isBest(s) && !isBest(chosen) || isBest(s) == isBest(chosen) && s.sequence > chosen.sequence {
+			chosen, ok = s, true
+		}
+	}
+	return chosen, ok
+}
+
+// preferred leaves, where a population across processes kept the best of every policy, that of one.
+func preferred(stored []Stored, policy int) []Stored {
+	mine := fmt.Sprintf("%s/%03d", best, policy)
+	if !slices.ContainsFunc(stored, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
+		return stored
+	}
+	return slices.DeleteFunc(slices.Clone(stored), func(s Stored) bool { return path.Dir(s.File) != mine })
+}

@@ -1,0 +1,142 @@
+package tracking
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scalarsIn writes some steps of a tag with a writer.
+func scalarsIn(t *testing.T, w Writer, err error, from, to int64) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := from; step <= to; step++ {
+		w.Scalar("a", step, float64(step)/3)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func valuesOf(scalars []Scalar) string {
+	var parts []string
+	for _, s := range scalars {
+		parts = append(parts, fmt.Sprintf("%d:%.9g", s.Step, s.Value))
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestReadRun(t *testing.T) {
+	whole := t.TempDir()
+	run, err := OpenRun(whole, Options{})
+	scalarsIn(t, run, err, 1, 3)
+	// The JSON lines have double precision, the event file beside them does not.
+	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333333 2:0.666666667 3:1" || got[0].Value != 1.0/3 {
+		t.Errorf("a run reads as %s, %v", valuesOf(got), err)
+	}
+	if err := os.Remove(filepath.Join(whole, ScalarsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333343 2:0.666666687 3:1" {
+		t.Errorf("its event file reads as %s, %v", valuesOf(got), err)
+	}
+	// A second event file, of a run resumed at step 3, counts from there on.
+	later := func() time.Time { return time.Now().Add(time.Hour) }
+	second, err := NewTensorBoard(whole, Options{Now: later})
+	scalarsIn(t, second, err, 3, 4)
+	got, err := ReadRun(whole)
+	if err != nil || valuesOf(got) != "1:0.333333343 2:0.666666687 3:1 4:1.33333337" {
+		t.Errorf("two event files read as %s, %v", valuesOf(got), err)
+	}
+	if got[2].Time.Before(time.Now().Add(30 * time.Minute)) {
+		t.Error("step 3 is not that of the later file")
+	}
+
+	table := t.TempDir()
+	csv, err := OpenCSV(filepath.Join(table, "run.csv"), Options{})
+	scalarsIn(t, csv, err, 1, 2)
+	for name, text := range map[string]string{"other.csv": "x,y\n1,2\n", "empty.csv": "", "journal.jsonl": "{\"event\":\"population\"}\n"} {
+		if err := os.WriteFile(filepath.Join(table, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := ReadRun(table); err != nil || valuesOf(got) != "1:0.333333333 2:0.666666667" {
+		t.Errorf("a table reads as %s, %v", valuesOf(got), err)
+	}
+	named := filepath.Join(table, "values.jsonl")
+	if err := os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadRun(table); !errors.Is(err, ErrTruncated) || valuesOf(got) != "7:2" {
+		t.Errorf("JSON lines of another name read as %s, %v", valuesOf(got), err)
+	}
+	if _, err := ReadRun(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty folder gives %v", err)
+	}
+	if _, err := ReadRun(named + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder gives %v", err)
+	}
+}
+
+func TestFindRuns(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"b", "a/deep", ".hidden", "a/none"} {
+		dir := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "none") {
+			continue
+		}
+		run, err := OpenRun(dir, Options{})
+		scalarsIn(t, run, err, 1, 1)
+	}
+	want := []string{filepath.Join(root, "a", "deep"), filepath.Join(root, "b")}
+	if got, err := FindRuns(root); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	if got, err := FindRuns(want[1]); err != nil || !slices.Equal(got, want[1:]) {
+		t.Errorf("a run itself gives %q, %v", got, err)
+	}
+	if _, err := FindRuns(filepath.Join(root, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder gives %v", err)
+	}
+}
+
+func TestSmoothed(t *testing.T) {
+	s := Series{Name: "n", X: []float64{1, 2, 3, 4}, Y: []float64{4, 8, math.NaN(), 0}}
+	got, err := s.Smoothed(0.5)
+	// (0.5·4)/0.5; (0.5·2+0.5·8)/0.75; NaN; (0.5·5+0)/0.875
+	want := []float64{4, 5 / 0.75, math.NaN(), 2.5 / 0.875}
+	for i, y := range got.Y {
+		if math.Abs(y-want[i]) > 1e-12 && !(math.IsNaN(y) && math.IsNaN(want[i])) {
+			t.Errorf("value %d is %v, want %v", i, y, want[i])
+		}
+	}
+	if err != nil || got.Name != "n" || s.Y[1] != 8 {
+		t.Errorf("%+v, %v; the series itself is %v", got, err, s.Y)
+	}
+	if same, err := s.Smoothed(0); err != nil || same.Y[0] != 4 || same.Y[1] != 8 || same.Y[3] != 0 {
+		t.Errorf("a weight of 0 gives %v, %v", same.Y, err)
+	}
+	for _, weight := range []float64{-0.1, 1, math.NaN()} {
+		if _, err := s.Smoothed(weight); err == nil {
+			t.Errorf("a weight of %v gives no error", weight)
+		}
+	}
+}
+
+func ExampleSeries_Smoothed() {
+	s, _ := Series{X: []float64{1, 2, 3, 4}, Y: []float64{0, 10, 0, 10}}.Smoothed(0.5)
+	fmt.Printf("%.2f\n", s.Y)
+	// Output: [0.00 6.67 2.86 6.67]
+}
