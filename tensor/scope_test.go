@@ -189,14 +189,14 @@ func TestStickyError(t *testing.T) {
 	if kept := s.Keep(a); kept.T != nil {
 		t.Error("Keep hands out tensors of a failed scope")
 	}
-	if s.Err() != first || s.Len() != owned || o.Steps != 0 {
+	if !errors.Is(s.Err(), first) || s.Len() != owned || o.Steps != 0 {
 		t.Errorf("after the error: %v, %d tensors (%d before), %d steps", s.Err(), s.Len(), owned, o.Steps)
 	}
 	if x, err := tensor.Float64s(resident); err != nil || x[0] != 1 {
 		t.Errorf("the resident tensor changed to %v, %v", x, err)
 	}
 	s.Close()
-	if s.Err() != first {
+	if !errors.Is(s.Err(), first) {
 		t.Error("Close forgets the error")
 	}
 }
@@ -207,7 +207,7 @@ func TestFail(t *testing.T) {
 	defer s.Close()
 	stop := errors.New("stop")
 	s.Fail(stop)
-	if a := s.Ones(2); a.T != nil || s.Err() != stop || s.Len() != 0 {
+	if a := s.Ones(2); a.T != nil || !errors.Is(s.Err(), stop) || s.Len() != 0 {
 		t.Errorf("after Fail: %v, error %v, %d tensors", a, s.Err(), s.Len())
 	}
 }

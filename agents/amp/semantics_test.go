@@ -281,8 +281,7 @@ func TestCritics(t *testing.T) {
 			if separate {
 				styleReturns = read(t, s, a.Rollout.Tensor("style_returns"))
 			}
-			var sums []float64 // of the advantages, as they lie in the rollout
-			sums = make([]float64, n*steps)
+			sums := make([]float64, n*steps) // of the advantages, as they lie in the rollout
 			for i := range n {
 				of := make([]float64, steps)
 				both := make([]float64, steps)
