@@ -1,12 +1,11 @@
 package checkpoint
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
-	"syscall"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // FS is what a store needs of a file system. Tests put one that fails in its place.
@@ -68,18 +67,4 @@ func (osFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path
 func (osFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (osFS) Rename(from, to string) error               { return os.Rename(from, to) }
 func (osFS) Remove(path string) error                   { return os.Remove(path) }
-
-func (osFS) SyncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // directories cannot be synced there
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // a file system whose directories need no sync, or know none
-	}
-	return errors.Join(err, d.Close())
-}
+func (osFS) SyncDir(path string) error                  { return atomicfile.SyncDir(path) }

@@ -9,31 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func checkLive(t testing.TB) {
-	t.Helper()
-	before := tensor.Live()
-	t.Cleanup(func() {
-		if after := tensor.Live(); after != before {
-			t.Errorf("%d tensors live after the test, %d before it", after, before)
-		}
-	})
-}
-
-func floats(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float32 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := tensor.Float32s(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // ring is what a replay must be, in plain Go.
 type ring struct {
@@ -67,7 +46,7 @@ func (r *ring) compare(t *testing.T, m *memory.Replay) {
 
 // Whatever is written, wherever it wraps, the replay holds the last rows.
 func TestReplayWraps(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
 	if err != nil {
@@ -111,7 +90,7 @@ func checkSamples(t *testing.T, s *tensor.Scope, m *memory.Replay, want *ring, g
 		held[row] = true
 	}
 	for name, x := range map[string]tensor.Tensor{"Sample": m.Sample(s, gen, 30), "SampleDistinct": m.SampleDistinct(s, gen, 30)} {
-		drawn := floats(t, s, x)
+		drawn := tensortest.Float32s(t, s, x)
 		seen := map[[2]float32]bool{}
 		for i := 0; i < len(drawn); i += 2 {
 			row := [2]float32{drawn[i], drawn[i+1]}
@@ -147,7 +126,7 @@ func saveAndLoad(t *testing.T, m *memory.Replay, want *ring, path string) {
 
 // Every row of a replay that has just wrapped is drawn, which is where skrl's is wrong.
 func TestReplaySamplesAll(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	m, err := memory.NewReplay(10, 1, tensor.CPU)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +143,7 @@ func TestReplaySamplesAll(t *testing.T) {
 		m.Add(s, tensor.From(s, []float32{float32(4 * i), float32(4*i + 1), float32(4*i + 2), float32(4*i + 3)}, 4, 1))
 	}
 	count := map[float32]int{}
-	for _, x := range floats(t, s, m.Sample(s, gen, 10_000)) {
+	for _, x := range tensortest.Float32s(t, s, m.Sample(s, gen, 10_000)) {
 		count[x]++
 	}
 	for x := float32(2); x < 12; x++ {
@@ -178,7 +157,7 @@ func TestReplaySamplesAll(t *testing.T) {
 }
 
 func TestReplayErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
 		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), "must be positive") {
 			t.Errorf("%v: error %v", c, err)
@@ -218,7 +197,7 @@ func TestReplayErrors(t *testing.T) {
 
 // A file that is missing, damaged or of another replay changes nothing.
 func TestReplayLoadRefuses(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	s := tensor.NoGrad()
@@ -270,7 +249,7 @@ func TestReplayLoadRefuses(t *testing.T) {
 
 // Rows is Tensor, time-major, in the same memory as the steps that were written.
 func TestRollout(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
 	r, err := memory.NewRollout(3, 2, fields, tensor.CPU)
 	if err != nil {
@@ -296,13 +275,13 @@ func TestRollout(t *testing.T) {
 		if !r.Full() || r.Steps() != 3 || r.Envs() != 2 {
 			t.Errorf("not full after %d of %d steps", r.Len(), r.Steps())
 		}
-		if got := floats(t, s, r.Rows("x")); !slices.Equal(got, want) {
+		if got := tensortest.Float32s(t, s, r.Rows("x")); !slices.Equal(got, want) {
 			t.Errorf("rows %v, want %v", got, want)
 		}
-		if got := floats(t, s, r.Tensor("x")); !slices.Equal(got, want) {
+		if got := tensortest.Float32s(t, s, r.Tensor("x")); !slices.Equal(got, want) {
 			t.Errorf("tensor %v, want %v", got, want)
 		}
-		if got := floats(t, s, r.At("y", 2)); !slices.Equal(got, []float32{2, 2}) {
+		if got := tensortest.Float32s(t, s, r.At("y", 2)); !slices.Equal(got, []float32{2, 2}) {
 			t.Errorf("step 2 is %v", got)
 		}
 		r.Clear()

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 func TestMLPRefuses(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	for name, c := range map[string]struct {
 		cfg  MLPConfig
 		want string
@@ -29,7 +30,7 @@ func TestMLPRefuses(t *testing.T) {
 }
 
 func TestDistributionsRefuse(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	box, free, discrete := spaces.NewBox(-1, 1, 2), spaces.Unbounded(2), spaces.NewDiscrete(3)
 	clip, mean := DefaultGaussianConfig(), DefaultGaussianConfig()
 	clip.ClipActions, mean.ClipMeanActions = true, true
@@ -81,7 +82,7 @@ func TestDistributionsRefuse(t *testing.T) {
 
 // Log-probabilities and entropies against the textbook.
 func TestGaussianFormulas(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	mean, action, logStd := []float32{0.5, -1, 2}, []float32{0, 1, 2.5}, -0.5
 	want := 0.0
 	for i := range mean {
@@ -103,18 +104,18 @@ func TestGaussianFormulas(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := g.Evaluate(s, tensor.From(s, mean, 1, 3), tensor.From(s, action, 1, 3))
-		wantNear(t, c.name+" log-probability", floats(t, s, e.LogProb), []float64{want}, 1e-5)
+		wantNear(t, c.name+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{want}, 1e-5)
 		if got := tensor.Size(e.Entropy, -1); got != c.cols {
 			t.Errorf("%s: the entropy has %d columns, want %d", c.name, got, c.cols)
 		}
-		wantNear(t, c.name+" entropy", floats(t, s, s.Sum(e.Entropy)), []float64{entropy}, 1e-5)
+		wantNear(t, c.name+" entropy", tensortest.Float64s(t, s, s.Sum(e.Entropy)), []float64{entropy}, 1e-5)
 		g.Close()
 	}
 }
 
 // Clipping limits what is executed and the mean; the log-probability stays that of what was drawn.
 func TestGaussianClipping(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	cfg := DefaultGaussianConfig()
 	cfg.ClipActions, cfg.InitialLogStd = true, 1
 	g, err := NewGaussian(spaces.NewBox(-1, 1, 1), cfg)
@@ -132,7 +133,7 @@ func TestGaussianClipping(t *testing.T) {
 	out := s.Zeros(500, 1)
 	a := g.Sample(s, out, gen)
 	beyond := 0
-	drawn, executed := floats(t, s, a.Actions), floats(t, s, a.Executed)
+	drawn, executed := tensortest.Float64s(t, s, a.Actions), tensortest.Float64s(t, s, a.Executed)
 	for i := range drawn {
 		if math.Abs(drawn[i]) > 1 {
 			beyond++
@@ -144,11 +145,11 @@ func TestGaussianClipping(t *testing.T) {
 	if beyond < 250 { // 71 % of draws with a standard deviation of e
 		t.Errorf("only %d of 500 draws lay beyond the limits", beyond)
 	}
-	wantNear(t, "log-probability", floats(t, s, a.LogProb), floats(t, s, g.Evaluate(s, out, a.Actions).LogProb), 1e-6)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out, a.Actions).LogProb), 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
 	if err != nil {
 		t.Fatal(err)
@@ -158,9 +159,9 @@ func TestCategoricalFormulas(t *testing.T) {
 	logits := []float32{0.2, -0.4, 1, 0, -1}
 	first, second := softmax(logits[:2]), softmax(logits[2:])
 	e := c.Evaluate(s, tensor.From(s, logits, 1, 5), tensor.From(s, []float32{1, 2}, 1, 2))
-	wantNear(t, "log-probability", floats(t, s, e.LogProb), []float64{math.Log(first[1]) + math.Log(second[2])}, 1e-5)
-	wantNear(t, "entropy", floats(t, s, e.Entropy), []float64{entropyOf(first) + entropyOf(second)}, 1e-5)
-	wantNear(t, "mode", floats(t, s, c.Mode(s, tensor.From(s, logits, 1, 5))), []float64{0, 0}, 0)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{math.Log(first[1]) + math.Log(second[2])}, 1e-5)
+	wantNear(t, "entropy", tensortest.Float64s(t, s, e.Entropy), []float64{entropyOf(first) + entropyOf(second)}, 1e-5)
+	wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, tensor.From(s, logits, 1, 5))), []float64{0, 0}, 0)
 }
 
 func softmax(x []float32) []float64 {
@@ -185,7 +186,7 @@ func entropyOf(p []float64) float64 {
 
 // Sampled choices come as often as their probabilities say, each index on its own.
 func TestMultiCategoricalFrequencies(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 	const n = 20_000
 	out := s.Expand(tensor.From(s, logits, 1, 5), n, 5)
 	a := c.Sample(s, out, gen)
-	rows := floats(t, s, a.Actions)
+	rows := tensortest.Float64s(t, s, a.Actions)
 	var joint [2][3]float64
 	for i := 0; i < n; i++ {
 		joint[int(rows[2*i])][int(rows[2*i+1])]++
@@ -216,12 +217,12 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 			}
 		}
 	}
-	wantNear(t, "log-probability", floats(t, s, a.LogProb), floats(t, s, c.Evaluate(s, out, a.Actions).LogProb), 1e-6)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, c.Evaluate(s, out, a.Actions).LogProb), 1e-6)
 }
 
 // One pass over a shared trunk gives the gradient that two passes give.
 func TestSharedGradient(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	mlp := func(in, out int, seed uint64) *MLP {
 		m, err := NewMLP(MLPConfig{Inputs: in, Outputs: out, Hidden: []int{6}, Activation: "tanh"}, seed)
 		if err != nil {
@@ -254,7 +255,7 @@ func TestSharedGradient(t *testing.T) {
 			e, values = p.Evaluate(s, in, actions), v.Forward(s, in)
 		}
 		loss := s.Add(s.Sum(e.LogProb), s.Sum(s.Square(values)))
-		return floats(t, s, s.Grad(loss, false, trunk.LinearWeights()[0])[0])
+		return tensortest.Float64s(t, s, s.Grad(loss, false, trunk.LinearWeights()[0])[0])
 	}
 	got, want := gradient(true), gradient(false)
 	wantNear(t, "gradient", got, want, 1e-5)
@@ -286,7 +287,7 @@ func (d *doubled) Parameters() []tensor.Parameter {
 func (d *doubled) Close() { d.scope.Close() }
 
 func TestCustomNetwork(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -299,14 +300,14 @@ func TestCustomNetwork(t *testing.T) {
 	s := tensor.NewScope()
 	defer s.Close()
 	in := Inputs{Observations: tensor.From(s, []float32{3, -4}, 1, 2)}
-	wantNear(t, "mode", floats(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
+	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
 	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))
 	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
-	wantNear(t, "gradient", floats(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3, 0}, 1e-6)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3, 0}, 1e-6)
 }
 
 func TestDeterministicHasNoProbabilities(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	d, err := NewDeterministic(spaces.Unbounded(1), false)
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +316,7 @@ func TestDeterministicHasNoProbabilities(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	out := tensor.From(s, []float32{4}, 1, 1)
-	wantNear(t, "action", floats(t, s, d.Sample(s, out, nil).Executed), []float64{4}, 0)
+	wantNear(t, "action", tensortest.Float64s(t, s, d.Sample(s, out, nil).Executed), []float64{4}, 0)
 	d.Evaluate(s, out, out)
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "use a Gaussian") {
 		t.Errorf("error %v", err)

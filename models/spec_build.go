@@ -145,35 +145,16 @@ func (a *assembler) done(err error) {
 
 // assemble builds the whole network and returns the width of its output.
 func (s Spec) assemble(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
-	if err := s.Validate(); err != nil {
-		return nil, 0, err
-	}
-	a, err := newAssembler(sp.Observation.Width(), seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { a.done(err) }()
-	known, err := a.containers(s, sp, outputs)
-	if err != nil {
-		return nil, 0, err
-	}
-	return a.finish(s.Output, known, s.Network[len(s.Network)-1].Name, "")
-}
-
-// containers builds every container and returns the names that the output may use.
-func (a *assembler) containers(s Spec, sp spaces.Set, outputs int) (*names, error) {
-	known := inputNames(s, sp, outputs)
-	for i, c := range s.Network {
-		var err error
-		if known, err = a.container(fmt.Sprintf("network[%d]", i), c, known); err != nil {
-			return nil, err
-		}
-	}
-	return known, nil
+	return s.network(sp, outputs, seed, true)
 }
 
 // trunk builds the containers alone.
 func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
+	return s.network(sp, outputs, seed, false)
+}
+
+// network builds the containers, and what the output makes of them or, without it, their last.
+func (s Spec) network(sp spaces.Set, outputs int, seed uint64, output bool) (net Network, width int64, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
@@ -187,7 +168,22 @@ func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width
 		return nil, 0, err
 	}
 	last := s.Network[len(s.Network)-1].Name
+	if output {
+		return a.finish(s.Output, known, last, "")
+	}
 	return a.finish(last, known, last, "")
+}
+
+// containers builds every container and returns the names that the output may use.
+func (a *assembler) containers(s Spec, sp spaces.Set, outputs int) (*names, error) {
+	known := inputNames(s, sp, outputs)
+	for i, c := range s.Network {
+		var err error
+		if known, err = a.container(fmt.Sprintf("network[%d]", i), c, known); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
 }
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.

@@ -6,19 +6,10 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func checkLive(t testing.TB) {
-	t.Helper()
-	before := tensor.Live()
-	t.Cleanup(func() {
-		if after := tensor.Live(); after != before {
-			t.Errorf("%d tensors live after the test, %d before it", after, before)
-		}
-	})
-}
 
 func specOf(t testing.TB, yaml string) Spec {
 	t.Helper()
@@ -31,18 +22,6 @@ func specOf(t testing.TB, yaml string) Spec {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func floats(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := tensor.Float64s(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
@@ -61,7 +40,7 @@ var boxes = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-
 
 // A plain spec is an MLP, parameter for parameter.
 func TestSpecPlainIsMLP(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := specOf(t, `
 class: gaussianMIXIN
 initial_log_std: -1
@@ -85,7 +64,7 @@ output: tanh(ACTIONS)
 	sc := tensor.NoGrad()
 	defer sc.Close()
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
-	wantNear(t, "outputs", floats(t, sc, got.Forward(sc, in)), floats(t, sc, want.Forward(sc, in)), 0)
+	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc, in)), 0)
 	for i, q := range want.Parameters() {
 		if g := got.Parameters()[i]; g.Name != q.Name || !tensor.RequiresGrad(g.Tensor) {
 			t.Errorf("parameter %d is %q, want %q with a gradient", i, g.Name, q.Name)
@@ -101,7 +80,7 @@ output: tanh(ACTIONS)
 
 // Two containers, a slice, a concatenation and a scaled output, against the same computed by hand.
 func TestSpecChain(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := specOf(t, `
 class: Deterministic
 network:
@@ -131,12 +110,12 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 	out := sc.Activate(tensor.Softsign, sc.Linear(net, p["net.2.weight"], p["net.2.bias"]))
 	want := sc.AddScalar(sc.Add(sc.MulScalar(out, 2), sc.Narrow(net, 1, 3, 1)), -1)
 	got := n.Forward(sc, Inputs{Observations: x})
-	wantNear(t, "outputs", floats(t, sc, got), floats(t, sc, want), 1e-6)
+	wantNear(t, "outputs", tensortest.Float64s(t, sc, got), tensortest.Float64s(t, sc, want), 1e-6)
 
 	// The gradient reaches every parameter.
 	grads := sc.Grad(sc.Sum(got), false, p["legs.0.weight"], p["net.0.weight"], p["net.2.bias"])
 	for i, g := range grads {
-		if m := floats(t, sc, sc.MaxOf(sc.Abs(g))); m[0] == 0 {
+		if m := tensortest.Float64s(t, sc, sc.MaxOf(sc.Abs(g))); m[0] == 0 {
 			t.Errorf("gradient %d vanishes", i)
 		}
 	}
@@ -146,7 +125,7 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 }
 
 func TestExpressionValues(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1, 2)}
 	known := inputNames(Spec{}, sp, 2)
 	s := tensor.NoGrad()
@@ -183,13 +162,13 @@ func TestExpressionValues(t *testing.T) {
 			t.Errorf("%s: width %d, want %d", text, x.width, len(want))
 			continue
 		}
-		wantNear(t, text, floats(t, s, x.eval(&frame{s: s, in: in})), want, 1e-6)
+		wantNear(t, text, tensortest.Float64s(t, s, x.eval(&frame{s: s, in: in})), want, 1e-6)
 	}
 }
 
 // What is wrong is said with the place and what to do.
 func TestSpecErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	const ok = "network: [{name: net, input: OBSERVATIONS, layers: [4], activations: relu}]\noutput: ACTIONS\n"
 	network := func(text string) string { return "class: Gaussian\nnetwork: [" + text + "]\noutput: ACTIONS" }
 	output := func(text string) string {
@@ -268,7 +247,7 @@ func TestSpecErrors(t *testing.T) {
 }
 
 func TestSpecClasses(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, {linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
 	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
@@ -279,7 +258,7 @@ func TestSpecClasses(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
-	if got := len(floats(t, s, mode)); got != 4 {
+	if got := len(tensortest.Float64s(t, s, mode)); got != 4 {
 		t.Errorf("%d values, want 2 actions of 2", got)
 	}
 	if w := p.Parameters()[2].Tensor; tensor.Size(w, 0) != 5 {
@@ -292,7 +271,7 @@ func TestSpecClasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range floats(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
 			if math.Abs(x) > 1 {
 				t.Errorf("%s: action %g is not clipped", class, x)
 			}
@@ -308,7 +287,7 @@ func TestSpecClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	for _, x := range floats(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
 		if math.Abs(x) > 1 {
 			t.Errorf("output %g is not clipped", x)
 		}
@@ -317,7 +296,7 @@ func TestSpecClasses(t *testing.T) {
 
 // The two halves of a shared spec stand on the policy's network, each with a layer of its own.
 func TestBuildShared(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: tanh}]\noutput: tanh(ACTIONS)")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE + net[:, 0]")
 	p, v, err := BuildShared(policy, value, boxes, 1)
@@ -339,9 +318,9 @@ func TestBuildShared(t *testing.T) {
 	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])), par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
 	in := Inputs{Observations: x}
 	mean := s.Tanh(s.Linear(net, par["head.policy_layer.weight"], par["head.policy_layer.bias"]))
-	wantNear(t, "mean", floats(t, s, p.Mode(s, in)), floats(t, s, mean), 1e-6)
+	wantNear(t, "mean", tensortest.Float64s(t, s, p.Mode(s, in)), tensortest.Float64s(t, s, mean), 1e-6)
 	want := s.Add(s.Linear(net, par["head.value_layer.weight"], par["head.value_layer.bias"]), s.Narrow(net, 1, 0, 1))
-	wantNear(t, "value", floats(t, s, v.Forward(s, in)), floats(t, s, want), 1e-6)
+	wantNear(t, "value", tensortest.Float64s(t, s, v.Forward(s, in)), tensortest.Float64s(t, s, want), 1e-6)
 
 	value.Output = "OBSERVATIONS"
 	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(), "value of a shared model") {

@@ -33,8 +33,11 @@ func (g grown) Snapshot() (*checkpoint.Snapshot, error) {
 
 func (g grown) Restore(s *checkpoint.Snapshot) error {
 	size, err := s.Int("architectures", "policy")
-	if err != nil || size != g.size {
-		return fmt.Errorf("a snapshot of size %d for %d: %v", size, g.size, err)
+	if err != nil {
+		return err
+	}
+	if size != g.size {
+		return fmt.Errorf("a snapshot of size %d for %d", size, g.size)
 	}
 	return g.climber.Restore(s)
 }

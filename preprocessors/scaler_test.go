@@ -7,38 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func checkLive(t testing.TB) {
-	t.Helper()
-	before := tensor.Live()
-	t.Cleanup(func() {
-		if after := tensor.Live(); after != before {
-			t.Errorf("%d tensors live after the test, %d before it", after, before)
-		}
-	})
-}
-
-func doubles(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := tensor.Float64s(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
 
 // However rows are cut into batches, single ones too, the statistics are those of all rows and of the row with mean 0
 // and variance 1 that a scaler begins with.
 func TestScalerIsExact(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
@@ -59,7 +38,7 @@ func TestScalerIsExact(t *testing.T) {
 			}
 			r.Update(s, tensor.From(s, rows, int64(n), 2))
 		}
-		mean, variance := doubles(t, s, r.Mean), doubles(t, s, r.Variance)
+		mean, variance := tensortest.Float64s(t, s, r.Mean), tensortest.Float64s(t, s, r.Variance)
 		for j, xs := range all {
 			n := float64(len(xs)) + 1
 			m, q := 0.0, 1.0
@@ -74,7 +53,7 @@ func TestScalerIsExact(t *testing.T) {
 				t.Errorf("mean %g and variance %g, want %g and %g", mean[j], variance[j], m, q/n)
 			}
 		}
-		if count := doubles(t, s, r.Count)[0]; count != float64(len(all[0])+1) {
+		if count := tensortest.Float64s(t, s, r.Count)[0]; count != float64(len(all[0])+1) {
 			t.Errorf("count %g, want %d", count, len(all[0])+1)
 		}
 		s.Close()
@@ -84,7 +63,7 @@ func TestScalerIsExact(t *testing.T) {
 }
 
 func TestScalerForward(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
 	if err != nil {
@@ -100,12 +79,12 @@ func TestScalerForward(t *testing.T) {
 	s.Fill(r.Variance, 4)
 	x := tensor.From(s, []float32{10, 13, 1000, -1000}, 4, 1)
 	for i, want := range []float64{0, 1.5, 5, -5} {
-		if got := doubles(t, s, r.Forward(s, x))[i]; !near(got, want, 1e-6) {
+		if got := tensortest.Float64s(t, s, r.Forward(s, x))[i]; !near(got, want, 1e-6) {
 			t.Errorf("value %d became %g, want %g", i, got, want)
 		}
 	}
 	for i, want := range []float64{10, 13, 20, 0} {
-		if got := doubles(t, s, r.Inverse(s, r.Forward(s, x)))[i]; !near(got, want, 1e-6) {
+		if got := tensortest.Float64s(t, s, r.Inverse(s, r.Forward(s, x)))[i]; !near(got, want, 1e-6) {
 			t.Errorf("value %d came back as %g, want %g", i, got, want)
 		}
 	}
@@ -113,7 +92,7 @@ func TestScalerForward(t *testing.T) {
 
 // One unbiased row has no variance: the statistics are lost, as skrl's are. The default survives it.
 func TestScalerOneRow(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	for unbiased, lost := range map[bool]bool{true: true, false: false} {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = unbiased
@@ -123,7 +102,7 @@ func TestScalerOneRow(t *testing.T) {
 		}
 		s := tensor.NoGrad()
 		r.Update(s, tensor.From(s, []float32{3}, 1, 1))
-		if v := doubles(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
+		if v := tensortest.Float64s(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
 			t.Errorf("unbiased %v: the variance is %g", unbiased, v)
 		}
 		s.Close()
@@ -133,7 +112,7 @@ func TestScalerOneRow(t *testing.T) {
 
 // A NaN goes through to where agents find it, and into no other column.
 func TestScalerNaN(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
 	if err != nil {
 		t.Fatal(err)
@@ -142,18 +121,18 @@ func TestScalerNaN(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	x := tensor.From(s, []float32{float32(math.NaN()), 1, 2, 3}, 2, 2)
-	out := doubles(t, s, r.Forward(s, x))
+	out := tensortest.Float64s(t, s, r.Forward(s, x))
 	if !math.IsNaN(out[0]) || math.IsNaN(out[1]) || math.IsNaN(out[2]) {
 		t.Errorf("standardised %v", out)
 	}
 	r.Update(s, x)
-	if mean := doubles(t, s, r.Mean); !math.IsNaN(mean[0]) || !near(mean[1], 4./3, 1e-6) {
+	if mean := tensortest.Float64s(t, s, r.Mean); !math.IsNaN(mean[0]) || !near(mean[1], 4./3, 1e-6) {
 		t.Errorf("mean %v", mean)
 	}
 }
 
 func TestScalerFreezes(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.FreezeAfter = 3
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
@@ -166,13 +145,13 @@ func TestScalerFreezes(t *testing.T) {
 	for range 5 {
 		r.Update(s, s.Ones(2, 1))
 	}
-	if n := doubles(t, s, r.Count)[0]; n != 5 { // 1, 3, 5, and no more
+	if n := tensortest.Float64s(t, s, r.Count)[0]; n != 5 { // 1, 3, 5, and no more
 		t.Errorf("count %g, want 5", n)
 	}
 }
 
 func TestScalerErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	good := preprocessors.DefaultScalerConfig()
 	for name, c := range map[string]struct {
 		size int

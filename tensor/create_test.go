@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -118,7 +119,7 @@ func TestConversions(t *testing.T) {
 	if err := tensor.Write(a, []bool{true, false, true}); err != nil {
 		t.Error(err)
 	}
-	wantNear(t, "written booleans", floats(t, s, a), []float64{1, 0, 1}, 0)
+	wantNear(t, "written booleans", tensortest.Float64s(t, s, a), []float64{1, 0, 1}, 0)
 
 	b := s.As(tensor.From(s, []float32{1.9, -1.9}), tensor.Int32)
 	wantTensor(t, "As int32", s, b, []int64{2}, []float64{1, -1}, 0)
@@ -127,16 +128,16 @@ func TestConversions(t *testing.T) {
 	}
 	same := s.To(a, tensor.Float64, tensor.CPU)
 	s.Fill(same, 4)
-	wantNear(t, "the original of To to what it is", floats(t, s, a), []float64{4, 4, 4}, 0)
+	wantNear(t, "the original of To to what it is", tensortest.Float64s(t, s, a), []float64{4, 4, 4}, 0)
 
 	// Strided memory is read and written in row order.
 	m := tensor.From(s, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	columns := s.Transpose(m, 0, 1)
-	wantNear(t, "transposed", floats(t, s, columns), []float64{1, 4, 2, 5, 3, 6}, 0)
+	wantNear(t, "transposed", tensortest.Float64s(t, s, columns), []float64{1, 4, 2, 5, 3, 6}, 0)
 	if err := tensor.Write(columns, []float32{10, 20, 30, 40, 50, 60}); err != nil {
 		t.Error(err)
 	}
-	wantNear(t, "written through a transpose", floats(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
+	wantNear(t, "written through a transpose", tensortest.Float64s(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
 	_, err = tensor.View[float32](columns)
 	wantError(t, err, "View [3 2]", "contiguous")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/wangkuiyi/gotorch"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -49,7 +50,7 @@ func testFlat(t *testing.T, d tensor.Device) {
 	params := parameters(t, []string{"policy/w", "policy/b", "value/w"}, [][]int64{{2, 3}, {2}, {1, 3}})
 	var before []float64
 	for _, p := range params {
-		before = append(before, floats(t, s, p.Tensor)...)
+		before = append(before, tensortest.Float64s(t, s, p.Tensor)...)
 	}
 	f := newFlatOn(t, d, params)
 	if f.Len() != 11 {
@@ -62,8 +63,8 @@ func testFlat(t *testing.T, d tensor.Device) {
 	}, f.Entries()); diff != "" {
 		t.Error(diff)
 	}
-	wantNear(t, "flat values", floats(t, s, f.Values), before, 0)
-	wantNear(t, "flat gradients", floats(t, s, f.Grads), make([]float64, 11), 0)
+	wantNear(t, "flat values", tensortest.Float64s(t, s, f.Values), before, 0)
+	wantNear(t, "flat gradients", tensortest.Float64s(t, s, f.Grads), make([]float64, 11), 0)
 
 	// The parameters' own handles read and write the flat memory, through gotorch too.
 	s.Fill(f.Values, 0.5)
@@ -71,7 +72,7 @@ func testFlat(t *testing.T, d tensor.Device) {
 	if err := tensor.Write(params[1].Tensor, []float32{7, 8}); err != nil {
 		t.Fatal(err)
 	}
-	wantNear(t, "flat values", floats(t, s, f.Values)[6:8], []float64{7, 8}, 0)
+	wantNear(t, "flat values", tensortest.Float64s(t, s, f.Values)[6:8], []float64{7, 8}, 0)
 	if sum := gotorch.Sum(params[1].Tensor).Item(); sum != float32(15) {
 		t.Errorf("gotorch sees the sum %v, want 15", sum)
 	}
@@ -85,12 +86,12 @@ func testFlat(t *testing.T, d tensor.Device) {
 		for i := range want {
 			want[i] *= round
 		}
-		wantNear(t, "flat gradients", floats(t, s, f.Grads), want, 0)
+		wantNear(t, "flat gradients", tensortest.Float64s(t, s, f.Grads), want, 0)
 	}
-	wantNear(t, "gradient of a parameter", floats(t, s, s.GradOf(params[1].Tensor)), []float64{4, 4}, 0)
+	wantNear(t, "gradient of a parameter", tensortest.Float64s(t, s, s.GradOf(params[1].Tensor)), []float64{4, 4}, 0)
 	f.ZeroGrad(s)
-	wantNear(t, "zeroed gradients", floats(t, s, f.Grads), make([]float64, 11), 0)
-	wantNear(t, "gradient of a parameter", floats(t, s, s.GradOf(params[1].Tensor)), []float64{0, 0}, 0)
+	wantNear(t, "zeroed gradients", tensortest.Float64s(t, s, f.Grads), make([]float64, 11), 0)
+	wantNear(t, "gradient of a parameter", tensortest.Float64s(t, s, s.GradOf(params[1].Tensor)), []float64{0, 0}, 0)
 
 	for prefix, want := range map[string][2]int64{"policy/": {0, 8}, "policy/b": {6, 8}, "value": {8, 11}, "": {0, 11}} {
 		begin, end, err := f.Segment(prefix)
@@ -105,14 +106,14 @@ func testFlat(t *testing.T, d tensor.Device) {
 func TestFlatOutlivesNothing(t *testing.T) {
 	s := scope(t)
 	params := parameters(t, []string{"a", "b"}, [][]int64{{2}, {3}})
-	want := floats(t, s, params[1].Tensor)
+	want := tensortest.Float64s(t, s, params[1].Tensor)
 	f, err := tensor.NewFlat(params, tensor.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
 	f.Close()
-	wantNear(t, "a parameter after its flat was closed", floats(t, s, params[1].Tensor), want, 0)
+	wantNear(t, "a parameter after its flat was closed", tensortest.Float64s(t, s, params[1].Tensor), want, 0)
 	wantPanic(t, "closed", func() { f.ZeroGrad(s) })
 }
 
@@ -127,7 +128,7 @@ func TestFlatSharedTrunk(t *testing.T) {
 		t.Errorf("%d elements in %v; the shared trunk is stored once", f.Len(), f.Entries())
 	}
 	s.Backward(s.Sum(s.Add(p[0].Tensor, again)))
-	wantNear(t, "gradients", floats(t, s, f.Grads), []float64{2, 2, 2, 2, 0, 0}, 0)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), []float64{2, 2, 2, 2, 0, 0}, 0)
 }
 
 func TestFlatFixed(t *testing.T) {
@@ -139,7 +140,7 @@ func TestFlatFixed(t *testing.T) {
 	if tensor.RequiresGrad(p[1].Tensor) {
 		t.Error("autograd follows a fixed parameter")
 	}
-	wantNear(t, "gradients", floats(t, s, f.Grads), append(floats(t, s, p[1].Tensor), 0, 0), 0)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), append(tensortest.Float64s(t, s, p[1].Tensor), 0, 0), 0)
 }
 
 func TestFlatRefuses(t *testing.T) {
@@ -168,7 +169,7 @@ func TestFlatRefuses(t *testing.T) {
 }
 
 func TestFlatScattered(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	f := newFlat(t, parameters(t, []string{"a/1", "b", "a/2"}, [][]int64{{1}, {2}, {3}}))
 	_, _, err := f.Segment("a/")
 	wantError(t, err, "a/", "together")
@@ -178,15 +179,15 @@ func TestFlatScattered(t *testing.T) {
 func TestFlatOfGotorch(t *testing.T) {
 	s := scope(t)
 	w := gotorch.RandN([]int64{3, 2}, true)
-	want := floats(t, s, w)
+	want := tensortest.Float64s(t, s, w)
 	f := newFlat(t, []tensor.Parameter{{Name: "w", Tensor: w}})
-	wantNear(t, "flat values", floats(t, s, f.Values), want, 0)
+	wantNear(t, "flat values", tensortest.Float64s(t, s, f.Values), want, 0)
 	loss := gotorch.Sum(gotorch.Mul(w, w))
 	loss.Backward()
 	for i := range want {
 		want[i] *= 2
 	}
-	wantNear(t, "flat gradients", floats(t, s, f.Grads), want, 1e-6)
+	wantNear(t, "flat gradients", tensortest.Float64s(t, s, f.Grads), want, 1e-6)
 	s.Fill(f.Values, 2)
 	if got := gotorch.Mean(w).Item(); got != float32(2) {
 		t.Errorf("gotorch sees the mean %v, want 2", got)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -56,7 +57,7 @@ func differentiate(t *testing.T, f function, ops []operand, power float64, secon
 		gs = s.Grad(y, false, xs...)
 	}
 	for i, g := range gs {
-		values := floats(t, s, g)
+		values := tensortest.Float64s(t, s, g)
 		if !slices.Equal(tensor.Shape(g), ops[i].shape) {
 			t.Fatalf("the gradient of input %d is %v", i, tensor.Shape(g))
 		}
@@ -98,7 +99,7 @@ func checkGradients(t *testing.T, f function, ops ...operand) {
 }
 
 func TestGradients(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	a, b, row := randomOperand(1, 2, 3), randomOperand(2, 2, 3), randomOperand(3, 3)
 	cube := randomOperand(4, 2, 3, 2)
 	unary := func(f func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor) function {
@@ -218,20 +219,20 @@ func discriminatorPenalty(t *testing.T, params []operand, x operand, backward bo
 	})
 	g := s.Grad(d, true, in)[0]
 	penalty := s.Mean(s.Sum(s.Square(g), -1))
-	value := floats(t, s, penalty)[0]
+	value := tensortest.Float64s(t, s, penalty)[0]
 	if !backward {
 		return value, nil
 	}
 	s.Backward(penalty)
 	var grads [][]float64
 	for _, p := range ps[:3] { // the last bias does not take part
-		grads = append(grads, floats(t, s, s.GradOf(p)))
+		grads = append(grads, tensortest.Float64s(t, s, s.GradOf(p)))
 	}
 	return value, grads
 }
 
 func TestGradientPenalty(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	params := []operand{randomOperand(1, 5, 3), randomOperand(2, 5), randomOperand(3, 1, 5), randomOperand(4, 1)}
 	x := randomOperand(5, 4, 3)
 
@@ -272,7 +273,7 @@ func TestBackwardAccumulates(t *testing.T) {
 	for range 3 {
 		s.Backward(s.Sum(s.Square(x)))
 	}
-	wantNear(t, "gradient", floats(t, s, s.GradOf(x)), []float64{6, 12, 18}, 0)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(x)), []float64{6, 12, 18}, 0)
 }
 
 func TestDetachAndNoGrad(t *testing.T) {
@@ -283,7 +284,7 @@ func TestDetachAndNoGrad(t *testing.T) {
 	}
 	// x · detached x²: the derivative is x².
 	s.Backward(s.Sum(s.Mul(x, s.Detach(s.Square(x)))))
-	wantNear(t, "gradient", floats(t, s, s.GradOf(x)), []float64{1, 4, 9}, 0)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(x)), []float64{1, 4, 9}, 0)
 
 	quiet := tensor.NoGrad()
 	defer quiet.Close()
@@ -296,7 +297,7 @@ func TestDetachAndNoGrad(t *testing.T) {
 }
 
 func TestAutogradErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	tests := map[string]struct {
 		run   func(s *tensor.Scope)
 		parts []string

@@ -8,24 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-// checkLive fails the test if, after all that it cleans up, more tensors live than now.
-func checkLive(t testing.TB) {
-	t.Helper()
-	before := tensor.Live()
-	t.Cleanup(func() {
-		if after := tensor.Live(); after != before {
-			t.Errorf("%d tensors live after the test, %d before it", after, before)
-		}
-	})
-}
 
 // scope returns a recording scope that ends with the test, which must leave it without an error and nothing alive.
 func scope(t testing.TB) *tensor.Scope {
 	t.Helper()
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	t.Cleanup(func() {
 		if err := s.Err(); err != nil {
@@ -34,19 +24,6 @@ func scope(t testing.TB) *tensor.Scope {
 		s.Close()
 	})
 	return s
-}
-
-// floats returns the elements of a, and stops the test if there was an error before.
-func floats(t testing.TB, s *tensor.Scope, a tensor.Tensor) []float64 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := tensor.Float64s(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 func near(a, b, tol float64) bool {
@@ -73,7 +50,7 @@ func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
 // wantTensor compares shape and values.
 func wantTensor(t testing.TB, what string, s *tensor.Scope, got tensor.Tensor, shape []int64, want []float64, tol float64) {
 	t.Helper()
-	values := floats(t, s, got)
+	values := tensortest.Float64s(t, s, got)
 	if sh := tensor.Shape(got); !slices.Equal(sh, shape) {
 		t.Errorf("%s: shape %v, want %v", what, sh, shape)
 		return

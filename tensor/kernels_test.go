@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -86,9 +87,9 @@ func testScalerUpdateExact(t *testing.T, d tensor.Device) {
 		n := float64(len(column))
 		wantMean[j], wantVariance[j] = mean(column), variance(column)*(n-1)/n
 	}
-	wantNear(t, "mean", floats(t, s, st.mean), wantMean, 1e-7)
-	wantNear(t, "variance", floats(t, s, st.variance), wantVariance, 1e-7)
-	wantNear(t, "count", floats(t, s, st.count), []float64{47}, 0)
+	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), wantMean, 1e-7)
+	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), wantVariance, 1e-7)
+	wantNear(t, "count", tensortest.Float64s(t, s, st.count), []float64{47}, 0)
 }
 
 func TestScalerUpdateSkrl(t *testing.T) { onDevices(t, testScalerUpdateSkrl) }
@@ -113,18 +114,18 @@ func testScalerUpdateSkrl(t *testing.T, d tensor.Device) {
 		c += n
 		s.ScalerUpdate(tensor.From(s, o.x, shape...), st.mean, st.variance, st.count, true)
 	}
-	wantNear(t, "mean", floats(t, s, st.mean), m, 1e-6)
-	wantNear(t, "variance", floats(t, s, st.variance), v, 1e-6)
-	wantNear(t, "count", floats(t, s, st.count), []float64{c}, 0)
+	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), m, 1e-6)
+	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), v, 1e-6)
+	wantNear(t, "count", tensortest.Float64s(t, s, st.count), []float64{c}, 0)
 
 	// The example of skrl: {1, 3} on a fresh scaler.
 	st = newStatistics(s, 1)
 	x := tensor.From(s, []float32{1, 3}, 2, 1)
 	s.ScalerUpdate(x, st.mean, st.variance, st.count, true)
-	wantNear(t, "mean", floats(t, s, st.mean), []float64{4. / 3}, 1e-12)
-	wantNear(t, "variance", floats(t, s, st.variance), []float64{2.5555555555}, 1e-9)
-	wantNear(t, "forward", floats(t, s, s.ScalerForward(x, st.mean, st.variance, 1e-8, 5)), []float64{-0.208514, 1.042572}, 1e-6)
-	wantNear(t, "inverse", floats(t, s, s.ScalerInverse(tensor.From(s, []float32{10, -0.5}, 2, 1), st.mean, st.variance, 5)), []float64{9.326385, 0.534028}, 1e-6)
+	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), []float64{4. / 3}, 1e-12)
+	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), []float64{2.5555555555}, 1e-9)
+	wantNear(t, "forward", tensortest.Float64s(t, s, s.ScalerForward(x, st.mean, st.variance, 1e-8, 5)), []float64{-0.208514, 1.042572}, 1e-6)
+	wantNear(t, "inverse", tensortest.Float64s(t, s, s.ScalerInverse(tensor.From(s, []float32{10, -0.5}, 2, 1), st.mean, st.variance, 5)), []float64{9.326385, 0.534028}, 1e-6)
 }
 
 func TestScalerForward(t *testing.T) { onDevices(t, testScalerForward) }
@@ -155,7 +156,7 @@ func testScalerForward(t *testing.T, d tensor.Device) {
 	wantTensor(t, "forward of float64", s, s.As(s.ScalerForward(tensor.From(s, o.x, o.shape...), tm, tv, eps, clip), tensor.Float32), o.shape, want, 1e-5)
 
 	nan := s.ScalerForward(tensor.From(s, []float32{float32(math.NaN()), 1, 2}, 1, 3), tm, tv, eps, clip)
-	if got := floats(t, s, nan); !math.IsNaN(got[0]) || math.IsNaN(got[1]) {
+	if got := tensortest.Float64s(t, s, nan); !math.IsNaN(got[0]) || math.IsNaN(got[1]) {
 		t.Errorf("a NaN became %v; it must stay one, alone", got)
 	}
 }
@@ -187,6 +188,6 @@ func TestScalerRefuses(t *testing.T) {
 			wantError(t, b.Err(), append(test.parts, "tensor: ")...)
 		})
 	}
-	wantNear(t, "mean after refusals", floats(t, s, st.mean), []float64{0, 0, 0}, 0)
-	wantNear(t, "count after refusals", floats(t, s, st.count), []float64{1}, 0)
+	wantNear(t, "mean after refusals", tensortest.Float64s(t, s, st.mean), []float64{0, 0, 0}, 0)
+	wantNear(t, "count after refusals", tensortest.Float64s(t, s, st.count), []float64{1}, 0)
 }

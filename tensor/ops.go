@@ -81,7 +81,7 @@ func (s *Scope) Max(a, b Tensor) Tensor { return s.binary("Max", C.GORL_MAXIMUM,
 // MatMul returns the matrix product of a and b; leading dimensions are broadcast.
 func (s *Scope) MatMul(a, b Tensor) Tensor { return s.binary("MatMul", C.GORL_MATMUL, a, b) }
 
-// Eq, and the comparisons that follow, return booleans element by element, broadcast.
+// Eq returns a = b element by element, broadcast, as booleans; so do the comparisons that follow.
 func (s *Scope) Eq(a, b Tensor) Tensor { return s.binary("Eq", C.GORL_EQ, a, b) }
 
 // Ne returns a ≠ b.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -88,7 +89,7 @@ func TestActivations(t *testing.T) {
 			t.Errorf("activation %s is not tested", name)
 			continue
 		}
-		wantNear(t, name, floats(t, s, s.Activate(f, tensor.From(s, x))), apply(want, x), 1e-14)
+		wantNear(t, name, tensortest.Float64s(t, s, s.Activate(f, tensor.From(s, x))), apply(want, x), 1e-14)
 		if again, err := tensor.ParseActivation(f.String()); err != nil || again != f {
 			t.Errorf("%s is called %s, which reads as %v (%v)", name, f, again, err)
 		}
@@ -147,8 +148,8 @@ func TestBinary(t *testing.T) {
 		}
 	}
 	yes, no := tensor.From(s, []bool{true, true, false, false}), tensor.From(s, []bool{true, false, true, false})
-	wantNear(t, "And of booleans", floats(t, s, s.And(yes, no)), []float64{1, 0, 0, 0}, 0)
-	wantNear(t, "Or of booleans", floats(t, s, s.Or(yes, no)), []float64{1, 1, 1, 0}, 0)
+	wantNear(t, "And of booleans", tensortest.Float64s(t, s, s.And(yes, no)), []float64{1, 0, 0, 0}, 0)
+	wantNear(t, "Or of booleans", tensortest.Float64s(t, s, s.Or(yes, no)), []float64{1, 1, 1, 0}, 0)
 }
 
 func TestScalarOps(t *testing.T) {
@@ -253,7 +254,7 @@ func TestLinearAndMLP(t *testing.T) {
 
 	// A layer that reads and writes no hidden state: the result is what the layers give one by one.
 	one := s.Tanh(s.Linear(s.Activate(tensor.Elu, s.Linear(tx, tw0, tb0)), tw1, tensor.Tensor{}))
-	wantNear(t, "layer by layer", floats(t, s, s.MLP(tx, net)), floats(t, s, one), 0)
+	wantNear(t, "layer by layer", tensortest.Float64s(t, s, s.MLP(tx, net)), tensortest.Float64s(t, s, one), 0)
 
 	bad := tensor.NoGrad()
 	defer bad.Close()

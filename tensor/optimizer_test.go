@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -83,7 +84,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 			defer o.Close()
 			full := o.Config()
 			r := &reference{full.Kind, full.Beta1, full.Beta2, full.Eps, full.WeightDecay, full.Momentum, full.Nesterov, make([]float64, 58), make([]float64, 58), 0}
-			want := floats(t, s, f.Values)
+			want := tensortest.Float64s(t, s, f.Values)
 			for step := range 12 {
 				if step == 6 {
 					o.Groups[1].LearningRate = 1e-2
@@ -93,7 +94,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 					t.Fatal(err)
 				}
 				o.Step(s)
-				r.step(want, floats(t, s, f.Grads), func(i int) float64 {
+				r.step(want, tensortest.Float64s(t, s, f.Grads), func(i int) float64 {
 					switch {
 					case i < 37:
 						return 1e-2
@@ -104,7 +105,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 					}
 					return 1e-2
 				})
-				wantNear(t, fmt.Sprintf("parameters after step %d", step+1), floats(t, s, f.Values), want, 2e-6)
+				wantNear(t, fmt.Sprintf("parameters after step %d", step+1), tensortest.Float64s(t, s, f.Values), want, 2e-6)
 			}
 			if o.Steps != 12 {
 				t.Errorf("%d steps counted", o.Steps)
@@ -112,14 +113,14 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 			if full.Kind == "sgd" && full.Momentum == 0 {
 				return
 			}
-			wantNear(t, "first moment", floats(t, s, o.ExpAvg), r.m, 2e-6)
-			wantNear(t, "second moment", floats(t, s, o.ExpAvgSq), r.v, 2e-6)
+			wantNear(t, "first moment", tensortest.Float64s(t, s, o.ExpAvg), r.m, 2e-6)
+			wantNear(t, "second moment", tensortest.Float64s(t, s, o.ExpAvgSq), r.v, 2e-6)
 		})
 	}
 }
 
 func TestOptimizerDefaults(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	f := newFlat(t, parameters(t, []string{"a"}, [][]int64{{2}}))
 	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 2, LearningRate: 1}}, nil)
 	if err != nil {
@@ -155,16 +156,16 @@ func testClipGrad(t *testing.T, d tensor.Device) {
 	}
 	o.ClipGrad(s)
 	norms := []float64{norm(g[:37]), norm(g[37:40]), norm(g[40:])}
-	wantNear(t, "norms", floats(t, s, o.Norms), norms, 1e-6)
+	wantNear(t, "norms", tensortest.Float64s(t, s, o.Norms), norms, 1e-6)
 	for i := range 37 {
 		g[i] *= 0.5 / (norms[0] + 1e-6)
 	}
-	wantNear(t, "gradients", floats(t, s, f.Grads), g, 1e-6)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), g, 1e-6)
 
 	// No clips: nothing happens.
 	o.Clips = nil
 	o.ClipGrad(s)
-	wantNear(t, "gradients", floats(t, s, f.Grads), g, 1e-6)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), g, 1e-6)
 }
 
 func TestClipGradNotFinite(t *testing.T) {
@@ -179,13 +180,13 @@ func TestClipGradNotFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.ClipGrad(s)
-	if got := floats(t, s, o.Norms)[0]; !math.IsNaN(got) {
+	if got := tensortest.Float64s(t, s, o.Norms)[0]; !math.IsNaN(got) {
 		t.Errorf("the norm of a NaN is %g; it must be seen", got)
 	}
 }
 
 func TestOptimizerRefuses(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	f := newFlat(t, parameters(t, []string{"a"}, [][]int64{{4}}))
 	good := []tensor.Group{{Name: "all", End: 4, LearningRate: 1e-3}}
 	nan := math.NaN()

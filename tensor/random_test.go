@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -33,7 +34,7 @@ func draw(t testing.TB, d tensor.Device, g *tensor.Generator) []float64 {
 	for _, a := range []tensor.Tensor{
 		s.Randn(g, 3), s.Randn(g, 40), s.Rand(g, 2, 5), s.RandInt(g, -5, 5, 10), s.RandPerm(g, 9), s.Multinomial(g, p, 4), s.Randn(g, 1),
 	} {
-		out = append(out, floats(t, s, a)...)
+		out = append(out, tensortest.Float64s(t, s, a)...)
 	}
 	return out
 }
@@ -41,7 +42,7 @@ func draw(t testing.TB, d tensor.Device, g *tensor.Generator) []float64 {
 func TestGeneratorSeed(t *testing.T) { onDevices(t, testGeneratorSeed) }
 
 func testGeneratorSeed(t *testing.T, d tensor.Device) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	a, b, other := generatorOn(t, d, 7), generatorOn(t, d, 7), generatorOn(t, d, 8)
 	first := draw(t, d, a)
 	if !slices.Equal(first, draw(t, d, b)) {
@@ -68,7 +69,7 @@ func testGeneratorSeed(t *testing.T, d tensor.Device) {
 func TestGeneratorIndependence(t *testing.T) { onDevices(t, testGeneratorIndependence) }
 
 func testGeneratorIndependence(t *testing.T, d tensor.Device) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	alone := generatorOn(t, d, 1)
 	want := append(draw(t, d, alone), draw(t, d, alone)...)
 	a, b := generatorOn(t, d, 1), generatorOn(t, d, 2)
@@ -82,7 +83,7 @@ func testGeneratorIndependence(t *testing.T, d tensor.Device) {
 func TestGeneratorState(t *testing.T) { onDevices(t, testGeneratorState) }
 
 func testGeneratorState(t *testing.T, d tensor.Device) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	g := generatorOn(t, d, 3)
 	draw(t, d, g)
 	state, err := g.State()
@@ -135,7 +136,7 @@ func TestGeneratorClosed(t *testing.T) {
 }
 
 func TestGeneratorErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	_, err := tensor.NewGenerator(1, tensor.CUDA(99))
 	wantError(t, err, "tensor: NewGenerator")
 	g := generator(t, 1)
@@ -165,16 +166,16 @@ func testDistributions(t *testing.T, d tensor.Device) {
 			t.Errorf("%s is %g, want about %g", what, got, want)
 		}
 	}
-	normal := floats(t, s, s.Randn(g, n))
+	normal := tensortest.Float64s(t, s, s.Randn(g, n))
 	check("the mean of Randn", mean(normal), 0, 1)
 	check("the variance of Randn", variance(normal), 1, math.Sqrt2)
-	uniform := floats(t, s, s.Rand(g, n))
+	uniform := tensortest.Float64s(t, s, s.Rand(g, n))
 	check("the mean of Rand", mean(uniform), 0.5, math.Sqrt(1./12))
 	if slices.Min(uniform) < 0 || slices.Max(uniform) >= 1 {
 		t.Errorf("Rand lies in [%g, %g]", slices.Min(uniform), slices.Max(uniform))
 	}
 	counts := map[float64]float64{}
-	for _, x := range floats(t, s, s.RandInt(g, -2, 3, n)) {
+	for _, x := range tensortest.Float64s(t, s, s.RandInt(g, -2, 3, n)) {
 		counts[x]++
 	}
 	if len(counts) != 5 {
@@ -184,7 +185,7 @@ func testDistributions(t *testing.T, d tensor.Device) {
 		check("a frequency of RandInt", counts[x]/n, 0.2, 0.4)
 	}
 	p := []float64{0.1, 0, 0.9}
-	drawn := floats(t, s, s.Multinomial(g, tensor.From(s, float32s(p), 1, 3), n))
+	drawn := tensortest.Float64s(t, s, s.Multinomial(g, tensor.From(s, float32s(p), 1, 3), n))
 	frequency := make([]float64, 3)
 	for _, x := range drawn {
 		frequency[int(x)] += 1. / n
@@ -192,7 +193,7 @@ func testDistributions(t *testing.T, d tensor.Device) {
 	for i := range p {
 		check("a frequency of Multinomial", frequency[i], p[i], math.Sqrt(p[i]*(1-p[i])))
 	}
-	perm := floats(t, s, s.RandPerm(g, 1000))
+	perm := tensortest.Float64s(t, s, s.RandPerm(g, 1000))
 	slices.Sort(perm)
 	for i, x := range perm {
 		if x != float64(i) {

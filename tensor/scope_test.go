@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -17,7 +18,7 @@ func TestScopeOwns(t *testing.T) {
 	if s.Len() != 301 || tensor.Live()-before != 301 {
 		t.Errorf("the scope owns %d tensors, %d live; want 301", s.Len(), tensor.Live()-before)
 	}
-	wantNear(t, "sum", floats(t, s, a), []float64{300, 300}, 0)
+	wantNear(t, "sum", tensortest.Float64s(t, s, a), []float64{300, 300}, 0)
 	s.Close()
 	s.Close()
 	if s.Len() != 0 || tensor.Live() != before {
@@ -29,7 +30,7 @@ func TestScopeOwns(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	defer s.Close()
 	old := s.Ones(2)
@@ -42,13 +43,13 @@ func TestReset(t *testing.T) {
 		t.Errorf("after Reset: error %v, %d tensors", s.Err(), s.Len())
 	}
 	a := s.Ones(2)
-	wantNear(t, "after Reset", floats(t, s, s.Add(a, a)), []float64{2, 2}, 0)
+	wantNear(t, "after Reset", tensortest.Float64s(t, s, s.Add(a, a)), []float64{2, 2}, 0)
 	// The handle from before the Reset does not come to mean a tensor from after it.
 	wantPanic(t, "used after its scope was closed", func() { s.Add(old, a) })
 }
 
 func TestUseAfterClose(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	closed := tensor.NewScope()
 	dead := closed.Ones(2, 2)
 	closed.Close()
@@ -92,11 +93,11 @@ func TestUseAfterClose(t *testing.T) {
 	if err := s.Err(); err != nil {
 		t.Errorf("panics left the error %v", err)
 	}
-	wantNear(t, "a after all that", floats(t, s, a), []float64{1, 1, 1, 1}, 0)
+	wantNear(t, "a after all that", tensortest.Float64s(t, s, a), []float64{1, 1, 1, 1}, 0)
 }
 
 func TestErrors(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	tests := map[string]struct {
 		run   func(s *tensor.Scope)
 		parts []string
@@ -140,7 +141,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestStickyError(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	defer s.Close()
 	a := s.Ones(2)
@@ -189,25 +190,25 @@ func TestStickyError(t *testing.T) {
 	if kept := s.Keep(a); kept.T != nil {
 		t.Error("Keep hands out tensors of a failed scope")
 	}
-	if s.Err() != first || s.Len() != owned || o.Steps != 0 {
+	if !errors.Is(s.Err(), first) || s.Len() != owned || o.Steps != 0 {
 		t.Errorf("after the error: %v, %d tensors (%d before), %d steps", s.Err(), s.Len(), owned, o.Steps)
 	}
 	if x, err := tensor.Float64s(resident); err != nil || x[0] != 1 {
 		t.Errorf("the resident tensor changed to %v, %v", x, err)
 	}
 	s.Close()
-	if s.Err() != first {
+	if !errors.Is(s.Err(), first) {
 		t.Error("Close forgets the error")
 	}
 }
 
 func TestFail(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	defer s.Close()
 	stop := errors.New("stop")
 	s.Fail(stop)
-	if a := s.Ones(2); a.T != nil || s.Err() != stop || s.Len() != 0 {
+	if a := s.Ones(2); a.T != nil || !errors.Is(s.Err(), stop) || s.Len() != 0 {
 		t.Errorf("after Fail: %v, error %v, %d tensors", a, s.Err(), s.Len())
 	}
 }
@@ -230,7 +231,7 @@ func TestKeepAdoptFree(t *testing.T) {
 	}
 
 	other := tensor.NewScope()
-	wantNear(t, "kept", floats(t, other, other.AddScalar(kept, 1)), []float64{2, 2}, 0)
+	wantNear(t, "kept", tensortest.Float64s(t, other, other.AddScalar(kept, 1)), []float64{2, 2}, 0)
 	adopted := other.Adopt(kept)
 	if tensor.Valid(kept) || !tensor.Valid(adopted) {
 		t.Errorf("after Adopt: old handle valid %v, new %v", tensor.Valid(kept), tensor.Valid(adopted))
@@ -241,7 +242,7 @@ func TestKeepAdoptFree(t *testing.T) {
 	wantError(t, other.Err(), "tensor: Keep", "[2]", "does not belong")
 	other.Close()
 
-	wantNear(t, "kept again", floats(t, tensor.NoGrad(), again), []float64{1, 1}, 0)
+	wantNear(t, "kept again", tensortest.Float64s(t, tensor.NoGrad(), again), []float64{1, 1}, 0)
 	tensor.Free(again, again, tensor.Tensor{})
 	wantPanic(t, "used after", func() { tensor.Shape(again) })
 	if tensor.Live() != before {
@@ -251,7 +252,7 @@ func TestKeepAdoptFree(t *testing.T) {
 
 func TestScopeOfTensorThatIsKept(t *testing.T) {
 	// What a kept tensor was computed from lives on inside libtorch, though its handles are gone.
-	checkLive(t)
+	tensortest.CheckLive(t)
 	s := tensor.NewScope()
 	x := s.Keep(s.RequireGrad(tensor.From(s, []float32{1, 2})))
 	loss := s.Keep(s.Sum(s.Square(x)))
@@ -259,7 +260,7 @@ func TestScopeOfTensorThatIsKept(t *testing.T) {
 	end := tensor.NewScope()
 	defer end.Close()
 	end.Backward(loss)
-	wantNear(t, "gradient", floats(t, end, end.GradOf(x)), []float64{2, 4}, 0)
+	wantNear(t, "gradient", tensortest.Float64s(t, end, end.GradOf(x)), []float64{2, 4}, 0)
 	tensor.Free(x, loss)
 }
 
@@ -267,20 +268,20 @@ func TestInPlace(t *testing.T) {
 	s := scope(t)
 	a := s.Zeros(2, 3)
 	s.Copy(a, tensor.From(s, []int64{1, 2, 3}))
-	wantNear(t, "Copy", floats(t, s, a), []float64{1, 2, 3, 1, 2, 3}, 0)
+	wantNear(t, "Copy", tensortest.Float64s(t, s, a), []float64{1, 2, 3, 1, 2, 3}, 0)
 	s.AddTo(a, s.Ones(3), -0.5)
-	wantNear(t, "AddTo", floats(t, s, a), []float64{.5, 1.5, 2.5, .5, 1.5, 2.5}, 0)
+	wantNear(t, "AddTo", tensortest.Float64s(t, s, a), []float64{.5, 1.5, 2.5, .5, 1.5, 2.5}, 0)
 	s.Scale(a, 2)
-	wantNear(t, "Scale", floats(t, s, a), []float64{1, 3, 5, 1, 3, 5}, 0)
+	wantNear(t, "Scale", tensortest.Float64s(t, s, a), []float64{1, 3, 5, 1, 3, 5}, 0)
 	s.IndexCopy(a, tensor.From(s, []int64{1}), tensor.From(s, []float32{7, 8, 9}, 1, 3))
-	wantNear(t, "IndexCopy", floats(t, s, a), []float64{1, 3, 5, 7, 8, 9}, 0)
+	wantNear(t, "IndexCopy", tensortest.Float64s(t, s, a), []float64{1, 3, 5, 7, 8, 9}, 0)
 	s.Fill(a, 4)
-	wantNear(t, "Fill", floats(t, s, a), []float64{4, 4, 4, 4, 4, 4}, 0)
+	wantNear(t, "Fill", tensortest.Float64s(t, s, a), []float64{4, 4, 4, 4, 4, 4}, 0)
 	// Parameters can be changed in place too.
 	p := s.RequireGrad(s.Ones(2))
 	s.Fill(p, 3)
 	s.Backward(s.Sum(s.Square(p)))
-	wantNear(t, "gradient", floats(t, s, s.GradOf(p)), []float64{6, 6}, 0)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(p)), []float64{6, 6}, 0)
 }
 
 func TestOn(t *testing.T) {

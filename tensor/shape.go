@@ -66,7 +66,7 @@ func (s *Scope) Norm(a Tensor, dims ...int64) Tensor {
 	return s.reduce("Norm", C.GORL_NORM, a, false, dims)
 }
 
-// SumKeep, MeanKeep and their like leave reduced dimensions in place with size 1.
+// SumKeep adds along dims, which stay with size 1.
 func (s *Scope) SumKeep(a Tensor, dims ...int64) Tensor {
 	return s.reduce("SumKeep", C.GORL_SUM, a, true, dims)
 }

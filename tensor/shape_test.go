@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -205,7 +206,7 @@ func TestParts(t *testing.T) {
 	// Parts share memory with the whole; a clone does not.
 	clone := s.Clone(a)
 	s.Fill(s.Narrow(a, 0, 0, 1), -1)
-	if got := floats(t, s, a); got[0] != -1 || got[11] != -1 || got[12] != 12 {
+	if got := tensortest.Float64s(t, s, a); got[0] != -1 || got[11] != -1 || got[12] != 12 {
 		t.Errorf("filling a part gave %v", got)
 	}
 	wantTensor(t, "Clone", s, clone, []int64{2, 3, 4}, x, 0)

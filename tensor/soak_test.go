@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -42,7 +43,7 @@ func TestSoak(t *testing.T) {
 		rounds = n
 	}
 	const limit = 20 << 20
-	checkLive(t)
+	tensortest.CheckLive(t)
 	tr, err := newTrainer(1, 4096, 64, 20, 64)
 	if err != nil {
 		t.Fatal(err)

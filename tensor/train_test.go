@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -91,7 +92,7 @@ func trainOnce(seed uint64, rounds int) ([]float32, error) {
 // Networks trained at once, on goroutines that move between threads, end up the same to the last bit as one after the
 // other.
 func TestConcurrentTraining(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	const agents, rounds = 4, 100
 	want, got := make([][]float32, agents), make([][]float32, agents)
 	errs := make([]error, agents)
@@ -122,7 +123,7 @@ func TestConcurrentTraining(t *testing.T) {
 
 // The fused update learns: it separates what a plane separates.
 func TestTrainingLearns(t *testing.T) {
-	checkLive(t)
+	tensortest.CheckLive(t)
 	tr, err := newTrainer(1, 512, 64, 4, 16)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestTrainingLearns(t *testing.T) {
 	accuracy := func() float64 {
 		s := tensor.NoGrad()
 		defer s.Close()
-		d, x := floats(t, s, s.MLP(tr.data, tr.net)), floats(t, s, s.Sum(tr.data, 1))
+		d, x := tensortest.Float64s(t, s, s.MLP(tr.data, tr.net)), tensortest.Float64s(t, s, s.Sum(tr.data, 1))
 		right := 0.0
 		for i := range d {
 			right += b2f((d[i] > 0) == (x[i] > 0)) / float64(len(d))

@@ -63,11 +63,6 @@ func SeriesOf(scalars []Scalar, tag string) Series {
 	return s
 }
 
-// Lines returns a panel of curves.
-func Lines(title, xLabel, yLabel string, series ...Series) Panel {
-	return Panel{Title: title, XLabel: xLabel, YLabel: yLabel, Series: series}
-}
-
 // WritePNG draws the panels row by row in a grid with the given number of columns (chosen by their number if < 1),
 // under one title and one legend, and puts the picture at path, which holds either the old content or the new one.
 // Colours are told apart by the colour-blind too.

@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -88,7 +89,7 @@ func barStyle() mpb.BarStyleComposer {
 func (p *bars) Printf(format string, args ...any) {
 	s := wholeLines(format, args...)
 	if _, err := p.container.Write([]byte(s)); err != nil { // ended
-		io.WriteString(p.w, s)
+		fmt.Fprint(p.w, s)
 	}
 }
 

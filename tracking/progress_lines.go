@@ -29,7 +29,7 @@ func (p *lines) Bar(name string, total int64) Bar {
 func (p *lines) Printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	io.WriteString(p.w, wholeLines(format, args...))
+	fmt.Fprint(p.w, wholeLines(format, args...))
 }
 
 func (p *lines) Wait() {

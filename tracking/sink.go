@@ -76,7 +76,7 @@ func (s *sink) Close() error {
 	if s.closed {
 		return s.err
 	}
-	s.flush()
+	_ = s.flush() // s.err keeps what went wrong
 	s.closed = true
 	if s.file == nil {
 		return s.err

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/spaces"
@@ -153,87 +150,6 @@ func (g *Group) Bind(numEnvs int) error {
 	return g.cut(scopes)
 }
 
-// each calls f for every agent, concurrently, and joins the errors.
-func (g *Group) each(f func(i int, a agents.Agent) error) error {
-	failed := make([]error, len(g.agents))
-	var all sync.WaitGroup
-	for i, a := range g.agents[1:] {
-		all.Go(func() { failed[i+1] = f(i+1, a) })
-	}
-	failed[0] = f(0, g.agents[0]) // here: with one agent there is nothing to wait for
-	all.Wait()
-	for i, err := range failed {
-		if err != nil {
-			failed[i] = fmt.Errorf("agent %d: %w", i, err)
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// slice returns agent i's rows of a batch (N, width); a part that is absent stays so.
-func slice[T any](g *Group, i int, rows []T, width int) []T {
-	if len(rows) == 0 {
-		return nil
-	}
-	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
-}
-
-// rows checks that a batch has as many values as all environments together.
-func (g *Group) rows(what string, got, width int, optional bool) error {
-	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
-		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want, g.NumEnvs(), width)
-	}
-	return nil
-}
-
-// Act implements [agents.Agent].
-func (g *Group) Act(in agents.Observation) ([]float32, error) {
-	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
-	if g.scopes == nil {
-		if err := g.Bind(len(in.Observations) / o); err != nil {
-			return nil, err
-		}
-	}
-	if err := errors.Join(g.rows("observations", len(in.Observations), o, false), g.rows("states", len(in.States), s, false)); err != nil {
-		return nil, err
-	}
-	return g.action, g.each(func(i int, a agents.Agent) error {
-		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o), States: slice(g, i, in.States, s)})
-		if err != nil {
-			return err
-		}
-		copy(slice(g, i, g.action, w), actions)
-		return nil
-	})
-}
-
-// Record implements [agents.Agent].
-func (g *Group) Record(t agents.Transition) error {
-	if !g.on {
-		return nil
-	}
-	if g.scopes == nil {
-		return errors.New("trainers: Record without an Act before it")
-	}
-	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
-	if err := errors.Join(
-		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
-		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
-		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
-		g.rows("AMP observations", len(t.AMPObservations), m, true),
-	); err != nil {
-		return err
-	}
-	return g.each(func(i int, a agents.Agent) error {
-		return a.Record(agents.Transition{
-			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
-			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
-			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
-			AMPObservations: slice(g, i, t.AMPObservations, a.Spaces().AMPObservation.Width()),
-		})
-	})
-}
-
 // Ready implements [agents.Agent]: whether any agent is.
 func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
 
@@ -280,49 +196,6 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		f(tag, all[tag])
 	}
-}
-
-// Hyperparameters implements [agents.Agent].
-func (g *Group) Hyperparameters() map[string]float64 {
-	all := map[string]float64{}
-	for i, a := range g.agents {
-		for k, v := range a.Hyperparameters() {
-			all[strconv.Itoa(i)+"."+k] = v
-		}
-	}
-	return all
-}
-
-// SetHyperparameters implements [agents.Agent].
-func (g *Group) SetHyperparameters(values map[string]float64) error {
-	parts := make([]map[string]float64, len(g.agents))
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		number, name, ok := strings.Cut(key, ".")
-		i, err := strconv.Atoi(number)
-		if !ok || err != nil || i < 0 || i >= len(g.agents) {
-			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
-		}
-		if parts[i] == nil {
-			parts[i] = map[string]float64{}
-		}
-		parts[i][name] = values[key]
-	}
-	var undo []func() error
-	for i, part := range parts {
-		if part == nil {
-			continue
-		}
-		a, before := g.agents[i], g.agents[i].Hyperparameters()
-		if err := a.SetHyperparameters(part); err != nil {
-			err = fmt.Errorf("trainers: agent %d: %w", i, err)
-			for _, f := range undo {
-				err = errors.Join(err, f())
-			}
-			return err
-		}
-		undo = append(undo, func() error { return a.SetHyperparameters(before) })
-	}
-	return nil
 }
 
 // Reseed implements [agents.Agent]; every agent is given a seed of its own.

@@ -6,21 +6,10 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func read(t *testing.T, s *tensor.Scope, x tensor.Tensor) []float32 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := tensor.Float32s(s.Contiguous(s.Detach(x)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
@@ -48,8 +37,8 @@ func TestStyleReward(t *testing.T) {
 			for _, p := range a.discriminator.Parameters() {
 				s.Scale(p.Tensor, 4)
 			}
-			logits := read(t, s, a.discriminator.Forward(s, models.Inputs{Observations: a.Rollout.Rows("amp_observations")}))
-			for i, r := range read(t, s, a.reward(s)) {
+			logits := tensortest.Float32s(t, s, a.discriminator.Forward(s, models.Inputs{Observations: a.Rollout.Rows("amp_observations")}))
+			for i, r := range tensortest.Float32s(t, s, a.reward(s)) {
 				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
 			}
 		})
@@ -78,7 +67,7 @@ func TestAdversarialLoss(t *testing.T) {
 			s := tensor.NewScope()
 			defer s.Close()
 			got := a.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
-			near(t, "loss", float64(read(t, s, got)[0]), want, 1e-5)
+			near(t, "loss", float64(tensortest.Float32s(t, s, got)[0]), want, 1e-5)
 		})
 	}
 }
@@ -100,8 +89,8 @@ func TestGradientPenalty(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				share := read(t, s, s.Rand(a.Gen, n, 1))
-				p, m := read(t, s, policy), read(t, s, motion)
+				share := tensortest.Float32s(t, s, s.Rand(a.Gen, n, 1))
+				p, m := tensortest.Float32s(t, s, policy), tensortest.Float32s(t, s, motion)
 				var at []float32
 				switch kind {
 				case "motion":
@@ -122,7 +111,7 @@ func TestGradientPenalty(t *testing.T) {
 						for i := range rows {
 							moved[i*width+j] += h
 						}
-						return read(t, s, a.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
+						return tensortest.Float32s(t, s, a.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
 					}
 					square := make([]float64, rows)
 					const h = 1e-2
@@ -147,11 +136,11 @@ func TestGradientPenalty(t *testing.T) {
 				}
 				a.Flat.ZeroGrad(s)
 				_, penalty := a.judge(s, policy, motion)
-				near(t, "penalty", float64(read(t, s, penalty)[0]), want(), 1e-3)
+				near(t, "penalty", float64(tensortest.Float32s(t, s, penalty)[0]), want(), 1e-3)
 				s.Backward(penalty)
 				weights := a.discriminator.(models.Linears).LinearWeights()
 				for k, w := range weights {
-					values, slope := read(t, s, w), read(t, s, s.GradOf(w))
+					values, slope := tensortest.Float32s(t, s, w), tensortest.Float32s(t, s, s.GradOf(w))
 					for _, i := range []int{0, 5, 7} {
 						const h = 2e-2
 						set := func(x float32) {
@@ -189,11 +178,11 @@ func TestRegularisation(t *testing.T) {
 		if i == len(weights)-1 {
 			scale += 0.5
 		}
-		for _, x := range read(t, s, w) {
+		for _, x := range tensortest.Float32s(t, s, w) {
 			want += scale * float64(x) * float64(x)
 		}
 	}
-	near(t, "loss", float64(read(t, s, a.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
+	near(t, "loss", float64(tensortest.Float32s(t, s, a.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
 }
 
 // Until the replay buffer is full it takes every row, then replay_admission_probability's share.
@@ -261,7 +250,7 @@ func TestCritics(t *testing.T) {
 				}
 				for field, critic := range critics {
 					s := tensor.NoGrad()
-					now, then := read(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})), read(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
+					now, then := tensortest.Float32s(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})), tensortest.Float32s(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
 					s.Close()
 					v, x := values[field], next[field]
 					for i := range n {
@@ -275,14 +264,13 @@ func TestCritics(t *testing.T) {
 			}
 			s := tensor.NoGrad()
 			defer s.Close()
-			style := read(t, s, a.Rollout.Tensor("style_rewards"))
-			returns, advantages := read(t, s, a.Rollout.Tensor("returns")), read(t, s, a.Rollout.Tensor("advantages"))
+			style := tensortest.Float32s(t, s, a.Rollout.Tensor("style_rewards"))
+			returns, advantages := tensortest.Float32s(t, s, a.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.Rollout.Tensor("advantages"))
 			var styleReturns []float32
 			if separate {
-				styleReturns = read(t, s, a.Rollout.Tensor("style_returns"))
+				styleReturns = tensortest.Float32s(t, s, a.Rollout.Tensor("style_returns"))
 			}
-			var sums []float64 // of the advantages, as they lie in the rollout
-			sums = make([]float64, n*steps)
+			sums := make([]float64, n*steps) // of the advantages, as they lie in the rollout
 			for i := range n {
 				of := make([]float64, steps)
 				both := make([]float64, steps)

@@ -7,22 +7,11 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/internal/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func read(t *testing.T, s *tensor.Scope, x tensor.Tensor) []float32 {
-	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := tensor.Float32s(s.Contiguous(s.Detach(x)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 func near(t *testing.T, what string, got float32, want float64) {
 	t.Helper()
@@ -49,7 +38,7 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 		if len(states) > 0 {
 			y = tensor.From(s, states, int64(n), int64(len(states)/n))
 		}
-		return read(t, s, a.ValueOf(s, x, y))
+		return tensortest.Float32s(t, s, a.ValueOf(s, x, y))
 	}
 	var h history
 	for !a.Ready() {
@@ -127,7 +116,7 @@ func TestAdvantages(t *testing.T) {
 			std := math.Sqrt(square / (n*steps - 1))
 			s := tensor.NoGrad()
 			defer s.Close()
-			gotA, gotR := read(t, s, a.Rollout.Tensor("advantages")), read(t, s, a.Rollout.Tensor("returns"))
+			gotA, gotR := tensortest.Float32s(t, s, a.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.Rollout.Tensor("returns"))
 			for k := range steps {
 				for i := range n {
 					near(t, "advantage", gotA[k*n+i], (advantages[i][k]-mean)/(std+1e-8))
@@ -154,14 +143,14 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	}
 	s.Copy(a.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
 	s.Copy(a.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
-	observations, actions := read(t, s, a.Rollout.Rows("observations")), read(t, s, a.Rollout.Rows("actions"))
+	observations, actions := tensortest.Float32s(t, s, a.Rollout.Rows("observations")), tensortest.Float32s(t, s, a.Rollout.Rows("actions"))
 	var orders [2][]float32
 	for epoch := range orders {
 		var sizes []int64
 		for b := range a.Epoch(s, epoch) {
 			sizes = append(sizes, b.Rows)
-			batch := read(t, s, b.Advantages)
-			returns, obs, act := read(t, s, b.Returns), read(t, s, b.Inputs.Observations), read(t, s, b.Actions)
+			batch := tensortest.Float32s(t, s, b.Advantages)
+			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s, b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
 			for i, id := range batch {
 				k := int(id)
 				if returns[i] != id || obs[4*i+3] != observations[4*k+3] || act[2*i+1] != actions[2*k+1] {
@@ -218,7 +207,7 @@ func TestValueLoss(t *testing.T) {
 			s := tensor.NewScope()
 			defer s.Close()
 			loss := a.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
-			near(t, "loss", read(t, s, loss)[0], want)
+			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
 		})
 	}
 }
@@ -239,8 +228,8 @@ func TestEntropy(t *testing.T) {
 			defer s.Close()
 			in := models.Inputs{Observations: s.Zeros(5, 4)}
 			entropy, loss := a.EntropyLoss(s, a.Policy.Evaluate(s, in, s.Zeros(5, 2)))
-			near(t, "entropy", read(t, s, entropy)[0], test.want)
-			near(t, "loss", read(t, s, loss)[0], -0.1*test.want)
+			near(t, "entropy", tensortest.Float32s(t, s, entropy)[0], test.want)
+			near(t, "loss", tensortest.Float32s(t, s, loss)[0], -0.1*test.want)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -32,6 +33,19 @@ func ExampleNewWalker() {
 	// Output:
 	// Box(17) Box(6) Box(34)
 	// 64 rewards
+}
+
+// A walker with a torso twice as heavy, from the model of the one that comes with gorl.
+func ExampleWalkerXML() {
+	heavy := strings.Replace(mujoco.WalkerXML(), `density="800"`, `density="1600"`, 1)
+	m, err := mujoco.ParseModel(heavy)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+	fmt.Println(m.NQ(), "coordinates,", m.NU(), "motors")
+	// Output: 9 coordinates, 6 motors
 }
 
 // swing is a task in a model of one's own: keep a pendulum moving.

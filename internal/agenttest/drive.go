@@ -11,18 +11,13 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/internal/tensortest"
 )
 
-// CheckLive fails the test where, at its end, more tensors are alive than now.
+// CheckLive is [tensortest.CheckLive], for tests that need nothing else of it.
 func CheckLive(t testing.TB) {
 	t.Helper()
-	before := tensor.Live()
-	t.Cleanup(func() {
-		if after := tensor.Live(); after != before {
-			t.Errorf("%d tensors are alive after the test, %d were before it", after, before)
-		}
-	})
+	tensortest.CheckLive(t)
 }
 
 // Close closes an agent with the test.

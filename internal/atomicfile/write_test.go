@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -41,5 +43,21 @@ func TestWriteReplacesOrLeaves(t *testing.T) {
 	}
 	if err := Write(filepath.Join(path, "below", "a", "file"), text("x")); err == nil {
 		t.Error("writing below a file succeeded")
+	}
+}
+
+func TestSyncDir(t *testing.T) {
+	dir := t.TempDir()
+	if err := SyncDir(dir); err != nil {
+		t.Error(err)
+	}
+	if err := SyncDir(filepath.Join(dir, "absent")); runtime.GOOS != "windows" && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	// The files of /proc are in no storage that could be synced.
+	if _, err := os.Stat("/proc/self"); runtime.GOOS == "linux" && err == nil {
+		if err := SyncDir("/proc/self"); err != nil {
+			t.Errorf("a folder that cannot be synced: %v", err)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"strings"
 )
 
 // Field describes one key, for generated documentation.
@@ -46,32 +45,6 @@ func keys(prefix string, v reflect.Value) []Field {
 		all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Default: at.Interface(), Allowed: allowed(f.typ, f.rules)})
 	}
 	return all
-}
-
-// Lookup returns the value of a dotted key of a struct (or of a pointer to one). The second result is false where there is no such
-// key, or a nil section on the way to it.
-func Lookup(v any, key string) (any, bool) {
-	value := reflect.Indirect(reflect.ValueOf(v))
-	for {
-		name, rest, nested := strings.Cut(key, ".")
-		if value.Kind() != reflect.Struct {
-			return nil, false
-		}
-		found := false
-		for _, f := range fieldsOf(value.Type()) {
-			if f.key == name {
-				value, found = value.FieldByIndex(f.index), true
-				break
-			}
-		}
-		if !found {
-			return nil, false
-		}
-		if !nested {
-			return value.Interface(), true
-		}
-		key, value = rest, reflect.Indirect(value)
-	}
 }
 
 // Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil pointers as nil.

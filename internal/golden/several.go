@@ -33,20 +33,20 @@ type tracedUpdate struct {
 }
 
 // UnmarshalJSON also looks for the states of running scalers, whatever they are called.
-func (u *tracedUpdate) UnmarshalJSON(data []byte) error {
+func (d *tracedUpdate) UnmarshalJSON(data []byte) error {
 	type plain tracedUpdate
-	if err := json.Unmarshal(data, (*plain)(u)); err != nil {
+	if err := json.Unmarshal(data, (*plain)(d)); err != nil {
 		return err
 	}
 	var all map[string]any
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
-	u.scalers = map[string]Tensor{}
+	d.scalers = map[string]Tensor{}
 	for _, known := range []string{"rollout", "memory_before", "trace", "params"} {
 		delete(all, known)
 	}
-	return findScalers(all, "", u.scalers)
+	return findScalers(all, "", d.scalers)
 }
 
 func findScalers(node map[string]any, name string, into map[string]Tensor) error {

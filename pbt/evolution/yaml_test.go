@@ -138,7 +138,7 @@ func TestFromYAMLRefuses(t *testing.T) {
 		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}":                                                   {`"mutation.rl_hp_selection.lr.min" is "a"`},
 		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}":                                                   {"ascending"},
 		"mutation: {preserve: overlop}":                                                                         {`did you mean "overlap"?`},
-		"selection_strategy: {strategy: tournement}":                                                            {`did you mean "tournament"?`},
+		"selection_strategy: {strategy: turnament}":                                                             {`did you mean "tournament"?`},
 		"selection_strategy: {tournament_sise: 2}":                                                              {`tournament_size"?`},
 		"selection_strategy: {tournament_size: 0}":                                                              {`"selection_strategy.tournament_size" is 0`},
 		"selection_strategy: {strategy: multi_frequency, n_winers: 2}":                                          {`n_winners"?`},

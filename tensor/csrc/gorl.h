@@ -65,7 +65,7 @@ gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out);
 gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out);
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
 
-// Fused operations (fused.cc).
+// Fused operations (perceptron.cc, losses.cc, tally.cc).
 gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, gorl_t* out, gorl_t* penalty);
 gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
 gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, gorl_t* loss, gorl_t* divergence, gorl_t* fraction);

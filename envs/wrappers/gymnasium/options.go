@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Every, in StepMetrics or EpisodeMetrics of [Options], stands for every number that the infos hold.
+// Every stands, in StepMetrics or EpisodeMetrics of [Options], for every number that the infos hold.
 const Every = "*"
 
 // maxColumns is how many numbers of the infos are kept where they are discovered.

@@ -1,0 +1,103 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+)
+
+// ReadSafetensors reads all of r, see DecodeSafetensors.
+func ReadSafetensors(r io.Reader) (*Snapshot, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return DecodeSafetensors(data)
+}
+
+// DecodeSafetensors reads a file in the safetensors format, whoever wrote it. The arrays of the snapshot share data's
+// memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets, holes,
+// overlaps, names given twice. Nothing is executed.
+func DecodeSafetensors(data []byte) (*Snapshot, error) {
+	s, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: not a safetensors file, or a damaged one: %w", err)
+	}
+	return s, nil
+}
+
+func decode(data []byte) (*Snapshot, error) {
+	if len(data) < lengthBytes {
+		return nil, fmt.Errorf("%d bytes are fewer than the %d that give the header's length", len(data), lengthBytes)
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if n > maxHeader {
+		return nil, fmt.Errorf("a header of %d bytes, where %d are allowed", n, maxHeader)
+	}
+	if n > uint64(len(data)-lengthBytes) {
+		return nil, fmt.Errorf("a header of %d bytes, where only %d follow", n, len(data)-lengthBytes)
+	}
+	header, body := data[lengthBytes:lengthBytes+n], data[lengthBytes+n:]
+	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
+		return nil, errors.New("the header is not a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(header))
+	d.UseNumber()
+	if _, err := d.Token(); err != nil {
+		return nil, unexpected(err)
+	}
+	s := NewSnapshot()
+	var spans []span
+	err := parseObject(d, func(name string) error {
+		if name == metadataKey {
+			return s.parseMetadata(d)
+		}
+		e, err := parseEntry(d)
+		if err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
+		}
+		if e.end > int64(len(body)) {
+			return fmt.Errorf("array %q: ends at byte %d of %d", name, e.end, len(body))
+		}
+		spans = append(spans, span{name, e.begin, e.end})
+		s.Arrays[name] = Array{DType: e.dtype, Shape: e.shape, Data: body[e.begin:e.end:e.end]}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rest := bytes.TrimRight(header[d.InputOffset():], " "); len(rest) > 0 {
+		return nil, errors.New("there is something after the header's JSON object")
+	}
+	return s, covers(spans, int64(len(body)))
+}
+
+// span is where an array's bytes lie.
+type span struct {
+	name       string
+	begin, end int64
+}
+
+// covers verifies that the spans fill the data without holes or overlaps.
+func covers(spans []span, size int64) error {
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	})
+	var end int64
+	for _, s := range spans {
+		if s.begin != end {
+			return fmt.Errorf("array %q begins at byte %d, where %d is next", s.name, s.begin, end)
+		}
+		end = s.end
+	}
+	if end != size {
+		return fmt.Errorf("the arrays end at byte %d of %d", end, size)
+	}
+	return nil
+}

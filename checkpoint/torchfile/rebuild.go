@@ -1,0 +1,143 @@
+package torchfile
+
+import (
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// typedStorage is what a persistent id stands for: a storage, and what its elements are.
+type typedStorage struct {
+	*Storage
+	dtype checkpoint.DType // untyped where tensors say it
+}
+
+// persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
+func (m *machine) persistent() error {
+	v, err := m.pop()
+	if err != nil {
+		return err
+	}
+	id, ok := v.(Tuple)
+	if !ok || len(id) != 5 || id[0] != any("storage") {
+		return hostile("", "a persistent id that is no storage's")
+	}
+	kind, isGlobal := id[1].(global)
+	key, isKey := id[2].(string)
+	_, isDevice := id[3].(string)
+	numel, isNumber := id[4].(int64)
+	dtype, isTyped := storageTypes[string(kind)]
+	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped && !isUntyped(kind) {
+		return hostile("", "a persistent id that is no storage's")
+	}
+	s, err := m.archive.storage(key)
+	if err != nil {
+		return err
+	}
+	width := int64(1)
+	if isTyped {
+		width = dtype.Size()
+	}
+	if there := int64(len(s.Data)); numel < 0 || numel > there/width || numel*width != there {
+		return damaged("storage %.40s has %d bytes, its pickle says %d elements of %d", key, there, numel, width)
+	}
+	return m.push(typedStorage{s, dtype})
+}
+
+// tensor is torch._utils._rebuild_tensor and its later versions: storage, offset, size, stride, then requires_grad and
+// backward_hooks, in the third version the dtype, and perhaps metadata.
+func (m *machine) tensor(args Tuple, least, most int) (any, bool, error) {
+	if len(args) < least || len(args) > most {
+		return nil, false, nil
+	}
+	s, ok := args[0].(typedStorage)
+	offset, isNumber := args[1].(int64)
+	shape, isShape := ints(args[2])
+	strides, isStrides := ints(args[3])
+	if !ok || !isNumber || !isShape || !isStrides {
+		return nil, false, nil
+	}
+	t := &Tensor{DType: s.dtype, Shape: shape, Strides: strides, Offset: offset, Storage: s.Storage}
+	if len(args) > 4 {
+		if t.RequiresGrad, ok = args[4].(bool); !ok || !noHooks(args[5]) {
+			return nil, false, nil
+		}
+	}
+	if least == 7 {
+		d, ok := args[6].(DType)
+		if !ok || s.dtype != untyped {
+			return nil, false, nil
+		}
+		t.DType = elementTypes["torch."+string(d)]
+	} else if s.dtype == untyped {
+		return nil, false, nil
+	}
+	if len(args) == most && most > 4 && args[most-1] != nil {
+		metadata, ok := args[most-1].(*Dict)
+		if !ok {
+			return nil, false, nil
+		}
+		if metadata.Len() > 0 {
+			return nil, false, unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before saving")
+		}
+	}
+	n, err := t.check()
+	if err != nil {
+		return nil, false, damaged("%v", err)
+	}
+	if m.budget -= n; m.budget < 0 {
+		return nil, false, damaged("its tensors stand for more than %d times the file's bytes", maxExpansion)
+	}
+	return t, true, nil
+}
+
+// parameter is torch._utils._rebuild_parameter: data, requires_grad, backward_hooks.
+func parameter(m *machine, args Tuple) (any, bool, error) {
+	if len(args) != 3 || !noHooks(args[2]) {
+		return nil, false, nil
+	}
+	t, ok := args[0].(*Tensor)
+	grad, isBool := args[1].(bool)
+	if !ok || !isBool {
+		return nil, false, nil
+	}
+	p := *t
+	p.Parameter, p.RequiresGrad = true, grad
+	return &p, true, nil
+}
+
+// noHooks says whether backward hooks, which would be functions, are absent.
+func noHooks(v any) bool {
+	if v == nil {
+		return true
+	}
+	d, ok := v.(*Dict)
+	return ok && d.Len() == 0 && d.Attributes == nil
+}
+
+// ints returns a tuple, list or torch.Size of whole numbers, no more than a tensor has dimensions.
+func ints(v any) ([]int64, bool) {
+	var items []any
+	switch v := v.(type) {
+	case Size:
+		return slices.Clone(v), true
+	case Tuple:
+		items = v
+	case *List:
+		items = v.Items
+	default:
+		return nil, false
+	}
+	if len(items) > maxDims {
+		return nil, false
+	}
+	out := make([]int64, len(items))
+	for i, x := range items {
+		n, ok := x.(int64)
+		if !ok {
+			return nil, false
+		}
+		out[i] = n
+	}
+	return out, true
+}

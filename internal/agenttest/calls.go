@@ -1,0 +1,109 @@
+package agenttest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+)
+
+// evaluation: actions are the distribution's mode, the same every time, and nothing is recorded.
+func (x Suite) evaluation(t *testing.T) {
+	a := x.make(t, 1, nil)
+	w := x.world(2)
+	if err := Advance(a, w, 5); err != nil {
+		t.Fatal(err)
+	}
+	before := Snapshot(t, a)
+	a.SetTraining(false)
+	if a.Training() || a.Ready() {
+		t.Error("an agent in evaluation trains")
+	}
+	var last []float32
+	for range 3 {
+		actions, err := a.Act(w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil && fmt.Sprint(last) != fmt.Sprint(actions) {
+			t.Errorf("actions %v, then %v", last, actions)
+		}
+		last = append([]float32(nil), actions...)
+		if err := a.Record(w.Clone().Step(actions)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%q changed in evaluation", d)
+	}
+	s, ok := a.(interface{ SetStochastic(bool) })
+	if !ok {
+		t.Fatal("the agent cannot sample in evaluation")
+	}
+	s.SetStochastic(true)
+	actions, err := a.Act(w.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(actions) == fmt.Sprint(last) {
+		t.Error("sampled actions are the mode's")
+	}
+	s.SetStochastic(false)
+	a.SetTraining(true)
+	if err := Advance(a, w, 20); err != nil {
+		t.Error(err)
+	}
+}
+
+// misuse: calls in the wrong order and rows of the wrong width are errors.
+func (x Suite) misuse(t *testing.T) {
+	a := x.make(t, 1, nil)
+	w := x.world(2)
+	if err := a.Update(context.Background()); err == nil {
+		t.Error("Update without a rollout succeeded")
+	}
+	transition := w.Clone().Step(make([]float32, rows*x.Spaces.Action.Width()))
+	if err := a.Record(transition); err == nil {
+		t.Error("Record without Act succeeded")
+	}
+	if err := a.Bind(rows + 1); err == nil {
+		t.Error("another number of environments was accepted")
+	}
+	if err := a.Bind(0); err == nil {
+		t.Error("no environments were accepted")
+	}
+	in := w.Now()
+	in.Observations = in.Observations[1:]
+	if _, err := a.Act(in); err == nil {
+		t.Error("a short observation was accepted")
+	}
+	if _, err := a.Act(w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	before := Snapshot(t, a)
+	for name, spoil := range map[string]func(t *agents.Transition){
+		"rewards":           func(t *agents.Transition) { t.Rewards = t.Rewards[1:] },
+		"NaN reward":        func(t *agents.Transition) { t.Rewards = []float32{0, float32(math.NaN()), 0} },
+		"terminated":        func(t *agents.Transition) { t.Terminated = nil },
+		"truncated":         func(t *agents.Transition) { t.Truncated = t.Truncated[:1] },
+		"next observations": func(t *agents.Transition) { t.NextObservations = nil },
+		"missing final observations": func(t *agents.Transition) {
+			t.Truncated, t.Terminated, t.FinalObservations = []bool{true, false, false}, make([]bool, rows), nil
+		},
+	} {
+		bad := transition
+		spoil(&bad)
+		if err := a.Record(bad); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%q changed", d)
+	}
+	Fill(t, a, w)
+	if _, err := a.Act(w.Now()); err == nil {
+		t.Error("Act with a full rollout succeeded")
+	}
+}

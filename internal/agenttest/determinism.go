@@ -1,0 +1,69 @@
+package agenttest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+)
+
+// seeds: the same seed gives the same agent, bit for bit, and another seed another one.
+func (x Suite) seeds(t *testing.T) {
+	a, b, c := x.make(t, 7, nil), x.make(t, 7, nil), x.make(t, 8, nil)
+	before := Parameters(t, a)
+	for _, agent := range []agents.Agent{a, b, c} {
+		Learn(t, agent, x.world(1), 3)
+	}
+	Same(t, a, b)
+	other := Parameters(t, c)
+	for name, p := range Parameters(t, a) {
+		if slices.Equal(p, before[name]) {
+			t.Errorf("%s has not learned", name)
+		}
+		if slices.Equal(p, other[name]) {
+			t.Errorf("%s is the same with another seed", name)
+		}
+	}
+}
+
+// goroutines: two agents that train at once end like one after the other.
+func (x Suite) goroutines(t *testing.T) {
+	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
+	train := func(a agents.Agent, i int) error { return Advance(a, x.world(uint64(10*i)), 40) }
+	var alone, together [2]agents.Agent
+	for i := range alone {
+		alone[i], together[i] = x.make(t, uint64(i), settings[i]), x.make(t, uint64(i), settings[i])
+		if err := train(alone[i], i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wait sync.WaitGroup
+	var failed [2]error
+	for i, a := range together {
+		wait.Go(func() { failed[i] = train(a, i) })
+	}
+	wait.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range alone {
+		Same(t, alone[i], together[i])
+	}
+}
+
+// reseed: two copies of an agent go different ways after a reseed, and the same way after the same one.
+func (x Suite) reseed(t *testing.T) {
+	a, b, c := x.make(t, 1, nil), x.make(t, 1, nil), x.make(t, 1, nil)
+	if err := errors.Join(b.Reseed(5), c.Reseed(5)); err != nil {
+		t.Fatal(err)
+	}
+	for _, agent := range []agents.Agent{a, b, c} {
+		Learn(t, agent, x.world(2), 1)
+	}
+	Same(t, b, c)
+	if len(Differences(Snapshot(t, a), Snapshot(t, b))) == 0 {
+		t.Error("a reseeded agent learned the same")
+	}
+}

@@ -1,0 +1,113 @@
+package agenttest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+)
+
+// resume: a snapshot in mid-rollout, or of a complete one, restored into another agent continues bit for bit, also
+// through a file.
+func (x Suite) resume(t *testing.T) {
+	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR"}} {
+		for _, steps := range []int{0, 5, 16, 19} {
+			a, b := x.make(t, 3, settings), x.make(t, 99, settings)
+			w := x.world(5)
+			if err := Advance(a, w, steps); err != nil {
+				t.Fatal(err)
+			}
+			if err := Advance(b, x.world(77), 13); err != nil {
+				t.Fatal(err)
+			}
+			snap := Snapshot(t, a)
+			if err := b.Restore(Through(t, snap)); err != nil {
+				t.Fatal(err)
+			}
+			if d := Differences(snap, Snapshot(t, b)); len(d) > 0 {
+				t.Fatalf("after %d steps: the snapshot of what was restored differs in %q", steps, d)
+			}
+			v := w.Clone()
+			if err := errors.Join(Advance(a, w, 21), Advance(b, v, 21)); err != nil {
+				t.Fatal(err)
+			}
+			Same(t, a, b)
+		}
+	}
+	a, b := x.make(t, 3, nil), x.make(t, 99, nil)
+	Learn(t, a, x.world(5), 2)
+	snap, err := a.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	if d := Differences(snap, mustSnapshot(t, b, agents.SnapshotOptions{})); len(d) > 0 {
+		t.Errorf("without buffers: the snapshot of what was restored differs in %q", d)
+	}
+}
+
+func mustSnapshot(t testing.TB, a agents.Agent, opt agents.SnapshotOptions) *checkpoint.Snapshot {
+	t.Helper()
+	snap, err := a.Snapshot(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// foreign: a snapshot of another agent, or one with anything missing or wrong, is refused, and nothing changes.
+func (x Suite) foreign(t *testing.T) {
+	settings := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}
+	a := x.make(t, 1, settings)
+	w := x.world(1)
+	if err := Advance(a, w, 21); err != nil {
+		t.Fatal(err)
+	}
+	donor := x.make(t, 2, settings)
+	if err := Advance(donor, x.world(9), 13); err != nil {
+		t.Fatal(err)
+	}
+	before := Snapshot(t, a)
+	refused := func(what string, snap *checkpoint.Snapshot) {
+		t.Helper()
+		if err := a.Restore(snap); err == nil {
+			t.Errorf("%s: restored", what)
+		}
+		if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+			t.Fatalf("%s: %q changed", what, d)
+		}
+	}
+	refused("empty", checkpoint.NewSnapshot())
+	good := Snapshot(t, donor)
+	for name, array := range good.Arrays {
+		short := Through(t, good)
+		delete(short.Arrays, name)
+		refused("without "+name, short)
+		wrong := Through(t, good)
+		wrong.Arrays[name] = checkpoint.ArrayFloat32([]int64{3}, []float32{1, 2, 3})
+		if array.DType == checkpoint.F32 && len(array.Shape) == 1 && array.Shape[0] == 3 {
+			wrong.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
+		}
+		refused("with another "+name, wrong)
+	}
+	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps", "rollout_steps", "scheduler", "scheduler_state"} {
+		short := Through(t, good)
+		delete(short.Values, key)
+		refused("without "+key, short)
+		for _, bad := range []any{-1, "no", 1e9, map[string]any{}} {
+			wrong := Through(t, good)
+			wrong.Values[key] = bad
+			if key == "timestep" && bad == 1e9 || key == "updates" && bad == 1e9 {
+				continue // possible
+			}
+			refused(fmt.Sprintf("%s %v", key, bad), wrong)
+		}
+	}
+	if err := a.Restore(good); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,86 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+)
+
+// divergence: an update whose numbers are not finite is undone and reported.
+func (x Suite) divergence(t *testing.T) {
+	a := x.make(t, 1, map[string]any{"learning_rate": 1e30, "grad_norm_clip": 0})
+	Fill(t, a, x.world(2))
+	before := Snapshot(t, a)
+	err := a.Update(context.Background())
+	var diverged *agents.DivergedError
+	if !errors.As(err, &diverged) {
+		t.Fatalf("an update with a learning rate of 1e30: %v", err)
+	}
+	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("after it %q changed", d)
+	}
+	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 1e-3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Update(context.Background()); err != nil {
+		t.Errorf("with a sensible rate: %v", err)
+	}
+
+	// Parameters that are not finite show in the first action.
+	for name, array := range before.Arrays {
+		if name == "policy/net.0.weight" || name == "policy/head.0.weight" {
+			p, _ := array.Float32s()
+			p[0] = float32(math.NaN())
+		}
+	}
+	if err := a.Restore(before); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Update(context.Background()); !errors.As(err, &diverged) {
+		t.Errorf("an update of NaN parameters: %v", err)
+	}
+}
+
+// stopAfter is a context that is cancelled when it has been asked so many times.
+type stopAfter struct {
+	context.Context
+	left int
+}
+
+func (c *stopAfter) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
+func (x Suite) cancellation(t *testing.T) {
+	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}} {
+		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
+		v, w := x.world(2), x.world(2)
+		Learn(t, a, v, 1)
+		Learn(t, b, w, 1)
+		Fill(t, a, v)
+		Fill(t, b, w)
+		before := Snapshot(t, a)
+		for _, left := range []int{0, 1, 2, 3, 5} {
+			if err := a.Update(&stopAfter{context.Background(), left}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("an update that is cancelled after %d checks: %v", left, err)
+			}
+			if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+				t.Fatalf("cancelled after %d checks: %q changed", left, d)
+			}
+			if !a.Ready() {
+				t.Fatal("the rollout is lost")
+			}
+		}
+		if err := errors.Join(a.Update(context.Background()), b.Update(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+		Same(t, a, b)
+	}
+}

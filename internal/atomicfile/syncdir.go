@@ -1,0 +1,25 @@
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// SyncDir makes the names in a folder durable, where folders can be synced: Windows cannot, and some file systems need no
+// such thing, or know none.
+func SyncDir(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

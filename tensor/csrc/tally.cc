@@ -1,0 +1,41 @@
+// What is counted beside the losses, without a gradient.
+#include "fused.h"
+
+using namespace gorl;
+
+// Adds scalars to the elements of sums (float64, on their device).
+gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n) {
+  GORL_BEGIN(0)
+  at::Tensor& s = T(sums);
+  TORCH_CHECK(s.numel() == n, "there are ", n, " scalars for ", s.numel(), " sums");
+  bool loop = s.device().is_cpu() && s.scalar_type() == at::kDouble && s.is_contiguous();
+  for (int32_t i = 0; i < n && loop; i++) loop = plain(T(scalars[i])) && T(scalars[i]).numel() == 1;
+  if (loop) {
+    for (int32_t i = 0; i < n; i++) s.data_ptr<double>()[i] += T(scalars[i]).data_ptr<float>()[0];
+    return nullptr;
+  }
+  std::vector<at::Tensor> all;
+  for (int32_t i = 0; i < n; i++) all.push_back(T(scalars[i]).detach().reshape({}));
+  s.add_(at::stack(all));
+  GORL_END
+}
+
+gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
+  GORL_BEGIN(0)
+  at::Tensor t = T(x).detach();
+  if (plain(t)) {
+    double positive = 0, sum = 0;
+    const auto* p = t.data_ptr<float>();
+    const int64_t n = t.numel();
+    for (int64_t i = 0; i < n; i++) {
+      positive += p[i] > 0;
+      sum += p[i];
+    }
+    *share = wrap(scalar(positive / static_cast<double>(n), t));
+    *mean = wrap(scalar(sum / static_cast<double>(n), t));
+    return nullptr;
+  }
+  *share = wrap((t > 0).to(at::kFloat).mean());
+  *mean = wrap(t.mean());
+  GORL_END
+}

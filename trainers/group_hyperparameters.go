@@ -1,0 +1,53 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Hyperparameters implements [agents.Agent].
+func (g *Group) Hyperparameters() map[string]float64 {
+	all := map[string]float64{}
+	for i, a := range g.agents {
+		for k, v := range a.Hyperparameters() {
+			all[strconv.Itoa(i)+"."+k] = v
+		}
+	}
+	return all
+}
+
+// SetHyperparameters implements [agents.Agent].
+func (g *Group) SetHyperparameters(values map[string]float64) error {
+	parts := make([]map[string]float64, len(g.agents))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		number, name, ok := strings.Cut(key, ".")
+		i, err := strconv.Atoi(number)
+		if !ok || err != nil || i < 0 || i >= len(g.agents) {
+			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
+		}
+		if parts[i] == nil {
+			parts[i] = map[string]float64{}
+		}
+		parts[i][name] = values[key]
+	}
+	var undo []func() error
+	for i, part := range parts {
+		if part == nil {
+			continue
+		}
+		a, before := g.agents[i], g.agents[i].Hyperparameters()
+		if err := a.SetHyperparameters(part); err != nil {
+			err = fmt.Errorf("trainers: agent %d: %w", i, err)
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, func() error { return a.SetHyperparameters(before) })
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gorl-dev/gorl/agents"
+)
+
+// each calls f for every agent, concurrently, and joins the errors.
+func (g *Group) each(f func(i int, a agents.Agent) error) error {
+	failed := make([]error, len(g.agents))
+	var all sync.WaitGroup
+	for i, a := range g.agents[1:] {
+		all.Go(func() { failed[i+1] = f(i+1, a) })
+	}
+	failed[0] = f(0, g.agents[0]) // here: with one agent there is nothing to wait for
+	all.Wait()
+	for i, err := range failed {
+		if err != nil {
+			failed[i] = fmt.Errorf("agent %d: %w", i, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// slice returns agent i's rows of a batch (N, width); a part that is absent stays so.
+func slice[T any](g *Group, i int, rows []T, width int) []T {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
+}
+
+// rows checks that a batch has as many values as all environments together.
+func (g *Group) rows(what string, got, width int, optional bool) error {
+	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
+		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want, g.NumEnvs(), width)
+	}
+	return nil
+}
+
+// Act implements [agents.Agent].
+func (g *Group) Act(in agents.Observation) ([]float32, error) {
+	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
+	if g.scopes == nil {
+		if err := g.Bind(len(in.Observations) / o); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(g.rows("observations", len(in.Observations), o, false), g.rows("states", len(in.States), s, false)); err != nil {
+		return nil, err
+	}
+	return g.action, g.each(func(i int, a agents.Agent) error {
+		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o), States: slice(g, i, in.States, s)})
+		if err != nil {
+			return err
+		}
+		copy(slice(g, i, g.action, w), actions)
+		return nil
+	})
+}
+
+// Record implements [agents.Agent].
+func (g *Group) Record(t agents.Transition) error {
+	if !g.on {
+		return nil
+	}
+	if g.scopes == nil {
+		return errors.New("trainers: Record without an Act before it")
+	}
+	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
+	if err := errors.Join(
+		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
+		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
+		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
+		g.rows("AMP observations", len(t.AMPObservations), m, true),
+	); err != nil {
+		return err
+	}
+	return g.each(func(i int, a agents.Agent) error {
+		return a.Record(agents.Transition{
+			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
+			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
+			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
+			AMPObservations: slice(g, i, t.AMPObservations, a.Spaces().AMPObservation.Width()),
+		})
+	})
+}
