@@ -43,5 +43,5 @@ own, gorl-pbt.`,
 
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{trainCommand(), evalCommand()}
 }
