@@ -12,7 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -97,9 +96,9 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		c.section("agent")["device"] = f.device
 	}
 	f.environment(c.section("environment"))
-	env, err := catalog.New(c.section("environment"))
+	env, err := c.environment()
 	if err != nil {
-		return commandline.Usagef("%s: %w", saved.config, err)
+		return fmt.Errorf("%s: %w", saved.config, err)
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	film := &film{}

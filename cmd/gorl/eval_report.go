@@ -67,7 +67,7 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c configurati
 	if f.stochastic {
 		how = "actions drawn from the policy"
 	}
-	if _, err := fmt.Fprintf(out, "%s, timestep %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.section("environment")["id"], how, f.seed); err != nil {
+	if _, err := fmt.Fprintf(out, "%s, step %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.section("environment")["id"], how, f.seed); err != nil {
 		return err
 	}
 	var rows [][]string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -232,7 +231,7 @@ func writeRunFile(dir string, text []byte) error {
 // holdsRun reports whether a folder has a run in it.
 func holdsRun(dir string) bool {
 	for _, name := range []string{runFile, "checkpoints", "journal.jsonl"} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
 		}
 	}

@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // trainFlags are what the command line says.
@@ -108,6 +111,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}
+	case f.resume != "" && !holdsRun(f.resume):
+		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
 		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; gorl train --example cartpole prints a file to begin with")
 	case strings.ContainsAny(f.name, `/\`):
@@ -169,14 +174,28 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 
 // wrong makes what is wrong with a configuration a wrong use.
 func wrong(err error) error {
-	if err == nil {
-		return nil
-	}
 	var usage *commandline.UsageError
-	if errors.As(err, &usage) {
+	if err == nil || errors.As(err, &usage) {
 		return err
 	}
 	return commandline.Usagef("%w", err)
+}
+
+// blame is wrong where an error is a setting's, and leaves other errors as they are.
+func blame(err error) error {
+	var setting *config.Error
+	if errors.As(err, &setting) {
+		return wrong(err)
+	}
+	return err
+}
+
+// environment makes the environment of the section, from which settings that are wrong are told apart.
+func (c configuration) environment() (envs.Env, error) {
+	if _, err := catalog.Settings(c.section("environment")); err != nil {
+		return nil, wrong(err)
+	}
+	return catalog.New(c.section("environment"))
 }
 
 // stopped is the error of a run that a signal has ended.

@@ -13,7 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
@@ -52,6 +51,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c configuration, stdout
 	}
 	return f.crowd(ctx, c, stdout, stderr, crowd{
 		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps, notes: settings.Notes,
+		member: func() (pbt.Trainee, error) { return evolved(c, settings.Network, o.Seed, nil) },
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			if dir == "" {
@@ -79,7 +79,7 @@ func (c configuration) evolution() (*evolution.Settings, error) {
 
 // evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.
 func evolved(c configuration, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
-	env, err := catalog.New(c.section("environment"))
+	env, err := c.environment()
 	if err != nil {
 		return nil, err
 	}

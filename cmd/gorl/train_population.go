@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -22,6 +21,8 @@ type crowd struct {
 	members        int
 	total          int64 // environment steps of each member
 	notes          []string
+	// member makes one member, to see whether that works before anything is written.
+	member func() (pbt.Trainee, error)
 	// open makes it, in dir or, where dir is "", in memory.
 	open func(dir string, progress func(pbt.Update)) (*opened, error)
 }
@@ -66,6 +67,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdou
 	o.New = func(m pbt.Member) (pbt.Trainee, error) { return member(c, m.Seed) }
 	return f.crowd(ctx, c, stdout, stderr, crowd{
 		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: settings.Notes,
+		member: func() (pbt.Trainee, error) { return member(c, o.Seed) },
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			p, err := pbt.New(o)
@@ -79,7 +81,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdou
 
 // member builds the trainer of a population's member. The population saves; trainers write nothing themselves.
 func member(c configuration, seed int64) (*trainers.Trainee, error) {
-	env, err := catalog.New(c.section("environment"))
+	env, err := c.environment()
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +121,31 @@ func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr 
 		if err == nil {
 			_, err = stdout.Write(text)
 		}
-		return wrong(err)
+		return blame(err)
+	}
+	if !holdsRun(crowd.dir) {
+		m, err := crowd.member()
+		if err == nil {
+			err = m.Close()
+		}
+		if err != nil {
+			return blame(err)
+		}
 	}
 	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{LineEvery: 0.25, Silent: f.quiet})
 	defer progress.Wait()
 	bars := make([]tracking.Bar, crowd.members)
 	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		if u.Event == nil {
-			bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %7.1f", u.Metrics["episode.return"]))
+			text := ""
+			if x, ok := u.Metrics[crowd.objective]; ok {
+				text = fmt.Sprintf("%s %.1f", crowd.objective, x)
+			}
+			bars[u.Status.Member].Set(u.Status.Steps, text)
 		}
 	})
 	if err != nil {
-		return err
+		return blame(err)
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	if err := writeRunFile(crowd.dir, text); err != nil {

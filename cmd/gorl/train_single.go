@@ -20,9 +20,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	if f.given("timesteps") {
 		c.section("trainer")["timesteps"] = int(f.timesteps)
 	}
-	env, err := catalog.New(c.section("environment"))
+	env, err := c.environment()
 	if err != nil {
-		return wrong(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	effective, dir, resume, err := f.effective(c, env)
