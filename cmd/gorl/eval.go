@@ -30,7 +30,8 @@ func evalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval RUN|CHECKPOINT",
 		Short: "play whole episodes with what was trained",
-		Long: `Loads a checkpoint and plays whole episodes, without learning, by the mean or the
+		Long: `
+Loads a checkpoint and plays whole episodes, without learning, by the mean or the
 most probable action. RUN is a folder that gorl train has written, of one agent or
 of a population; its best checkpoint plays unless --checkpoint says another.
 CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, or
@@ -39,10 +40,11 @@ CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, or
 Every environment of the batch plays the same number of episodes, at least one, so
 that short episodes do not weigh more. The environment is as the configuration
 makes it: what a curriculum or a population has changed in it is not taken over.`,
-		Example: `  gorl eval runs/cartpole
-  gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
-  gorl eval runs/walker --record walk.gif --fps 50
-  gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
+		Example: `
+gorl eval runs/cartpole
+gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
+gorl eval runs/walker --record walk.gif --fps 50
+gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -31,9 +31,10 @@ type trainFlags struct {
 func trainCommand() *cobra.Command {
 	var f trainFlags
 	c := &cobra.Command{
-		Use:   "train (--config FILE | --resume RUN | --example NAME)",
+		Use:   "train",
 		Short: "train what a YAML file describes",
-		Long: `Trains an agent, or a population of agents, as a YAML file describes it: the section
+		Long: `
+Trains an agent, or a population of agents, as a YAML file describes it: the section
 environment: names an environment and its settings (docs/environments.md), and
 models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
 docs/amp.md, docs/training.md). With a section pbt: a population trains in this
@@ -47,11 +48,12 @@ best one apart. A configuration whose name is taken gets the name with a number.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
 Paths in a configuration are relative to the folder that gorl is started in.`,
-		Example: `  gorl train --example cartpole > cartpole.yaml
-  gorl train --config cartpole.yaml
-  gorl train --config cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
-  gorl train --config cartpole.yaml --check
-  gorl train --resume runs/cartpole --timesteps 10000`,
+		Example: `
+gorl train --example cartpole > cartpole.yaml
+gorl train --config cartpole.yaml
+gorl train --config cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
+gorl train --config cartpole.yaml --check
+gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.given = cmd.Flags().Changed

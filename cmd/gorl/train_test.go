@@ -351,7 +351,7 @@ func TestTrainFails(t *testing.T) {
 }
 
 // Every example trains, shortened.
-func TestExamples(t *testing.T) {
+func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, args := range map[string][]string{
 		"cartpole":   {"--timesteps", "64"},
@@ -375,7 +375,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestPeersExampleGymnasium(t *testing.T) {
+func TestPeersTrainGymnasium(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
 	t.Chdir(t.TempDir())
 	text, _ := gorl(t, 0, "train", "--example", "gymnasium")
