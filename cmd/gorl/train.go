@@ -51,7 +51,7 @@ Paths in a configuration are relative to the folder that gorl is started in.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml
-gorl train --config cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
+gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
 gorl train --config cartpole.yaml --check
 gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: cobra.NoArgs,
@@ -63,7 +63,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
 	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "`KEY=VALUE`: change a setting, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	flags.Int64Var(&f.timesteps, "timesteps", 0, "steps of the batch of environments, instead of trainer.timesteps")
 	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
