@@ -45,7 +45,7 @@ test-peers: setup ## test against PyTorch, skrl, onnxruntime and Gymnasium, wher
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
-	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/...
+	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cmd/gorl
 
 .PHONY: learn-walker
 learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quotes it (long)

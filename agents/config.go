@@ -115,6 +115,11 @@ type Interval struct {
 // SetConfig reads "auto" or a whole number of at least 0.
 func (i *Interval) SetConfig(value any) error {
 	switch v := value.(type) {
+	case Interval:
+		if v.Auto || v.Steps >= 0 {
+			*i = v
+			return nil
+		}
 	case string:
 		if strings.EqualFold(v, "auto") {
 			*i = Interval{Auto: true}
@@ -132,6 +137,14 @@ func (i *Interval) SetConfig(value any) error {
 		}
 	}
 	return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
+}
+
+// MarshalYAML returns what SetConfig reads.
+func (i Interval) MarshalYAML() (any, error) {
+	if i.Auto {
+		return "auto", nil
+	}
+	return i.Steps, nil
 }
 
 // Of returns the interval in a run of timesteps: the number given, or the run divided by parts, at least 1. Of a run without

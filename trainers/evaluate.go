@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -17,6 +18,8 @@ type Evaluation struct {
 	Return, Length float64
 	// Metrics are the means of the environment's own episode figures.
 	Metrics map[string]float64
+	// Each has the episodes themselves, in the order in which they ended. Env is the environment that played one.
+	Each []envs.Episode
 }
 
 // Evaluate resets the environment with the given seed and lets the agent act, without learning, until at least episodes
@@ -191,6 +194,8 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes in
 			for name, v := range x.Metrics {
 				e.Metrics[name] += v
 			}
+			x.Metrics = maps.Clone(x.Metrics)
+			e.Each = append(e.Each, x)
 		}
 	}
 	n := float64(e.Episodes)

@@ -210,6 +210,15 @@ func (t *Trainer) Samples(figure string, n int) []float64 {
 	return r.latest(n)
 }
 
+// Episodes is the number of finished episodes behind the figures of Metrics, those before a resumed run's checkpoint
+// included.
+func (t *Trainer) Episodes() int {
+	if r, ok := t.metrics.windows[episodeFigure+"return"]; ok {
+		return r.n
+	}
+	return 0
+}
+
 func (t *Trainer) startBar() {
 	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
 		return

@@ -11,6 +11,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
+// sequentialTrainer is the class of trainer there is.
+const sequentialTrainer = "SequentialTrainer"
+
 // maxConfigFile is more than any configuration needs.
 const maxConfigFile = 16 << 20
 
@@ -50,7 +53,8 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - seed: null or nothing draws one at random.
 //   - models: one model a role (policy, value; for AMP discriminator, and style_value with separate_critics), each as
 //     [models.ParseSpec] reads it; with separate: false policy and value share a trunk. "input: STATES" means
-//     observations where the environment has no state space, as in skrl 1.4.
+//     observations where the environment has no state space, as in skrl 1.4. Or, in short, {mlp: [64, 64], activation: elu}:
+//     the models of [ppo.MLPs] or [amp.MLPs].
 //   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
 //   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.
@@ -60,35 +64,8 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 // trainer's configuration last, to set what YAML cannot say, such as Progress. The trainer's agent is the caller's to
 // close: t.Agent().Close().
 func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
-	if env == nil {
-		return nil, fmt.Errorf("trainers: there is no environment")
-	}
-	var r runner
-	if err := config.Merge(&r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
-		"replay_buffer": {Key: "reply_buffer"},
-	}}); err != nil {
-		return nil, err
-	}
-	r.env, r.sp = env, env.Spaces()
-	if err := r.sp.Validate(); err != nil {
-		return nil, fmt.Errorf("trainers: the environment's %w", err)
-	}
-	seed, err := r.seed()
+	_, plan, cfg, seed, err := read(dict, env, adjust)
 	if err != nil {
-		return nil, err
-	}
-	plan, err := r.plan()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := r.trainer(plan.common, seed)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range adjust {
-		f(&cfg)
-	}
-	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	agent, err := plan.build(uint64(seed))
@@ -101,6 +78,35 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 		return nil, t.err
 	}
 	return t, nil
+}
+
+// read reads and checks a dictionary; nothing is made yet.
+func read(dict map[string]any, env envs.Env, adjust []func(*Config)) (r runner, p plan, cfg Config, seed int64, err error) {
+	if env == nil {
+		return r, p, cfg, 0, fmt.Errorf("trainers: there is no environment")
+	}
+	if err = config.Merge(&r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
+		"replay_buffer": {Key: "reply_buffer"},
+	}}); err != nil {
+		return r, p, cfg, 0, err
+	}
+	r.env, r.sp = env, env.Spaces()
+	if err = r.sp.Validate(); err != nil {
+		return r, p, cfg, 0, fmt.Errorf("trainers: the environment's %w", err)
+	}
+	if seed, err = r.seed(); err != nil {
+		return r, p, cfg, 0, err
+	}
+	if p, err = r.plan(); err != nil {
+		return r, p, cfg, 0, err
+	}
+	if cfg, err = r.trainer(p.common, seed); err != nil {
+		return r, p, cfg, 0, err
+	}
+	for _, f := range adjust {
+		f(&cfg)
+	}
+	return r, p, cfg, seed, cfg.Validate()
 }
 
 // section reads the class of a section and returns its other keys.
@@ -140,7 +146,7 @@ func (r *runner) seed() (int64, error) {
 
 // trainer reads the trainer's section over what the agent's experiment says.
 func (r *runner) trainer(agent *agents.OnPolicy, seed int64) (Config, error) {
-	_, dict, err := section("trainer", r.Trainer, "SequentialTrainer")
+	_, dict, err := section("trainer", r.Trainer, sequentialTrainer)
 	if err != nil {
 		return Config{}, err
 	}

@@ -30,8 +30,10 @@ type runner struct {
 
 // plan is an agent that has been checked and not made yet.
 type plan struct {
-	common *agents.OnPolicy
-	build  func(seed uint64) (agents.Agent, error)
+	common   *agents.OnPolicy
+	class    string
+	settings any // the agent's, a *ppo.Config or *amp.Config
+	build    func(seed uint64) (agents.Agent, error)
 }
 
 // plan reads everything that the agent is made of.
@@ -63,12 +65,12 @@ func (r *runner) plan() (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{&cfg.OnPolicy, func(seed uint64) (agents.Agent, error) {
-		policy, value, err := m.actorCritic(seed)
+	return plan{&cfg.OnPolicy, class, &cfg, func(seed uint64) (agents.Agent, error) {
+		nets, err := m.ppo(seed)
 		if err != nil {
 			return nil, err
 		}
-		return made(ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: ppo.Models{Policy: policy, Value: value}, Settings: &cfg, Seed: seed}))
+		return made(ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Settings: &cfg, Seed: seed}))
 	}}, nil
 }
 
@@ -119,7 +121,7 @@ func (r *runner) amp(dict map[string]any) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{&cfg.OnPolicy, func(seed uint64) (agents.Agent, error) {
+	return plan{&cfg.OnPolicy, "AMP", &cfg, func(seed uint64) (agents.Agent, error) {
 		nets, err := m.amp(seed)
 		if err != nil {
 			return nil, err
@@ -168,17 +170,31 @@ func memorySize(name string, dict map[string]any) (int, error) {
 	return k.Size, nil
 }
 
-// modelSpecs are the models by role, and whether policy and value share a trunk.
+// modelSpecs are the models by role, and whether policy and value share a trunk; or perceptrons.
 type modelSpecs struct {
 	sp       spaces.Set
 	separate bool
 	roles    map[string]models.Spec
+	mlps     *mlps // instead of roles
+}
+
+// mlps are the models in short.
+type mlps struct {
+	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	Activation string `yaml:"activation"`
 }
 
 // models reads the section of that name for the roles that the agent has. A style_value not given is like the value.
 func (r *runner) models(roles ...string) (*modelSpecs, error) {
-	if r.Models == nil {
-		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v", roles)
+	if len(r.Models) == 0 {
+		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: [64, 64], activation: elu}", roles)
+	}
+	if _, short := r.Models["mlp"]; short {
+		m := &mlps{Activation: "elu"}
+		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
+			return nil, err
+		}
+		return &modelSpecs{sp: r.sp, mlps: m}, nil
 	}
 	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
 	allowed := append([]string{"separate"}, roles...)
@@ -247,8 +263,20 @@ func (m *modelSpecs) actorCritic(seed uint64) (models.Policy, models.Network, er
 	return policy, value, nil
 }
 
+// ppo builds PPO's models.
+func (m *modelSpecs) ppo(seed uint64) (ppo.Models, error) {
+	if m.mlps != nil {
+		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+	}
+	policy, value, err := m.actorCritic(seed)
+	return ppo.Models{Policy: policy, Value: value}, err
+}
+
 // amp builds AMP's models. The discriminator's observations are the AMP observations.
 func (m *modelSpecs) amp(seed uint64) (nets amp.Models, err error) {
+	if m.mlps != nil {
+		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+	}
 	defer func() {
 		if err != nil {
 			for _, n := range []models.Network{nets.Value, nets.Discriminator} {

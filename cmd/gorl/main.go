@@ -42,5 +42,7 @@ own, gorl-pbt.`,
 
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand("gorl")}
+	return []*cobra.Command{
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand("gorl"),
+	}
 }

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// evalFlags are what the command line says.
+type evalFlags struct {
+	config, checkpoint, record, device string
+	episodes, numEnvs                  int
+	seed                               int64
+	fps                                float64
+	stochastic, json                   bool
+}
+
+func evalCommand() *cobra.Command {
+	var f evalFlags
+	c := &cobra.Command{
+		Use:   "eval RUN|CHECKPOINT",
+		Short: "play whole episodes with what was trained",
+		Long: `
+Loads a checkpoint and plays whole episodes, without learning, by the mean or the
+most probable action. RUN is a folder that gorl train has written, of one agent or
+of a population; its best checkpoint plays unless --checkpoint says another.
+CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, or
+--config.
+
+Every environment of the batch plays the same number of episodes, at least one, so
+that short episodes do not weigh more. The environment is as the configuration
+makes it: what a curriculum or a population has changed in it is not taken over.`,
+		Example: `
+gorl eval runs/cartpole
+gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
+gorl eval runs/walker --record walk.gif --fps 50
+gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.IntVarP(&f.episodes, "episodes", "e", 100, "`number` of episodes, at least")
+	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most --episodes)")
+	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
+	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
+	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF)")
+	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50")
+	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagFilename("record", "gif")
+	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"}, cobra.ShellCompDirectiveDefault))
+	return c
+}
+
+func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	switch {
+	case f.episodes < 1:
+		return commandline.Usagef("--episodes is %d; want at least 1", f.episodes)
+	case f.numEnvs < 0:
+		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
+	case f.seed < 0:
+		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
+	case !(f.fps > 0 && f.fps <= 50):
+		return commandline.Usagef("--fps is %g; want above 0, and at most 50", f.fps)
+	case f.record != "" && !strings.HasSuffix(strings.ToLower(f.record), ".gif"):
+		return commandline.Usagef("--record %s: pictures are written as .gif", f.record)
+	}
+	saved, err := f.open(target)
+	if err != nil {
+		return err
+	}
+	for _, note := range saved.notes {
+		fmt.Fprintln(stderr, note)
+	}
+	c, err := readConfiguration(saved.config, stdin)
+	if err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return commandline.Usagef("%s: %w", saved.config, err)
+	}
+	if f.device != "" {
+		c.section("agent")["device"] = f.device
+	}
+	f.environment(c.section("environment"))
+	env, err := c.environment()
+	if err != nil {
+		return fmt.Errorf("%s: %w", saved.config, err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	film := &film{}
+	if f.record != "" {
+		if film, err = newFilm(env); err != nil {
+			return commandline.Usagef("--record: %w", err)
+		}
+		env = film
+	}
+	trainer, err := f.player(c, env, saved)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
+	result, err := trainer.Evaluate(ctx, f.episodes, f.seed)
+	if err != nil {
+		if ctx.Err() != nil {
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is written")}
+		}
+		return err
+	}
+	if f.record != "" {
+		if err := film.write(f.record, f.fps); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return writeEvaluationJSON(stdout, f, saved, c, result)
+	}
+	return writeEvaluation(stdout, f, saved, c, result)
+}
+
+// environment changes the section for evaluation.
+func (f *evalFlags) environment(section map[string]any) {
+	if n, ok := section["num_envs"].(int); f.numEnvs == 0 && ok && n > f.episodes {
+		section["num_envs"] = f.episodes
+	}
+	if f.numEnvs > 0 {
+		section["num_envs"] = f.numEnvs
+	}
+	n, _ := section["num_envs"].(int)
+	if children, ok := section["children"].(int); ok && children > max(n, 1) {
+		section["children"] = 0
+	}
+	id, _ := section["id"].(string)
+	if mode, _ := section["render_mode"].(string); f.record != "" && mode == "" && strings.HasPrefix(id, "gymnasium") {
+		section["render_mode"] = "rgb_array"
+	}
+}
+
+// player makes the agent of the checkpoint, with a trainer to evaluate it.
+func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
+	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
+	var agent agents.Agent
+	if c.kind() == evolving {
+		settings, err := c.evolution()
+		if err != nil {
+			return nil, commandline.Usagef("%s: %w", saved.config, err)
+		}
+		if agent, err = evolvedAgent(c, settings.Network, env, f.seed, saved.Snapshot); err != nil {
+			return nil, err
+		}
+	} else {
+		trainer, err := trainers.FromDict(c.member(f.seed), env, func(t *trainers.Config) { *t = cfg })
+		if err != nil {
+			return nil, commandline.Usagef("%s: %w", saved.config, err)
+		}
+		agent = trainer.Agent()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, agent.Close())
+		}
+	}()
+	if err := agent.Bind(env.NumEnvs()); err != nil {
+		return nil, err
+	}
+	if err := agent.Restore(withoutRollout(saved.Snapshot)); err != nil {
+		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
+	}
+	if err := agent.Reseed(uint64(f.seed)); err != nil {
+		return nil, err
+	}
+	return trainers.Sequential(env, agent, cfg), nil
+}
+
+// withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.
+func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+	rest := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{}, Values: map[string]any{}, Metadata: snap.Metadata}
+	for name, a := range snap.Arrays {
+		if !strings.HasPrefix(name, "rollout/") {
+			rest.Arrays[name] = a
+		}
+	}
+	for name, v := range snap.Values {
+		rest.Values[name] = v
+	}
+	rest.Values["rollout_steps"] = int64(0)
+	return rest
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// trainFlags are what the command line says.
+type trainFlags struct {
+	config, resume, out, name, device, example string
+	set                                        []string
+	seed                                       int64
+	timesteps                                  int64
+	quiet, check                               bool
+	given                                      func(flag string) bool
+}
+
+func trainCommand() *cobra.Command {
+	var f trainFlags
+	c := &cobra.Command{
+		Use:   "train",
+		Short: "train what a YAML file describes",
+		Long: `
+Trains an agent, or a population of agents, as a YAML file describes it: the section
+environment: names an environment and its settings (docs/environments.md), and
+models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
+docs/amp.md, docs/training.md). With a section pbt: a population trains in this
+process (docs/pbt.md), with mutation: and training: one whose networks evolve
+(docs/evolution.md).
+
+The run has a folder, runs/<name> unless something else is said. Into it goes
+run.yaml, the configuration that is in effect, with every default and the seed that
+was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, the
+best one apart. A configuration whose name is taken gets the name with a number.
+
+Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
+Paths in a configuration are relative to the folder that gorl is started in.`,
+		Example: `
+gorl train --example cartpole > cartpole.yaml
+gorl train --config cartpole.yaml
+gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
+gorl train --config cartpole.yaml --check
+gorl train --resume runs/cartpole --timesteps 10000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given = cmd.Flags().Changed
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
+	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
+	flags.Int64Var(&f.timesteps, "timesteps", 0, "steps of the batch of environments, instead of trainer.timesteps")
+	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
+	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
+	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
+	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
+	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagDirname("resume")
+	_ = c.MarkFlagDirname("out")
+	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	if f.example != "" {
+		text, err := example(f.example)
+		if err != nil {
+			return err
+		}
+		_, err = stdout.Write(text)
+		return err
+	}
+	c, err := f.configuration(stdin)
+	if err != nil {
+		return err
+	}
+	switch c.kind() {
+	case population:
+		return f.trainPopulation(ctx, c, stdout, stderr)
+	case evolving:
+		return f.trainEvolution(ctx, c, stdout, stderr)
+	}
+	return f.trainSingle(ctx, c, stdout, stderr)
+}
+
+// configuration reads the file and puts what the command line says over it.
+func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
+	path := f.config
+	switch {
+	case f.resume != "" && (f.out != "" || f.name != ""):
+		return nil, commandline.Usagef("--resume names the run's folder; leave out --out and --name")
+	case f.resume != "" && path == "":
+		path = filepath.Join(f.resume, runFile)
+		if _, err := os.Stat(path); err != nil {
+			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
+		}
+	case f.resume != "" && !holdsRun(f.resume):
+		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
+	case path == "":
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; gorl train --example cartpole prints a file to begin with")
+	case strings.ContainsAny(f.name, `/\`):
+		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
+	case f.given("timesteps") && f.timesteps < 0:
+		return nil, commandline.Usagef("--timesteps is %d; want a number of steps", f.timesteps)
+	case f.given("seed") && f.seed < 0:
+		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
+	}
+	c, err := readConfiguration(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, assignment := range f.set {
+		if err := c.set(assignment); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.check(); err != nil {
+		return nil, commandline.Usagef("%s: %w", path, err)
+	}
+	if f.given("seed") {
+		c["seed"] = f.seed
+	}
+	if f.device != "" {
+		c.section("agent")["device"] = f.device
+	}
+	return c, nil
+}
+
+// place is the folder that a run goes to. The configuration's are used where the command line says nothing; a name is drawn
+// where nobody says one.
+func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
+	if f.resume != "" {
+		clean := filepath.Clean(f.resume)
+		return filepath.Dir(clean), filepath.Base(clean), nil
+	}
+	if f.out != "" {
+		directory = f.out
+	}
+	if directory == "" {
+		directory = "runs"
+	}
+	switch {
+	case f.name != "":
+		if holdsRun(filepath.Join(directory, f.name)) && !resume {
+			dir := filepath.Join(directory, f.name)
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, dir)
+		}
+		return directory, f.name, nil
+	case name == "":
+		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
+	}
+	if !resume {
+		name = freeName(directory, name)
+	}
+	return directory, name, nil
+}
+
+// wrong makes what is wrong with a configuration a wrong use.
+func wrong(err error) error {
+	var usage *commandline.UsageError
+	if err == nil || errors.As(err, &usage) {
+		return err
+	}
+	return commandline.Usagef("%w", err)
+}
+
+// blame is wrong where an error is a setting's, and leaves other errors as they are.
+func blame(err error) error {
+	var setting *config.Error
+	if errors.As(err, &setting) {
+		return wrong(err)
+	}
+	return err
+}
+
+// environment makes the environment of the section, from which settings that are wrong are told apart.
+func (c configuration) environment() (envs.Env, error) {
+	if _, err := catalog.Settings(c.section("environment")); err != nil {
+		return nil, wrong(err)
+	}
+	return catalog.New(c.section("environment"))
+}
+
+// stopped is the error of a run that a signal has ended.
+func stopped(dir, where string) error {
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, dir)}
+}

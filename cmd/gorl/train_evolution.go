@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// trainEvolution trains a population whose networks evolve.
+func (f *trainFlags) trainEvolution(ctx context.Context, c configuration, stdout, stderr io.Writer) error {
+	training := c.section("training")
+	if f.given("timesteps") {
+		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")
+	}
+	directory, name := "", ""
+	if given, _ := training["directory"].(string); given != "" {
+		directory, name = filepath.Split(filepath.Clean(given))
+		directory = filepath.Clean(directory)
+	}
+	directory, name, err := f.place(directory, name, "evolution", false)
+	if err != nil {
+		return err
+	}
+	training["directory"] = filepath.Join(directory, name)
+	settings, err := c.evolution()
+	if err != nil {
+		return wrong(err)
+	}
+	o := settings.Options
+	if o.ProgressSteps == 0 {
+		o.ProgressSteps = min(8192, o.EvoSteps)
+	}
+	o.New = func(m pbt.Member) (pbt.Trainee, error) { return evolved(c, settings.Network, m.Seed, m.Restoring) }
+	objective := o.Objective
+	if objective == "" {
+		objective = "episode.return"
+	}
+	return f.crowd(ctx, c, stdout, stderr, crowd{
+		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps, notes: settings.Notes,
+		member: func() (pbt.Trainee, error) { return evolved(c, settings.Network, o.Seed, nil) },
+		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+			o.Directory, o.Progress = dir, progress
+			if dir == "" {
+				o.SaveElite, o.Checkpoint = false, 0
+			}
+			e, err := evolution.New(o)
+			if err != nil {
+				return nil, err
+			}
+			return &opened{e.Population(), e.Train, e.WriteTable, e.Close}, nil
+		},
+	})
+}
+
+// evolution reads the sections of an evolution; without network: networks are those that it has by default.
+func (c configuration) evolution() (*evolution.Settings, error) {
+	if c["models"] != nil {
+		return nil, errors.New("models: belongs to agents whose networks do not evolve; write network: {encoder_config: ..., head_config: ...} (docs/evolution.md)")
+	}
+	if _, ok := c["network"].(map[string]any); !ok {
+		c["network"] = map[string]any{"arch": "mlp"}
+	}
+	return evolution.FromDict(c.without("environment", "agent", "trainer"))
+}
+
+// evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.
+func evolved(c configuration, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
+	env, err := c.environment()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := evolvedAgent(c, network, env, seed, restoring)
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+}
+
+func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
+	sp := env.Spaces()
+	shapes := map[string]models.Architecture{}
+	value := sp.Observation
+	if sp.State.Width() > 0 {
+		value = sp.State
+	}
+	var err error
+	if restoring != nil {
+		shapes, err = evolution.Architectures(restoring)
+	} else if shapes["policy"], err = network.Architecture(sp.Observation); err == nil {
+		shapes["value"], err = network.Architecture(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings := maps.Clone(c.section("agent"))
+	class, _ := settings["class"].(string)
+	delete(settings, "class")
+	switch class {
+	case "PPO":
+		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Config: settings, Seed: uint64(seed)})
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	case "AMP":
+		motions, ok := envs.As[envs.MotionSource](env)
+		if !ok {
+			return nil, fmt.Errorf("agent.class is AMP, but the environment has no reference motion")
+		}
+		if restoring == nil {
+			if shapes["discriminator"], err = network.Architecture(sp.AMPObservation); err != nil {
+				return nil, err
+			}
+		}
+		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Config: settings, Seed: uint64(seed)})
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return nil, fmt.Errorf("agent.class is %q; want PPO or AMP", class)
+}

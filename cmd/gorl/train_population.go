@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// crowd is a population that a configuration describes: one of package pbt, or one that evolves.
+type crowd struct {
+	dir, objective string
+	members        int
+	total          int64 // environment steps of each member
+	notes          []string
+	// member makes one member, to see whether that works before anything is written.
+	member func() (pbt.Trainee, error)
+	// open makes it, in dir or, where dir is "", in memory.
+	open func(dir string, progress func(pbt.Update)) (*opened, error)
+}
+
+// opened is a population that can train.
+type opened struct {
+	*pbt.Population
+	train func(ctx context.Context) (*pbt.Result, error)
+	table func(w io.Writer) error
+	close func() error
+}
+
+// trainPopulation trains a population of package pbt in this process.
+func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdout, stderr io.Writer) error {
+	section := c.section("pbt")
+	if f.given("timesteps") {
+		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N instead of --timesteps")
+	}
+	if f.given("seed") {
+		delete(section, "seed") // which would come first
+	} else if section["seed"] == nil {
+		c.drawSeed()
+	}
+	directory, _ := section["directory"].(string)
+	workspace, _ := section["workspace"].(string)
+	directory, workspace, err := f.place(directory, workspace, "PBT", false)
+	if err != nil {
+		return err
+	}
+	section["directory"], section["workspace"] = directory, workspace
+	settings, err := preset.FromDict(c.without("motion_dataset", "reply_buffer", "replay_buffer"))
+	if err != nil {
+		return wrong(err)
+	}
+	o := settings.Options
+	if o.TotalSteps == 0 {
+		return commandline.Usagef("pbt.total_steps is missing: the environment steps that every member trains")
+	}
+	if o.ProgressSteps == 0 {
+		o.ProgressSteps = min(8192, o.IntervalSteps)
+	}
+	o.New = func(m pbt.Member) (pbt.Trainee, error) { return member(c, m.Seed) }
+	return f.crowd(ctx, c, stdout, stderr, crowd{
+		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: settings.Notes,
+		member: func() (pbt.Trainee, error) { return member(c, o.Seed) },
+		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+			o.Directory, o.Progress = dir, progress
+			p, err := pbt.New(o)
+			if err != nil {
+				return nil, err
+			}
+			return &opened{p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close}, nil
+		},
+	})
+}
+
+// member builds the trainer of a population's member. The population saves; trainers write nothing themselves.
+func member(c configuration, seed int64) (*trainers.Trainee, error) {
+	env, err := c.environment()
+	if err != nil {
+		return nil, err
+	}
+	trainer, err := trainers.FromDict(c.member(seed), env, func(cfg *trainers.Config) {
+		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
+	})
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return trainer.Trainee(), nil
+}
+
+// member returns the sections that an agent and its trainer are made of, with a seed.
+func (c configuration) member(seed int64) map[string]any {
+	own := c.without("environment", "preset", "strict", "pbt")
+	own["seed"] = seed
+	trainer := maps.Clone(c.section("trainer"))
+	if _, ok := trainer["class"]; !ok {
+		trainer["class"] = "SequentialTrainer"
+	}
+	delete(trainer, "seed")
+	own["trainer"] = trainer
+	return own
+}
+
+// crowd trains a population.
+func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr io.Writer, crowd crowd) (err error) {
+	text, err := c.yaml()
+	if err != nil {
+		return err
+	}
+	if f.check {
+		p, err := crowd.open("", nil)
+		if err == nil {
+			err = p.close()
+		}
+		if err == nil {
+			_, err = stdout.Write(text)
+		}
+		return blame(err)
+	}
+	if !holdsRun(crowd.dir) {
+		m, err := crowd.member()
+		if err == nil {
+			err = m.Close()
+		}
+		if err != nil {
+			return blame(err)
+		}
+	}
+	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{LineEvery: 0.25, Silent: f.quiet})
+	defer progress.Wait()
+	bars := make([]tracking.Bar, crowd.members)
+	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+		if u.Event == nil {
+			text := ""
+			if x, ok := u.Metrics[crowd.objective]; ok {
+				text = fmt.Sprintf("%s %.1f", crowd.objective, x)
+			}
+			bars[u.Status.Member].Set(u.Status.Steps, text)
+		}
+	})
+	if err != nil {
+		return blame(err)
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := writeRunFile(crowd.dir, text); err != nil {
+		return err
+	}
+	for _, note := range crowd.notes {
+		progress.Printf("%s", note)
+	}
+	if err := p.Recovered(); err != nil {
+		fmt.Fprintln(stderr, "recovered:", err)
+	}
+	progress.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.section("environment")["id"])
+	for id := range bars {
+		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), crowd.total)
+	}
+	best, err := p.train(ctx)
+	progress.Wait()
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
+		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))
+	case err != nil:
+		return err
+	case f.quiet:
+		_, err = fmt.Fprintln(stdout, crowd.dir)
+		return err
+	}
+	if err := p.table(stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d steps, %s %.1f. The population is in %s. Evaluate the best: gorl eval %s\n",
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, filepath.Clean(crowd.dir))
+	return err
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// trainSingle trains one agent.
+func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, stderr io.Writer) (err error) {
+	if f.given("timesteps") {
+		c.section("trainer")["timesteps"] = int(f.timesteps)
+	}
+	env, err := c.environment()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	effective, dir, resume, err := f.effective(c, env)
+	if err != nil {
+		return wrong(err)
+	}
+	text, err := effective.yaml()
+	if err != nil {
+		return err
+	}
+	read, err := parseConfiguration(text) // what is written is what is trained
+	if err != nil {
+		return err
+	}
+	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
+	defer progress.Wait()
+	var watch stopwatch
+	var cfg trainers.Config
+	trainer, err := trainers.FromDict(read.without("environment"), env, func(c *trainers.Config) {
+		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, watch.step
+		cfg = *c
+	})
+	if err != nil {
+		return wrong(err)
+	}
+	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
+	if f.check {
+		_, err := stdout.Write(text)
+		return err
+	}
+	if err := writeRunFile(dir, text); err != nil {
+		return err
+	}
+	progress.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
+	err = trainer.Train(ctx)
+	progress.Wait()
+	for _, d := range trainer.Damaged() {
+		if !errors.Is(d, checkpoint.ErrUncommitted) {
+			fmt.Fprintln(stderr, "passed over:", d)
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
+		return stopped(dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), cfg.Timesteps))
+	case err != nil:
+		return err
+	case f.quiet:
+		_, err = fmt.Fprintln(stdout, dir)
+		return err
+	}
+	return report(stdout, trainer, cfg, watch)
+}
+
+// several reports whether an error joins others: an interruption, and that the run could not be saved.
+func several(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	return ok && len(joined.Unwrap()) > 1
+}
+
+// effective is the configuration with everything in it that it left to defaults and chance, the run's folder, and whether
+// the run there is gone on with.
+func (f *trainFlags) effective(c configuration, env envs.Env) (effective configuration, dir string, resume bool, err error) {
+	if _, ok := c.section("trainer")["class"]; !ok {
+		c.section("trainer")["class"] = "SequentialTrainer"
+	}
+	var cfg trainers.Config
+	own := c.without("environment")
+	effective, err = trainers.Complete(own, env, func(t *trainers.Config) {
+		t.Resume = t.Resume || f.resume != ""
+		if f.resume != "" && t.Name == "" {
+			t.Name = filepath.Base(f.resume) // place says so, too
+		}
+		cfg = *t
+	})
+	if err != nil {
+		return nil, "", false, err
+	}
+	if effective["environment"], err = catalog.Settings(c.section("environment")); err != nil {
+		return nil, "", false, err
+	}
+	class, _ := effective.section("agent")["class"].(string)
+	directory, name, err := f.place(cfg.Directory, cfg.Name, class, cfg.Resume)
+	if err != nil {
+		return nil, "", false, err
+	}
+	trainer := effective.section("trainer")
+	trainer["directory"], trainer["name"], trainer["resume"] = directory, name, false // which would not be the same run again
+	return effective, filepath.Join(directory, name), cfg.Resume, nil
+}
+
+// stopwatch measures steps a second from a run's first step on.
+type stopwatch struct {
+	begun time.Time
+	at    int64
+}
+
+func (w *stopwatch) step(t *trainers.Trainer) error {
+	if w.begun.IsZero() {
+		w.begun, w.at = time.Now(), t.Timestep()
+	}
+	return nil
+}
+
+// rate is in environment steps a second, "-" where nothing was measured.
+func (w *stopwatch) rate(t *trainers.Trainer) string {
+	seconds, steps := time.Since(w.begun).Seconds(), t.Timestep()-w.at
+	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", float64(steps)*float64(t.Env().NumEnvs())/seconds)
+}
+
+// report ends a run with a table.
+func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopwatch) error {
+	best := "-"
+	store, err := checkpoint.NewStore(filepath.Join(t.Dir(), "checkpoints"), checkpoint.Options{})
+	if err != nil {
+		return err
+	}
+	if saved, _, err := store.Best(); err == nil {
+		best = fmt.Sprintf("timestep %d", saved.Manifest.Step)
+		if x, err := saved.Snapshot.Float("trainer", "best"); err == nil {
+			best += fmt.Sprintf(" (%s %.4g)", cfg.Best, x)
+		}
+	}
+	m := t.Metrics()
+	figure := func(name string) string {
+		if x, ok := m[name]; ok {
+			return fmt.Sprintf("%.1f", x)
+		}
+		return "-"
+	}
+	if err := tracking.Table(out, []string{"steps", "episodes", "return", "length", "best checkpoint", "steps/s"}, [][]string{{
+		fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
+	}}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), t.Dir())
+	return err
+}

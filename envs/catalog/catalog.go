@@ -1,0 +1,186 @@
+// Package catalog makes environments by name, as YAML files and command lines call them:
+//
+//	environment:
+//	  id: Walker
+//	  num_envs: 64
+//	  target_speed: 1.0
+//
+// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, and those of Gymnasium
+// as "gymnasium:<id>". [Register] adds those of a program. docs/environments.md lists the settings of each.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// Batch are the settings that every environment has. Structs for [Register] embed it:
+//
+//	type arena struct {
+//		catalog.Batch `yaml:",inline"`
+//		// Gravity is in m/s².
+//		Gravity float64 `yaml:"gravity" config:"gt=0"`
+//	}
+type Batch struct {
+	// NumEnvs is the number of environments that step together.
+	NumEnvs int `yaml:"num_envs" config:"min=1,max=1048576"`
+	// Seed seeds the environments where nobody else does; a trainer does it with its own seed.
+	Seed int64 `yaml:"seed" config:"min=0"`
+}
+
+// Defaults are one environment and the seed 0.
+func Defaults() Batch { return Batch{NumEnvs: 1} }
+
+// entry is a registered environment.
+type entry struct {
+	// with takes what follows the colon of an id, e.g. gymnasium:CartPole-v1.
+	with bool
+	// settings reads a dictionary over the defaults, and returns the struct it was read into.
+	settings func(prefix string, dict map[string]any) (any, error)
+	// make makes the environment of such a struct; id is what follows the colon.
+	make func(settings any, id string) (envs.Env, error)
+}
+
+var (
+	mu      sync.RWMutex
+	entries = map[string]entry{}
+)
+
+// Register adds an environment under a name. defaults is a struct that holds the defaults of its settings, and that make
+// is given with the settings in it: the tag yaml:"key" names a field's key, and config:"..." says what is allowed (min=,
+// max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). It should embed [Batch]. A name that is
+// taken, empty or has a colon in it, and defaults that are no struct, are programming errors and panic. Register is meant
+// for init functions, and may be called from several goroutines.
+func Register[S any](name string, defaults S, make func(settings S) (envs.Env, error)) {
+	if make == nil {
+		panic("catalog: Register of " + name + " without a function that makes it")
+	}
+	add(name, defaults, false, func(s S, _ string) (envs.Env, error) { return make(s) })
+}
+
+func add[S any](name string, defaults S, with bool, make func(settings S, id string) (envs.Env, error)) {
+	if name == "" || strings.Contains(name, ":") {
+		panic(fmt.Sprintf("catalog: %q cannot name an environment; it must not be empty or have a colon", name))
+	}
+	config.Keys(defaults) // panics where it is no struct, or a malformed one
+	mu.Lock()
+	defer mu.Unlock()
+	if _, taken := entries[name]; taken {
+		panic(fmt.Sprintf("catalog: an environment %q is there already", name))
+	}
+	entries[name] = entry{
+		with: with,
+		settings: func(prefix string, dict map[string]any) (any, error) {
+			s := defaults
+			err := config.Merge(&s, dict, config.Options{Prefix: prefix})
+			return s, err
+		},
+		make: func(settings any, id string) (envs.Env, error) { return make(settings.(S), id) },
+	}
+}
+
+// Names are the names of all environments, sorted. "gymnasium" stands for all of Gymnasium's: the id is
+// "gymnasium:CartPole-v1", or "gymnasium" with the setting factory.
+func Names() []string {
+	mu.RLock()
+	defer mu.RUnlock()
+	return slices.Sorted(maps.Keys(entries))
+}
+
+// New makes the environment that a dictionary describes: its id, the settings of that environment (num_envs and seed among
+// them), and a list of wrappers. The dictionary is not changed. Unknown names and keys, and values that do not fit, are
+// errors that name key and value, say what is allowed, and the nearest name there is; all are reported.
+func New(dict map[string]any) (envs.Env, error) {
+	d, err := parse(dict)
+	if err != nil {
+		return nil, err
+	}
+	env, err := d.entry.make(d.settings, d.id)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %s: %w", d.name, err)
+	}
+	for i, w := range d.wrappers {
+		wrapped, err := w.wrap(env)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("catalog: wrappers[%d] (%s): %w", i, w.name, err), env.Close())
+		}
+		env = wrapped
+	}
+	return env, nil
+}
+
+// Settings returns the dictionary with every setting in it, those that it does not give by their defaults. [New] makes the
+// same environment of it. Nothing is made yet, so that a setting may still turn out not to work.
+func Settings(dict map[string]any) (map[string]any, error) {
+	d, err := parse(dict)
+	if err != nil {
+		return nil, err
+	}
+	full := config.Dict(d.settings)
+	full["id"] = dict["id"]
+	if len(d.wrappers) > 0 {
+		list := make([]any, len(d.wrappers))
+		for i, w := range d.wrappers {
+			list[i] = map[string]any{w.name: config.Dict(w.settings)}
+		}
+		full["wrappers"] = list
+	}
+	return full, nil
+}
+
+// described is a dictionary that has been read.
+type described struct {
+	name, id string // the registered name, and what follows its colon
+	entry    entry
+	settings any
+	wrappers []wrapper
+}
+
+// gymnasiumID is what ids of Gymnasium look like.
+var gymnasiumID = regexp.MustCompile(`-v[0-9]+$`)
+
+func parse(dict map[string]any) (described, error) {
+	names := Names()
+	id, ok := dict["id"].(string)
+	if !ok || id == "" {
+		return described{}, &config.Error{Prefix: "catalog", Path: "id", Given: dict["id"], Reason: "want the name of an environment: " + list(names)}
+	}
+	d := described{}
+	var with bool
+	d.name, d.id, with = strings.Cut(id, ":")
+	mu.RLock()
+	d.entry, ok = entries[d.name]
+	mu.RUnlock()
+	if !ok || with && !d.entry.with {
+		e := &config.Error{Prefix: "catalog", Path: "id", Given: id, Reason: "there is no such environment; there are " + list(names), Nearest: config.Nearest(d.name, names)}
+		if !ok && !with && gymnasiumID.MatchString(id) {
+			e.Nearest = "gymnasium:" + id
+		}
+		return d, e
+	}
+	own := maps.Clone(dict)
+	delete(own, "id")
+	delete(own, "wrappers")
+	var err, wrong error
+	d.settings, err = d.entry.settings("catalog: "+d.name, own)
+	d.wrappers, wrong = parseWrappers(dict["wrappers"])
+	return d, errors.Join(err, wrong)
+}
+
+func list(names []string) string {
+	shown := slices.Clone(names)
+	for i, n := range shown {
+		if n == "gymnasium" {
+			shown[i] = "gymnasium:<id>"
+		}
+	}
+	return strings.Join(shown, ", ")
+}

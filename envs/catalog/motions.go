@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/npz"
+)
+
+// imitating is an environment with rows of reference AMP observations from a file.
+type imitating struct {
+	envs.Env
+	rows  []float32
+	width int
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (m *imitating) Unwrap() envs.Env { return m.Env }
+
+// CollectReferenceMotions draws n rows, each being equally likely.
+func (m *imitating) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("catalog: %d reference motions; ask for at least one", n)
+	}
+	out := make([]float32, 0, n*m.width)
+	for range n {
+		at := rng.IntN(len(m.rows)/m.width) * m.width
+		out = append(out, m.rows[at:at+m.width]...)
+	}
+	return out, nil
+}
+
+const (
+	// motionsArray is the array that is read where a file has several.
+	motionsArray = "reference_motions"
+	// maxMotions is more than any such file needs.
+	maxMotions = 1 << 30
+)
+
+// readMotions reads a (rows, width) array of a NumPy or safetensors file; the content decides which.
+func readMotions(path string) (rows []float32, width int, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("\"reference_motions\": %w", err)
+		}
+	}()
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxMotions+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(data) > maxMotions {
+		return nil, 0, fmt.Errorf("%s has more than %d bytes", path, maxMotions)
+	}
+	var shape []int64
+	if bytes.HasPrefix(data, []byte("PK")) || bytes.HasPrefix(data, []byte("\x93NUMPY")) {
+		rows, shape, err = numpyMotions(data)
+	} else {
+		rows, shape, err = safetensorsMotions(data)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(shape) != 2 || shape[0] == 0 || shape[1] == 0 {
+		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least one of each", path, shape)
+	}
+	for i, x := range rows {
+		if x-x != 0 {
+			return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], x, int64(i)%shape[1])
+		}
+	}
+	return rows, int(shape[1]), nil
+}
+
+func numpyMotions(data []byte) ([]float32, []int64, error) {
+	file, err := npz.Read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, nil, err
+	}
+	name, err := only(file.Names())
+	if err != nil {
+		return nil, nil, err
+	}
+	array := file.Arrays[name]
+	values, err := array.Float64s() // of either width
+	if err != nil {
+		return nil, nil, err
+	}
+	shape := make([]int64, len(array.Shape))
+	for i, d := range array.Shape {
+		shape[i] = int64(d)
+	}
+	return narrow(values), shape, nil
+}
+
+func safetensorsMotions(data []byte) ([]float32, []int64, error) {
+	snap, err := checkpoint.DecodeSafetensors(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("neither NumPy's nor a safetensors file: %w", err)
+	}
+	var names []string
+	for name := range snap.Arrays {
+		names = append(names, name)
+	}
+	name, err := only(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	array := snap.Arrays[name]
+	if array.DType == checkpoint.F64 {
+		values, err := array.Float64s()
+		return narrow(values), array.Shape, err
+	}
+	values, err := array.Float32s()
+	return values, array.Shape, err
+}
+
+func narrow(values []float64) []float32 {
+	out := make([]float32, len(values))
+	for i, x := range values {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// only chooses the array to read.
+func only(names []string) (string, error) {
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	for _, n := range names {
+		if n == motionsArray {
+			return n, nil
+		}
+	}
+	if len(names) == 0 {
+		return "", errors.New("it has no arrays")
+	}
+	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone", strings.Join(names, ", "), motionsArray)
+}

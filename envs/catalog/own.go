@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+func init() {
+	for name, make := range map[string]func(classic.Config) (envs.Env, error){
+		"Acrobot": classic.NewAcrobot, "CartPole": classic.NewCartPole, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
+	} {
+		Register(name, classicDefaults(), func(s classicSettings) (envs.Env, error) {
+			return make(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed, MaxEpisodeSteps: s.MaxEpisodeSteps, Workers: s.Workers})
+		})
+	}
+	Register("Walker", walkerDefaults(), newWalker)
+}
+
+// classicSettings are those of package classic's environments.
+type classicSettings struct {
+	Batch `yaml:",inline"`
+	// MaxEpisodeSteps is when episodes are truncated: 0 means Gymnasium's limit, a negative number never.
+	MaxEpisodeSteps int `yaml:"max_episode_steps"`
+	// Workers is how many goroutines step at once; 0 chooses. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
+}
+
+func classicDefaults() classicSettings { return classicSettings{Batch: Defaults()} }
+
+// walkerSettings are those of mujoco.NewWalker.
+type walkerSettings struct {
+	Batch `yaml:",inline"`
+	// TargetSpeed is the forward speed in m/s that the task reward asks for.
+	TargetSpeed float64 `yaml:"target_speed"`
+	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated.
+	EpisodeLength int `yaml:"episode_length" config:"min=1"`
+	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time limits
+	// all at once; 0 does not.
+	Stagger int `yaml:"stagger" config:"min=0"`
+	// Motion is the path of the clip to walk like: a DeepMimic file (JSON) of frames with a duration and nine numbers (x, z,
+	// pitch, and hip, knee, ankle of the right and the left leg) that wraps. Empty is the built-in gait.
+	Motion string `yaml:"motion"`
+	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
+	// Render says how pictures look.
+	Render walkerRender `yaml:"render"`
+}
+
+type walkerRender struct {
+	// Width and Height are in pixels.
+	Width  int `yaml:"width" config:"min=1,max=8192"`
+	Height int `yaml:"height" config:"min=1,max=8192"`
+	// Title is written into the upper left corner.
+	Title string `yaml:"title"`
+}
+
+func walkerDefaults() walkerSettings {
+	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, EpisodeLength: 300, Render: walkerRender{Width: 320, Height: 320}}
+}
+
+func newWalker(s walkerSettings) (envs.Env, error) {
+	if s.TargetSpeed == 0 {
+		return nil, fmt.Errorf("\"target_speed\" is 0: to a walker's configuration that is the default of 1.3 m/s; give a small number instead")
+	}
+	cfg := mujoco.WalkerConfig{
+		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger, TargetSpeed: s.TargetSpeed,
+		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
+	}
+	if s.Motion != "" {
+		gait, err := motions.Gait(motions.DefaultGaitConfig())
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Motion, err = motions.LoadDeepMimicAs(s.Motion, gait.Description()); err != nil {
+			return nil, fmt.Errorf("\"motion\": %w", err)
+		}
+	}
+	env, err := mujoco.NewWalker(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return env, nil
+}

@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// wrapper is an element of the list "wrappers" that has been read.
+type wrapper struct {
+	name     string
+	settings any // a struct
+	wrap     func(env envs.Env) (envs.Env, error)
+}
+
+// kind is a wrapper there is.
+type kind struct {
+	name string
+	// needs is the setting that has no default, "" for none.
+	needs string
+	read  func(prefix string, dict map[string]any) (wrapper, error)
+}
+
+// kinds are all wrappers, sorted by name.
+var kinds = []kind{
+	of("clip_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewClipAction(env)) }),
+	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewEpisodeStatistics(env)) }),
+	of("normalize_reward", "discount", normalizeReward{}, func(env envs.Env, s normalizeReward) (envs.Env, error) {
+		return made(wrappers.NewNormalizeReward(env, s.Discount))
+	}),
+	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewRescaleAction(env)) }),
+	of("reward_scale", "scale", rewardScale{}, func(env envs.Env, s rewardScale) (envs.Env, error) {
+		return made(wrappers.NewRewardScale(env, s.Scale))
+	}),
+}
+
+type none struct{}
+
+type rewardScale struct {
+	// Scale is what every reward is multiplied by; it must be given, and not be 0. Returns of episodes stay unscaled.
+	Scale float64 `yaml:"scale"`
+}
+
+type normalizeReward struct {
+	// Discount is that of the agent (discount_factor); it must be given.
+	Discount float64 `yaml:"discount" config:"min=0,max=1"`
+}
+
+// of describes a wrapper whose settings are a struct S.
+func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (envs.Env, error)) kind {
+	return kind{name: name, needs: needs, read: func(prefix string, dict map[string]any) (wrapper, error) {
+		s := defaults
+		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {
+			return wrapper{}, err
+		}
+		return wrapper{name: name, settings: s, wrap: func(env envs.Env) (envs.Env, error) { return wrap(env, s) }}, nil
+	}}
+}
+
+// made avoids an interface that holds a nil pointer.
+func made[E envs.Env](env E, err error) (envs.Env, error) {
+	if err != nil {
+		return nil, err
+	}
+	return env, nil
+}
+
+// parseWrappers reads the list: names, and mappings of one name to its settings.
+func parseWrappers(value any) ([]wrapper, error) {
+	if value == nil {
+		return nil, nil
+	}
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	wrong := func(path string, given any, nearest string) error {
+		return &config.Error{Prefix: "catalog", Path: path, Given: given, Nearest: nearest,
+			Reason: fmt.Sprintf("want a list of wrappers, each a name or {name: {setting: value}}; the names are %s", list(names))}
+	}
+	elements, ok := value.([]any)
+	if !ok {
+		return nil, wrong("wrappers", value, "")
+	}
+	var out []wrapper
+	for i, e := range elements {
+		path := fmt.Sprintf("wrappers[%d]", i)
+		name, dict := "", map[string]any{}
+		switch e := e.(type) {
+		case string:
+			name = e
+		case map[string]any:
+			if len(e) != 1 {
+				return nil, wrong(path, e, "")
+			}
+			name = slices.Collect(maps.Keys(e))[0]
+			switch settings := e[name].(type) {
+			case nil:
+			case map[string]any:
+				dict = settings
+			default:
+				return nil, wrong(path, e, "")
+			}
+		default:
+			return nil, wrong(path, e, "")
+		}
+		at := slices.Index(names, name)
+		if at < 0 {
+			return nil, wrong(path, name, config.Nearest(name, names))
+		}
+		k := kinds[at]
+		if _, given := dict[k.needs]; k.needs != "" && !given {
+			return nil, &config.Error{Prefix: "catalog", Path: path, Given: e, Reason: fmt.Sprintf("it needs a setting: {%s: {%s: value}}", k.name, k.needs)}
+		}
+		w, err := k.read("catalog: "+path+": "+k.name, dict)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
