@@ -402,7 +402,7 @@ PolicyError negative observations
 
 // A Python program finds out what is wrong: with the file, with the program that served, with what it asks.
 func TestPeersServeMisuse(t *testing.T) {
-	python := peers(t)
+	python := real(t, "CartPole-v1", 1, 1).Python
 	client, err := filepath.Abs("../../../clients/python")
 	if err != nil {
 		t.Fatal(err)
