@@ -321,7 +321,7 @@ func TestNewRefuses(t *testing.T) {
 		"no agent":  {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{}, "not one of a PPO or AMP agent"},
 		"a version": {"ppo", nil, skrl.Options{Version: "3"}, `version "3"`},
 		"no rate": {"ppo", func(s *checkpoint.Snapshot) {
-			for _, key := range []string{"hyperparameters", "scheduler_state", "optimizer"} {
+			for _, key := range []string{"hyperparameters", "scheduler_state", "learning_rate"} {
 				delete(s.Values, key)
 			}
 		}, skrl.Options{}, "LearningRate"},

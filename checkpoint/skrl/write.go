@@ -165,7 +165,7 @@ func currentRate(snap *checkpoint.Snapshot) (float64, error) {
 	if rate, err := snap.Float("scheduler_state", "learning_rate"); err == nil {
 		return rate, nil
 	}
-	if rate, err := snap.Float("optimizer", "learning_rate"); err == nil {
+	if rate, err := snap.Float("learning_rate"); err == nil {
 		return rate, nil
 	}
 	rate, err := snap.Float("hyperparameters", "learning_rate")
