@@ -5,13 +5,16 @@ package infer_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/actors"
 	"github.com/gorl-dev/gorl/internal/agenttest"
@@ -303,8 +306,16 @@ func TestGroup(t *testing.T) {
 	if _, err := infer.FromSnapshot(snap); err == nil || !strings.Contains(err.Error(), "infer.Member") {
 		t.Errorf("%v, want a word of infer.Member", err)
 	}
+	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := store.Save("group", 1, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, a := range list {
-		p, err := infer.Member(snap, i)
+		p, err := infer.LoadMember(path, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,5 +328,14 @@ func TestGroup(t *testing.T) {
 	}
 	if _, err := infer.Member(snap, 2); err == nil {
 		t.Error("a third agent of two")
+	}
+	if _, err := infer.Load(path); err == nil || !strings.Contains(err.Error(), "infer.LoadMember") {
+		t.Errorf("%v, want a word of infer.LoadMember", err)
+	}
+	if _, err := infer.LoadMember(path, 2); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a third agent of two: %v, want the path", err)
+	}
+	if _, err := infer.LoadMember(filepath.Join(t.TempDir(), "none.safetensors"), 0); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

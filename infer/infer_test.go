@@ -212,6 +212,49 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// What is not finite is refused even where the network would not show it, as the agent refuses it.
+func TestNotFiniteObservations(t *testing.T) {
+	for name, steps := range map[string][]description.Step{
+		"one-hot":   {{Op: description.OneHot, Choices: []int{2, 2}}, {Op: description.Columns, From: 0, To: 1}},
+		"saturated": {{Op: description.Columns, From: 0, To: 1}, {Op: description.Activate, Activation: "tanh"}},
+		"not read":  {{Op: description.Columns, From: 0, To: 1}, {Op: description.Mul, Inputs: []int{1, 1}}, {Op: description.Number}},
+	} {
+		d := description.Policy{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1), Network: description.Network{Inputs: 2, Steps: steps},
+			Distribution: description.Distribution{Kind: description.Deterministic}}
+		p, err := New(d, checkpoint.NewSnapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			if err := p.Act([]float32{float32(x), 0}, make([]float32, 1)); !errors.Is(err, ErrNotFinite) {
+				t.Errorf("%s: Act of %g: %v", name, x, err)
+			}
+			err := p.ActBatch([]float32{0, 0, 0, float32(x)}, make([]float32, 2))
+			if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "dimension 1 of observation 1") {
+				t.Errorf("%s: ActBatch with %g: %v", name, x, err)
+			}
+		}
+	}
+}
+
+// A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
+func TestWideRows(t *testing.T) {
+	const wide = 1 << 23
+	d := description.Policy{Observation: spaces.NewDiscrete(wide), Action: spaces.Unbounded(1), Distribution: description.Distribution{Kind: description.Deterministic},
+		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}}, {Op: description.Columns, From: wide - 1, To: wide}}}}
+	p, err := New(d, checkpoint.NewSnapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.results[1]); n > wide {
+		t.Errorf("room for %d values, a row has %d", n, wide)
+	}
+	got := make([]float32, 3)
+	if err := p.ActBatch([]float32{wide - 1, 0, wide - 1}, got); err != nil || !slices.Equal(got, []float32{1, 0, 1}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A policy's own file holds it and nothing else, and is read like a checkpoint.
 func TestWriteFile(t *testing.T) {
 	p := made(t, choices, []int{8}, description.Categorical)
@@ -244,8 +287,8 @@ func TestWriteFile(t *testing.T) {
 	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) {
-		t.Errorf("%v, want ErrUncommitted", err)
+	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(), "needs its manifest (.json) beside it") {
+		t.Errorf("%v, want ErrUncommitted, and what to do", err)
 	}
 	if _, err := Decode(file.Bytes()); err != nil {
 		t.Error(err)

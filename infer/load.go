@@ -42,8 +42,11 @@ func loadBare(path string, uncommitted error) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
 	snap, err := checkpoint.DecodeSafetensors(data)
-	if err != nil || snap.Values[alone] != true {
+	if err != nil {
 		return nil, fmt.Errorf("infer: %w", uncommitted)
+	}
+	if snap.Values[alone] != true {
+		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a policy that Policy.WriteFile wrote does not", uncommitted)
 	}
 	p, err := FromSnapshot(snap)
 	if err != nil {
@@ -84,7 +87,11 @@ func LoadMember(path string, i int) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	return Member(saved.Snapshot, i)
+	p, err := Member(saved.Snapshot, i)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return p, nil
 }
 
 // Member is FromSnapshot for agent i of the snapshot of a group (trainers.Group).

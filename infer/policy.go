@@ -16,8 +16,11 @@ import (
 // there is no action.
 var ErrNotFinite = errors.New("not finite")
 
-// block is the number of rows that pass through the network together.
-const block = 16
+// At most maxBlock rows pass through the network together; fewer where their results would be more than maxResults values.
+const (
+	maxBlock   = 16
+	maxResults = 1 << 22
+)
 
 // Policy is a policy that acts. It is used by one goroutine at a time; [Policy.Clone] makes one for another.
 type Policy struct {
@@ -30,15 +33,21 @@ type Policy struct {
 	logStd   []float32
 	std      []float32
 
+	block   int         // how many rows pass through together
 	results [][]float32 // block rows of each
 	choice  []float32   // probabilities of one row
 }
 
 // room allocates what acting needs.
 func (p *Policy) room() {
+	total := 0
+	for _, w := range p.widths {
+		total += w
+	}
+	p.block = min(max(maxResults/total, 1), maxBlock)
 	p.results = make([][]float32, len(p.widths))
 	for i, w := range p.widths {
-		p.results[i] = make([]float32, block*w)
+		p.results[i] = make([]float32, p.block*w)
 	}
 	p.choice = make([]float32, p.d.Action.Outputs())
 }
@@ -129,8 +138,8 @@ func (p *Policy) ActBatch(observations, actions []float32) error {
 	if err := p.check(observations, actions, n, a, "an action"); err != nil {
 		return err
 	}
-	for at := 0; at < n; at += block {
-		rows := min(block, n-at)
+	for at := 0; at < n; at += p.block {
+		rows := min(p.block, n-at)
 		if err := p.mode(p.forward(observations[at*w:(at+rows)*w], rows), actions[at*a:(at+rows)*a]); err != nil {
 			return err
 		}
@@ -212,6 +221,11 @@ func (p *Policy) check(observations, results []float32, n, width int, what strin
 	if len(results) != n*width {
 		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results), what, p.d.Action, width, n)
 	}
+	for i, x := range observations {
+		if x-x != 0 {
+			return fmt.Errorf("infer: dimension %d of observation %d is %g: %w", i%p.widths[0], i/p.widths[0], x, ErrNotFinite)
+		}
+	}
 	return nil
 }
 
@@ -247,7 +261,7 @@ func (p *Policy) limit(i int, x float32) float32 {
 func (p *Policy) finite(row []float32) error {
 	for i, x := range row {
 		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; look at the observation", i, x, ErrNotFinite)
+			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those of training", i, x, ErrNotFinite)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (p *Policy) step(snap *checkpoint.Snapshot, i int) (step, error) {
 	return s, err
 }
 
-// forward passes n rows, at most a block, through normalizer and network. The result is the policy's.
+// forward passes n rows, at most p.block, through normalizer and network. The result is the policy's.
 func (p *Policy) forward(rows []float32, n int) []float32 {
 	if p.scaler != nil {
 		p.scaler.apply(rows, p.results[0])

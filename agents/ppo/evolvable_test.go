@@ -93,3 +93,32 @@ func TestEvolvableRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A scaler before indices that a model of YAML's language reads one-hot would make them none of the choices.
+func TestScaledChoices(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewDiscrete(2)}
+	for want, inputs := range map[string][2]string{
+		"scales the choices that the policy network reads": {"one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "OBSERVATIONS"},
+		"scales the choices that the value network reads":  {"OBSERVATIONS", "one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS[:, 0:1])"},
+		"": {"OBSERVATIONS", "OBSERVATIONS"},
+	} {
+		spec := func(class, input string) models.Spec {
+			return models.Spec{Class: class, Network: []models.Container{{Name: "net", Input: input}}, Output: map[string]string{"Categorical": "ACTIONS", "Deterministic": "ONE"}[class]}
+		}
+		policy, err := spec("Categorical", inputs[0]).BuildPolicy(sp, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := spec("Deterministic", inputs[1]).BuildNetwork(sp, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(Options{Spaces: sp, Models: Models{Policy: policy, Value: value}, Config: small(map[string]any{"observation_preprocessor": "RunningStandardScaler"})})
+		if want == "" && err == nil {
+			agenttest.Close(t, a)
+		} else if err == nil || want == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -16,6 +16,8 @@ type Adam struct {
 	LearningRate float64
 	// Beta1, Beta2, Eps and WeightDecay are Adam's settings. gorl's agents use 0.9, 0.999 and 1e-8.
 	Beta1, Beta2, Eps, WeightDecay float64
+	// Decoupled says that weights decay apart from the gradient: it is AdamW.
+	Decoupled bool
 
 	moments []moments // of parameter i
 }
@@ -65,6 +67,8 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 		return nil, fmt.Errorf("its betas are no numbers")
 	}
 	a.Beta1, a.Beta2 = one, two
+	v, _ = g.Get("decoupled_weight_decay")
+	a.Decoupled = v == true
 	for _, flag := range []string{"amsgrad", "maximize"} {
 		if v, _ := g.Get(flag); v == true {
 			return nil, fmt.Errorf("%s is on, which gorl's Adam does not have", flag)
@@ -194,6 +198,34 @@ func (a *Adam) supported() error {
 	return nil
 }
 
+// optimizerValues is what a snapshot says of the agent's optimizer; ok is false where it was written before snapshots said it.
+func optimizerValues(s *checkpoint.Snapshot) (kind string, weightDecay float64, ok bool) {
+	kind, err := s.Text("optimizer", "kind")
+	if err != nil {
+		return "", 0, false
+	}
+	weightDecay, err = s.Float("optimizer", "weight_decay")
+	return kind, weightDecay, err == nil
+}
+
+// fits says why an agent would not go on as the file's optimizer did.
+func (a *Adam) fits(agent *checkpoint.Snapshot) error {
+	kind, decay, ok := optimizerValues(agent)
+	name := "adam"
+	if a.Decoupled {
+		name = "adamw"
+	}
+	switch {
+	case !ok:
+		return nil
+	case kind != name && (kind == "sgd" || a.WeightDecay > 0):
+		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent optimizer: %s", name, a.WeightDecay, kind, name)
+	case decay != a.WeightDecay:
+		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g", a.WeightDecay, decay, a.WeightDecay)
+	}
+	return nil
+}
+
 // steps returns how often parameters have been stepped, which must be the same for all that have. Those whose moments are
 // zero never had a gradient, as a fixed standard deviation, and may have been counted or not.
 func steps(list []moments) (int64, error) {
@@ -223,6 +255,9 @@ func (a *Adam) dict() *torchfile.Dict {
 	}
 	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps, "weight_decay", a.WeightDecay,
 		"amsgrad", false, "maximize", false, "foreach", nil, "capturable", false, "differentiable", false, "fused", nil, "params", ids)
+	if a.Decoupled {
+		group.Set("decoupled_weight_decay", true)
+	}
 	return torchfile.NewDict("state", state, "param_groups", &torchfile.List{Items: []any{group}})
 }
 

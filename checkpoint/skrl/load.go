@@ -1,6 +1,7 @@
 package skrl
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // and shape. A parameter that is not finite is an error.
 //
 // The learning rate becomes that of the agent's KLAdaptiveLR, where it has one. An agent with a constant rate keeps its own;
-// [Checkpoint.Adam] says the file's.
+// [Checkpoint.Adam] says the file's. Its weight decay must be the agent's.
 func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	snap, left, err := c.Merge(like)
 	switch {
@@ -106,7 +107,7 @@ func (l *loader) optimizer() error {
 		return nil
 	}
 	l.used["optimizer"] = true
-	if err := a.supported(); err != nil {
+	if err := errors.Join(a.supported(), a.fits(l.like)); err != nil {
 		return err
 	}
 	if len(a.moments) != len(l.fitted) {

@@ -231,6 +231,81 @@ func TestOwnOptimizerOfDiscriminator(t *testing.T) {
 	equal(t, carried(got), carried(want))
 }
 
+// Weight decay and the kind of Adam are carried over, or are an error: neither side goes on with other settings than were trained
+// with.
+func TestWeightDecay(t *testing.T) {
+	with := func(settings map[string]any) kind {
+		k := kinds(t)["ppo"]
+		k.native = true
+		k.Config = maps.Clone(k.Config)
+		k.Config["time_limit_bootstrap"] = false
+		maps.Copy(k.Config, settings)
+		return k
+	}
+	plain, decaying := with(nil), with(map[string]any{"weight_decay": 0.01})
+	adamw, sgd := with(map[string]any{"weight_decay": 0.01, "optimizer": "adamw"}), with(map[string]any{"optimizer": "sgd"})
+
+	want := snapshot(t, trained(t, decaying))
+	path := filepath.Join(t.TempDir(), "agent.pt")
+	if err := skrl.Write(path, want, skrl.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := skrl.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Adam(); err != nil || a.WeightDecay != 0.01 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	got, err := c.Snapshot(snapshot(t, decaying.build(t, 4)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, carried(got), carried(want))
+	for words, k := range map[string]kind{"give the agent weight_decay: 0.01": plain, "give the agent optimizer: adam": adamw, "the agent's sgd": sgd} {
+		if _, err := c.Snapshot(snapshot(t, k.build(t, 4))); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want it to say %q", err, words)
+		}
+	}
+	for words, k := range map[string]kind{"optimizer is adamw with weight_decay 0.01": adamw, "optimizer is sgd": sgd} {
+		if _, err := skrl.New(snapshot(t, k.build(t, 4)), skrl.Options{}); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want it to say %q", err, words)
+		}
+	}
+
+	// PyTorch's AdamW says so in its state.
+	group, _ := c.Module("optimizer").Get("param_groups")
+	group.(*torchfile.List).Items[0].(*torchfile.Dict).Set("decoupled_weight_decay", true)
+	if _, err := c.Snapshot(snapshot(t, decaying.build(t, 4))); err == nil || !strings.Contains(err.Error(), "optimizer: adamw") {
+		t.Error(err)
+	}
+	if _, err := c.Snapshot(snapshot(t, adamw.build(t, 4))); err != nil {
+		t.Error(err)
+	}
+}
+
+// The learning rate in a file is the one that the schedule has arrived at, whatever schedule it is.
+func TestRateOfSchedule(t *testing.T) {
+	k := kinds(t)["ppo"]
+	k.native = true
+	k.Config = maps.Clone(k.Config)
+	maps.Copy(k.Config, map[string]any{"time_limit_bootstrap": false, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 0.5, "end_factor": 0.25, "total_iters": 4}})
+	for name, a := range map[string]agent{"new": k.build(t, 1), "trained": trained(t, k)} {
+		c, err := skrl.New(snapshot(t, a), skrl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		adam, err := c.Adam()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "new" && adam.LearningRate != 5e-4 || name == "trained" && !(adam.LearningRate < 5e-4) {
+			t.Errorf("%s: the rate is %g", name, adam.LearningRate)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	all := kinds(t)
 	first, err := skrl.Read("testdata/ppo/first.pt")
@@ -243,9 +318,13 @@ func TestNewRefuses(t *testing.T) {
 		opt   skrl.Options
 		want  string
 	}{
-		"no agent":      {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{}, "not one of a PPO or AMP agent"},
-		"a version":     {"ppo", nil, skrl.Options{Version: "3"}, `version "3"`},
-		"no rate":       {"ppo", func(s *checkpoint.Snapshot) { delete(s.Values, "hyperparameters"); delete(s.Values, "scheduler_state") }, skrl.Options{}, "LearningRate"},
+		"no agent":  {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{}, "not one of a PPO or AMP agent"},
+		"a version": {"ppo", nil, skrl.Options{Version: "3"}, `version "3"`},
+		"no rate": {"ppo", func(s *checkpoint.Snapshot) {
+			for _, key := range []string{"hyperparameters", "scheduler_state", "learning_rate"} {
+				delete(s.Values, key)
+			}
+		}, skrl.Options{}, "LearningRate"},
 		"no steps":      {"ppo", func(s *checkpoint.Snapshot) { delete(s.Values, "optimizer_steps") }, skrl.Options{}, "optimizer_steps"},
 		"half a scaler": {"ppo", func(s *checkpoint.Snapshot) { delete(s.Arrays, "value_preprocessor/current_count") }, skrl.Options{}, "current_count"},
 		"no moment":     {"ppo", func(s *checkpoint.Snapshot) { delete(s.Arrays, "optimizer/exp_avg_sq/value/net.0.bias") }, skrl.Options{}, "exp_avg_sq/value/net.0.bias"},

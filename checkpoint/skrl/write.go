@@ -132,6 +132,13 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 			return nil, err
 		}
 	}
+	switch kind, decay, ok := optimizerValues(snap); {
+	case !ok || kind == "adam":
+		a.WeightDecay = decay
+	case decay == 0 && kind == "adamw": // which is Adam then
+	default:
+		return nil, fmt.Errorf("skrl: the agent's optimizer is %s with weight_decay %g; skrl's is Adam", kind, decay)
+	}
 	if err := a.supported(); err != nil {
 		return nil, err
 	}
@@ -153,9 +160,12 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 	return a, nil
 }
 
-// currentRate is the learning rate that an adaptive schedule has arrived at, or the configured one.
+// currentRate is the learning rate that a schedule has arrived at, or the configured one.
 func currentRate(snap *checkpoint.Snapshot) (float64, error) {
 	if rate, err := snap.Float("scheduler_state", "learning_rate"); err == nil {
+		return rate, nil
+	}
+	if rate, err := snap.Float("learning_rate"); err == nil {
 		return rate, nil
 	}
 	rate, err := snap.Float("hyperparameters", "learning_rate")

@@ -1,5 +1,7 @@
 package torchfile
 
+import "fmt"
+
 // container executes the instructions of lists, tuples and dicts.
 func (m *machine) container(op byte) error {
 	switch op {
@@ -66,7 +68,7 @@ func (m *machine) setItems(op byte) error {
 		switch key := items[i].(type) {
 		case string, int64:
 			if _, twice := d.Get(key); twice {
-				return damaged("a dict of its pickle has the key %.80v twice", key)
+				return damaged("a dict of its pickle has the key %.80s twice", fmt.Sprint(key))
 			}
 			d.Set(key, items[i+1])
 		default:

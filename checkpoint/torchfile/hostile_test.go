@@ -151,6 +151,7 @@ func TestRefusesDamaged(t *testing.T) {
 		"contains itself":           {"\x80\x02]q\x01h\x01a.", "contain themselves"},
 		"a billion laughs":          {laughs + ".", "more than"},
 		"marks without end":         {"\x80\x02" + strings.Repeat("(", 1<<23), "nests without end"},
+		"a stack without end":       {"\x80\x02N" + strings.Repeat("2", 1<<23), "at once"},
 		"lists without end":         {"\x80\x02" + strings.Repeat("]", 1<<23), "makes more than"},
 		"no such storage":           {"\x80\x02" + strings.Replace(float0, "\x01\x00\x00\x000X", "\x01\x00\x00\x009X", 1) + ".", `no entry "data/9"`},
 		"a storage by path":         {"\x80\x02" + strings.Replace(float0, "\x01\x00\x00\x000X", "\x0b\x00\x00\x00/etc/passwdX", 1) + ".", "no entry"},

@@ -7,6 +7,7 @@ import (
 // Limits on the pickle, far above what pickles of models need.
 const (
 	maxSteps = 1 << 24 // instructions
+	maxStack = 1 << 22 // values on the stack
 	maxMade  = 1 << 22 // containers, strings and entries of the memo
 	maxNodes = 1 << 23 // values of the result, those that are there twice counted twice
 	maxDepth = 200     // of the result

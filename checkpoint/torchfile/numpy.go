@@ -106,7 +106,7 @@ func numpyScalar(m *machine, args Tuple) (any, bool, error) {
 
 func deviceName(kind string, index int64) string { return kind + ":" + strconv.FormatInt(index, 10) }
 
-// appendLong appends the shortest two's complement spelling of n.
+// appendLong appends the two's complement spelling of n in 8 bytes.
 func appendLong(b []byte, n int64) []byte {
 	b = append(b, opLong1, 8)
 	return binary.LittleEndian.AppendUint64(b, uint64(n))

@@ -40,6 +40,9 @@ func (m *machine) remember(op byte) error {
 }
 
 func (m *machine) push(v any) error {
+	if len(m.stack) >= maxStack {
+		return damaged("its pickle has more than %d values at once", maxStack)
+	}
 	m.stack = append(m.stack, v)
 	return nil
 }

@@ -124,7 +124,7 @@ func TestReadsEveryProtocol(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	d := openDict(t, "testdata/values.pt")
 	d.Set("unsigned", &Tensor{DType: "U16", Shape: []int64{2}, Strides: []int64{1}, Storage: &Storage{[]byte{1, 0, 2, 0}}})
-	d.Set("special", Tuple{math.Inf(1), math.MaxInt64, int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
+	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
 	var one, two bytes.Buffer
 	if err := Write(&one, d); err != nil {
 		t.Fatal(err)

@@ -37,17 +37,39 @@ class Policy:
 
     def __init__(self, path, wait=10.0, timeout=10.0):
         self.timeout, self._file = timeout, None
-        self._file = _open(path, wait)
+        until = time.monotonic() + wait
+        while not self._attach(path, _open(path, until)):
+            if time.monotonic() > until:
+                raise PolicyError(f"{path}: the program that served the policy has ended")
+            time.sleep(0.02)
+
+    def _attach(self, path, file):
+        """Takes the policy in a file that is open, alone. False where nobody answers there any more."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._file.close()
-            raise PolicyError(f"{path}: another program is asking this policy") from None
-        self._map = mmap.mmap(self._file.fileno(), 0)
-        layout = _layout(self._map, path)
+            file.close()
+            raise PolicyError(f"{path}: another program is asking this policy, or this one has not closed it") from None
+        try:
+            if os.fstat(file.fileno()).st_size < 16:
+                raise PolicyError(f"{path} is no policy")
+            self._map = mmap.mmap(file.fileno(), 0)
+            layout = _layout(self._map, path)
+            offset = layout["control"]["offset"]
+            self._words = memoryview(self._map)[offset : offset + layout["control"]["stride"]].cast("I")
+            if not _alive(self._words[_SERVER]):
+                _release(file)
+                return False
+            self._prepare(layout, offset)
+            self._wait(self._words[_SEQUENCE])  # for what a program before this one asked last
+        except BaseException:
+            _release(file)
+            raise
+        self._file = file
+        return True
+
+    def _prepare(self, layout, offset):
         self._policy = layout["policy"]
-        offset = layout["control"]["offset"]
-        self._words = memoryview(self._map)[offset : offset + layout["control"]["stride"]].cast("I")
         self._anchor = (ctypes.c_uint32 * 32).from_buffer(self._map, offset)
         self._address, self._futex = ctypes.addressof(self._anchor), layout["futex"]
         self._second = (ctypes.c_long * 2)(1, 0)
@@ -63,14 +85,14 @@ class Policy:
         self._actions, self._message = array("actions"), array("message")
         self.name, self.action_kind = self._policy["name"], self._policy["action"]["kind"]
         self.rows, self.observation_width = self._observations.shape
-        self._wait(self._words[_SEQUENCE])  # for what a program before this one asked last
 
     def act(self, observation, state=None):
         """The actions for a batch of observations, or the action for one.
 
         Observations of Dict and Tuple spaces are flattened as gorl does: sorted by key, in order. Of a batch (a first
-        dimension more than one observation has) there may be up to `rows`. Box actions come as float32 arrays in the shape
-        of the space, Discrete ones as integers, MultiDiscrete ones as int64 arrays.
+        dimension more than one observation has, in every part of a Dict or Tuple) there may be up to `rows`. Box actions
+        come as float32 arrays in the shape of the space, Discrete ones as integers, MultiDiscrete ones as int64 arrays.
+        Discrete values begin at 0 here: of a space Discrete(n, start=s) subtract s from observations, and add it to actions.
         """
         if self._file is None:
             raise PolicyError("the policy has been closed")
@@ -108,23 +130,22 @@ class Policy:
 
     def _wait(self, sequence):
         """Returns when the server has answered up to sequence."""
-        words, until = self._words, time.monotonic() + self.timeout
+        words, until, slept = self._words, time.monotonic() + self.timeout, False
         while True:
             done = words[_DONE]
             if done == sequence:
                 return
-            server = words[_SERVER]
-            if server == 0 or not _alive(server):
+            if not _alive(words[_SERVER], slept):
                 raise PolicyError("the program that served the policy has ended")
             if time.monotonic() > until:
                 raise PolicyError(f"no answer within {self.timeout} s")
             self._syscall(self._futex, self._address + 4 * _DONE, 0, done, ctypes.addressof(self._second), None, 0)
+            slept = True
 
     def close(self):
         """Lets another program ask. The policy goes on being served."""
         if self._file is not None:
-            fcntl.flock(self._file, fcntl.LOCK_UN)  # the mapping would hold on to the lock
-            self._file.close()
+            _release(self._file)
             self._file = None
 
     def __enter__(self):
@@ -134,8 +155,7 @@ class Policy:
         self.close()
 
 
-def _open(path, wait):
-    until = time.monotonic() + wait
+def _open(path, until):
     while True:
         try:
             return open(path, "r+b")
@@ -145,49 +165,88 @@ def _open(path, wait):
             time.sleep(0.02)
 
 
+def _release(file):
+    fcntl.flock(file, fcntl.LOCK_UN)  # the mapping would hold on to the lock
+    file.close()
+
+
 def _layout(memory, path):
     magic, version, size = struct.unpack_from("<8sII", memory, 0)
     if magic != _MAGIC or version != _VERSION:
         raise PolicyError(f"{path} begins with {magic!r}, version {version}; it must be {_MAGIC!r}, version {_VERSION}")
     layout = json.loads(memory[16 : 16 + size])
-    if layout["role"] != "policy":
-        raise PolicyError(f"{path} is the memory of {layout['role']}; it must be that of a policy")
+    if layout.get("role") != "policy":
+        raise PolicyError(f"{path} is the memory of {layout.get('role')}; it must be that of a policy")
     return layout
 
 
-def _alive(pid):
+def _alive(pid, thoroughly=True):
+    """Whether there is a process of that number; thoroughly: one that has not ended, either."""
+    if pid == 0:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         pass
+    if thoroughly:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as stat:
+                return stat.read().rsplit(b")", 1)[-1].split()[:1] != [b"Z"]  # ended, and its parent has not asked how
+        except OSError:
+            pass
     return True
 
 
 def _rows(value, space, width):
     """value as rows of width numbers, and whether there were several."""
-    if isinstance(value, (dict, tuple)):
-        parts = [value[k] for k in sorted(value, key=str)] if isinstance(value, dict) else list(value)
-        flat = np.concatenate([_flat(part) for part in parts])
-        if flat.size != width:
-            raise ValueError(f"the observation has {flat.size} numbers; the policy takes {width} (pass batches of Dict observations as arrays)")
-        return flat.reshape(1, width), False
-    array = np.asarray(value, dtype=np.float32)
-    one = tuple(space.get("shape") or ())
-    if space["kind"] == "Discrete":
-        one = ()
-    elif space["kind"] in ("Dict", "MultiDiscrete"):
-        one = (width,)
-    if array.shape in (one, (width,)):
+    if space["kind"] == "Dict" and isinstance(value, (dict, tuple)):
+        return _dict_rows(value, space)
+    if isinstance(value, dict):
+        raise ValueError(f"the observation is a dict; the policy takes a {space['kind']}")
+    array, one = np.asarray(value, dtype=np.float32), (width,) if space["kind"] == "Dict" else _shape(space)
+    flat = (width,) if one else one  # a row of indices is a batch where one index is an observation
+    if array.shape in (one, flat) or width == 1 and array.ndim == 0:
         return array.reshape(1, width), False
     if array.ndim and array.size == array.shape[0] * width and array.shape[1:] in (one, (width,)):
         return array.reshape(-1, width), True
     raise ValueError(f"the observations have the shape {array.shape}; the policy takes {one}, or a batch of them")
 
 
-def _flat(value):
-    if isinstance(value, (dict, tuple)):
-        parts = [value[k] for k in sorted(value, key=str)] if isinstance(value, dict) else list(value)
-        return np.concatenate([_flat(part) for part in parts])
-    return np.asarray(value, dtype=np.float32).reshape(-1)
+def _dict_rows(value, space):
+    parts = list(_parts(value, space, ""))
+    if all(array.shape == one for _, array, one in parts):
+        return np.concatenate([array.reshape(-1) for _, array, _ in parts]).reshape(1, -1), False
+    n = parts[0][1].shape[:1]
+    if n and all(array.shape == n + one for _, array, one in parts):
+        return np.concatenate([array.reshape(n + (-1,)) for _, array, _ in parts], axis=1), True
+    for name, array, one in parts:
+        if array.size != int(np.prod(one)):
+            raise ValueError(f"the part {name} has the shape {array.shape}; the policy takes {one}, or a batch of them in every part")
+    return np.concatenate([array.reshape(-1) for _, array, _ in parts]).reshape(1, -1), False
+
+
+def _parts(value, space, name):
+    """The parts of a Dict or Tuple in order: the name, an array, and the shape of one."""
+    if space["kind"] != "Dict":
+        yield name, np.asarray(value, dtype=np.float32), _shape(space)
+        return
+    keys = space["keys"]
+    if isinstance(value, dict):
+        given = {str(key): part for key, part in value.items()}
+        if set(given) != set(keys):
+            raise ValueError(f"{name or 'the observation'} has the keys {sorted(given)}; the policy takes {keys}")
+    elif isinstance(value, tuple) and len(value) == len(keys) and all(key.isdigit() and int(key) == i for i, key in enumerate(keys)):
+        given = dict(zip(keys, value))
+    else:
+        raise ValueError(f"{name or 'the observation'} is a {type(value).__name__}; the policy takes a dict with the keys {keys}")
+    for key, part in zip(keys, space["spaces"]):
+        yield from _parts(given[key], part, f"{name}.{key}" if name else key)
+
+
+def _shape(space):
+    """The shape of one value of a space that has no parts."""
+    if space["kind"] == "Discrete":
+        return ()
+    return (len(space["nvec"]),) if space["kind"] == "MultiDiscrete" else tuple(space["shape"])

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -199,7 +198,7 @@ func byteCount(shape []int, size int) (int, error) {
 			zero = true
 			continue
 		}
-		if d > math.MaxInt32*16/n {
+		if d > MaxBytes/n {
 			return 0, fmt.Errorf("shape %v is too large", shape)
 		}
 		n *= d

@@ -110,3 +110,11 @@ func TestThen(t *testing.T) {
 		t.Errorf("%+v has widths %v, %v", n, widths, err)
 	}
 }
+
+// The widths of rows side by side are added up without running over, on machines of 32 bits too.
+func TestConcatenateIsBounded(t *testing.T) {
+	n := Network{Inputs: 1 << 24, Steps: []Step{{Op: Concatenate, Inputs: make([]int, 256)}}} // 2³² values
+	if _, err := n.Widths(); err == nil || !strings.Contains(err.Error(), "side by side") {
+		t.Error(err)
+	}
+}

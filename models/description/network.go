@@ -202,7 +202,9 @@ func (s Step) width(in []int) (int, error) {
 	case Concatenate:
 		sum := 0
 		for _, w := range in {
-			sum += w
+			if sum += w; sum > maxTotal { // before it overflows
+				return 0, fmt.Errorf("more than %d values side by side", maxTotal)
+			}
 		}
 		return sum, nil
 	case Number:

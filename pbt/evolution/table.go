@@ -17,7 +17,7 @@ type Row struct {
 	Steps          int64
 	Fitness        float64 // the last one that was measured; it means something where HasFitness is true
 	HasFitness     bool
-	Mutation       string // the last one that was not "none"; empty for none
+	Mutation       string // the last one, that was not "none", of the weights that it has: who copies takes over the parent's; empty for none
 	Architecture   string
 	// Hyperparameters are those that evolve.
 	Hyperparameters map[string]float64
@@ -26,14 +26,24 @@ type Row struct {
 // Rows are the members as the journal tells it, in order of their numbers. It reads nothing but the population's
 // journal.
 func (e *Evolution) Rows() []Row {
-	rows := make([]Row, e.opt.PopulationSize)
+	return rowsOf(e.population.Journal(), e.opt.PopulationSize, e.evolver.Keys())
+}
+
+func rowsOf(journal []pbt.Event, members int, keys []string) []Row {
+	rows := make([]Row, members)
 	for i := range rows {
 		rows[i] = Row{Member: i, Parent: -1}
 	}
-	keys := e.evolver.Keys()
-	for _, event := range e.population.Journal() {
+	iteration, before := int64(0), make([]string, members) // the mutations when the iteration ended, before its decisions
+	for _, event := range journal {
 		if event.Member < 0 || event.Member >= len(rows) {
 			continue
+		}
+		if event.Iteration != iteration {
+			iteration = event.Iteration
+			for i, r := range rows {
+				before[i] = r.Mutation
+			}
 		}
 		r := &rows[event.Member]
 		r.Steps = event.Steps
@@ -42,6 +52,9 @@ func (e *Evolution) Rows() []Row {
 		}
 		if event.Kind == pbt.EventReplace {
 			r.Parent = event.Parent
+			if event.Parent >= 0 && event.Parent < len(rows) {
+				r.Mutation = before[event.Parent]
+			}
 		}
 		if event.Mutation != "" && !strings.HasPrefix(event.Mutation, kindNone) {
 			r.Mutation = event.Mutation

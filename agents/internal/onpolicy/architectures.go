@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Architectures implements [agents.Evolvable].
@@ -33,7 +34,39 @@ func (c *Core) checkChoices() error {
 			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty", strings.ToLower(c.name), key, name, a.Parts[i].Name)
 		}
 	}
+	if c.ObservationScaler == nil {
+		return nil
+	}
+	if p, ok := c.Policy.(models.DescribedPolicy); ok {
+		if d, err := p.Describe(); err == nil && readsChoices(d.Network) {
+			return c.scalesChoices("policy")
+		}
+	}
+	if v, ok := c.Value.(models.Described); ok {
+		if n, err := v.Describe(); err == nil && readsChoices(n) {
+			return c.scalesChoices("value")
+		}
+	}
 	return nil
+}
+
+func (c *Core) scalesChoices(network string) error {
+	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
+}
+
+// readsChoices reports whether a network reads columns of its rows one-hot.
+func readsChoices(n description.Network) bool {
+	rows := map[int]bool{0: true} // results that are columns of the rows
+	for i, s := range n.Steps {
+		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })
+		switch {
+		case read && s.Op == description.OneHot:
+			return true
+		case s.Op == description.Columns || s.Op == description.Concatenate:
+			rows[i+1] = read
+		}
+	}
+	return false
 }
 
 // architectures compares what a snapshot says of networks, which may be nothing, with the agent's.

@@ -77,6 +77,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
 		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": steps, "rollout_steps": 0,
 		"parameters": parameters,
+		"optimizer":  map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay}, "learning_rate": c.LearningRate(),
 	}
 	if tree := c.architectureValues(); tree != nil {
 		values["architectures"] = tree

@@ -240,8 +240,10 @@ def from_info(env, key, attributes, size, what):
 def number(value):
     """value as a float, or None where it is no number."""
     kind = type(value)
-    if kind is float or kind is int or kind is bool:
+    if kind is float or kind is bool:
         return float(value)
+    if kind is int:
+        return float(value) if value.bit_length() < 1024 else None
     if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 and value.dtype.kind in "fiub":
         return float(value.item())
     return None

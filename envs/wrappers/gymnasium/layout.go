@@ -134,7 +134,7 @@ func parseHeader(memory []byte) (*layout, error) {
 
 // check verifies that everything is aligned, within size bytes, and does not overlap.
 func (l *layout) check(size, header int) error {
-	if l.Size != size || size > maxMemory {
+	if l.Size != size || int64(size) > maxMemory {
 		return fmt.Errorf("its header says %d bytes; there are %d", l.Size, size)
 	}
 	c := l.Control

@@ -389,7 +389,7 @@ ValueError the observations have the shape (2,); the policy takes (3,), or a bat
 ValueError 5 observations; the policy takes from 1 to 4 at once
 PolicyError gymnasium: observations: spaces: Box(3): environment 0, dimension 0 is NaN; it must be finite
 PolicyError negative observations
-%s: another program is asking this policy
+%s: another program is asking this policy, or this one has not closed it
 [3.0, -3.0]
 `, path)
 	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
@@ -397,5 +397,92 @@ PolicyError negative observations
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+// A Python program finds out what is wrong: with the file, with the program that served, with what it asks.
+func TestPeersServeMisuse(t *testing.T) {
+	python := real(t, "CartPole-v1", 1, 1).Python
+	client, err := filepath.Abs("../../../clients/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := spaces.Space{Kind: spaces.Dict, Entries: []spaces.Entry{{Name: "a", Space: spaces.NewDiscrete(3)}, {Name: "b", Space: spaces.Unbounded(2)}}}
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 2)
+	for name, observation := range map[string]spaces.Space{"dict": rooms, "index": spaces.NewDiscrete(5)} {
+		p := &adder{set: spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}}
+		go func() { served <- Serve(ctx, p, filepath.Join(folder, name), ServeOptions{Rows: 3}) }()
+	}
+	script := exec.Command(python, "-c", `
+import os, struct, subprocess, sys
+import numpy as np
+from gorl_client import Policy, PolicyError
+
+folder = sys.argv[1]
+
+def attempt(f):
+    try:
+        return f()
+    except (ValueError, PolicyError) as e:
+        kept.append(e)  # with all that its frames hold
+        return f"{type(e).__name__} {str(e).replace(folder, '')}"
+
+kept = []
+with Policy(folder + "/dict") as policy:
+    for observation in (
+        {"b": [1, 2], "a": 1}, {"a": np.array([1, 2]), "b": np.ones((2, 2))}, {"a": np.array([1]), "b": np.ones((1, 2))}, np.ones((2, 3)),
+        {"a": 1, "c": [1, 2]}, {"a": 1, "b": [1, 2, 3]}, (1, [1, 2]),
+    ):
+        print(np.asarray(attempt(lambda: policy.act(observation))).tolist())
+with Policy(folder + "/index") as policy:
+    for observation in (3, [3], [[3]], [1, 2], {"a": 3}):
+        print(np.asarray(attempt(lambda: policy.act(observation))).tolist())
+for name, content in (("empty", b""), ("text", b"x" * 99), ("other", b"GORLSHM\0" + struct.pack("<II", 1, 2) + b"{}" + bytes(4096))):
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(content)
+    for _ in range(2):  # the first attempt holds on to nothing
+        print(attempt(lambda: Policy(os.path.join(folder, name), wait=0)))
+
+# A server that was killed, and that nobody has asked about: its file is there.
+gone = subprocess.Popen(["true"])
+with open(folder + "/dict", "rb") as f:
+    memory = bytearray(f.read())
+offset = memory.index(struct.pack("<I", os.getppid()), 4096)
+memory[offset : offset + 4] = struct.pack("<I", gone.pid)
+os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
+with open(folder + "/killed", "wb") as f:
+    f.write(memory)
+print(attempt(lambda: Policy(folder + "/killed", wait=0)))
+`, folder)
+	script.Env = append(os.Environ(), "PYTHONPATH="+client)
+	out, err := script.CombinedOutput()
+	cancel()
+	if err := errors.Join(<-served, <-served); err != nil {
+		t.Error(err)
+	}
+	want := `[4.0, -4.0]
+[[3.0, -3.0], [4.0, -4.0]]
+[[3.0, -3.0]]
+[[3.0, -3.0], [3.0, -3.0]]
+ValueError the observation has the keys ['a', 'c']; the policy takes ['a', 'b']
+ValueError the part b has the shape (3,); the policy takes (2,), or a batch of them in every part
+ValueError the observation is a tuple; the policy takes a dict with the keys ['a', 'b']
+[3.0, -3.0]
+[[3.0, -3.0]]
+[[3.0, -3.0]]
+[[1.0, -1.0], [2.0, -2.0]]
+ValueError the observation is a dict; the policy takes a Discrete
+PolicyError /empty is no policy
+PolicyError /empty is no policy
+PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1
+PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1
+PolicyError /other is the memory of None; it must be that of a policy
+PolicyError /other is the memory of None; it must be that of a policy
+PolicyError /killed: the program that served the policy has ended
+`
+	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
+		t.Errorf("%v; the program printed (-want +got):\n%s", err, diff)
 	}
 }

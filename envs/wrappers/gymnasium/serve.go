@@ -142,16 +142,14 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 
 // vacant is an error where something else is at path, or a policy whose process lives.
 func vacant(path string) error {
-	f, err := os.Open(path)
+	info, err := os.Stat(path) // before anything is opened, which for a pipe would wait
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("gymnasium: %w", err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<32 {
+	if !info.Mode().IsRegular() || info.Size() > 1<<32 {
 		return fmt.Errorf("gymnasium: %s is there already, and is no policy that was served", path)
 	}
 	b, err := os.ReadFile(path)
@@ -170,7 +168,11 @@ func vacant(path string) error {
 
 // spaceOf is a space as the other side is told of it.
 func spaceOf(s spaces.Space) spaceJSON {
-	return spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
+	told := spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
+	for _, e := range s.Entries {
+		told.Keys, told.Spaces = append(told.Keys, e.Name), append(told.Spaces, spaceOf(e.Space))
+	}
+	return told
 }
 
 // serve answers until ctx is done.
@@ -223,11 +225,14 @@ func (s *server) answer(n int) error {
 	return nil
 }
 
-// close removes the file and gives the memory back.
+// close removes the file, unless another policy has taken its place, and gives the memory back.
 func (s *server) close() error {
 	s.block.server = 0 // whoever still has the memory mapped sees that nobody answers
 	futexWake(&s.block.done)
-	err := os.Remove(s.path)
+	own, err := s.file.Stat()
+	if there, missing := os.Stat(s.path); err == nil && missing == nil && os.SameFile(own, there) {
+		err = os.Remove(s.path)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}

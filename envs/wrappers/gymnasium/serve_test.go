@@ -2,8 +2,10 @@ package gymnasium
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,5 +171,59 @@ func TestServeRefuses(t *testing.T) {
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "not a policy" {
 		t.Errorf("the file at the path was changed: %q, %v", b, err)
+	}
+}
+
+// What is at the path is looked at and not opened, which for a pipe would wait without end; a policy that has taken the place
+// of another keeps its file when the other goes; and a server that was killed is gone before its parent has asked about it.
+func TestServePlaces(t *testing.T) {
+	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Serve(context.Background(), p, pipe, ServeOptions{}); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("at a pipe: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "policy")
+	first := serving(t, p, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second := serving(t, &adder{set: p.set}, path)
+	if err := first(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the first took the second's file with it: %v", err)
+	}
+	if err := second(); err != nil {
+		t.Error(err)
+	}
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Skip(err)
+	}
+	for range 1000 {
+		if !alive(ended.Process.Pid) {
+			break
+		}
+		time.Sleep(time.Millisecond) // nobody but Wait is told of it
+	}
+	if alive(ended.Process.Pid) {
+		t.Error("a process that has ended, of which nobody has asked how, counts as alive")
+	}
+	if err := ended.Wait(); err != nil || !alive(os.Getpid()) {
+		t.Error(err)
+	}
+}
+
+// The asker is told the parts of a Dict, so that it can put them in order.
+func TestServeTellsKeys(t *testing.T) {
+	inner := spaces.Space{Kind: spaces.Dict, Entries: []spaces.Entry{{Name: "x", Space: spaces.NewDiscrete(3)}, {Name: "y", Space: spaces.Unbounded(2)}}}
+	told := spaceOf(spaces.Space{Kind: spaces.Dict, Entries: []spaces.Entry{{Name: "a", Space: inner}, {Name: "b", Space: spaces.Unbounded(1)}}})
+	if b, err := json.Marshal(told); err != nil || string(b) != `{"kind":"Dict","keys":["a","b"],"spaces":[`+
+		`{"kind":"Dict","keys":["x","y"],"spaces":[{"kind":"Discrete","nvec":[3]},{"kind":"Box","shape":[2]}]},{"kind":"Box","shape":[1]}]}` {
+		t.Errorf("%s, %v", b, err)
 	}
 }

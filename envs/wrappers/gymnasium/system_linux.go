@@ -76,18 +76,31 @@ func childAttributes() *syscall.SysProcAttr {
 // killGroup kills what is left of a process group, stopped processes too.
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
 
-// stopped reports whether a process has been stopped by a signal.
-func stopped(pid int) bool {
+// processState is the letter that the system has for what a process is doing ("T" stopped, "Z" ended and not yet asked about),
+// 0 where there is no such process.
+func processState(pid int) byte {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return false
+		return 0
 	}
 	_, state, found := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	return found && state != "" && (state[0] == 'T' || state[0] == 't')
+	if !found || state == "" {
+		return 0
+	}
+	return state[0]
 }
 
-// alive reports whether there is a process of that number.
-func alive(pid int) bool { return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// stopped reports whether a process has been stopped by a signal.
+func stopped(pid int) bool {
+	state := processState(pid)
+	return state == 'T' || state == 't'
+}
+
+// alive reports whether there is a process of that number. One that has ended is not alive, also while its parent has not
+// asked how.
+func alive(pid int) bool {
+	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && processState(pid) != 'Z'
+}
 
 // describeExit says how a process ended.
 func describeExit(state *os.ProcessState) string {

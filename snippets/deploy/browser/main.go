@@ -9,6 +9,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"syscall/js"
 
 	"github.com/gorl-dev/gorl/infer"
@@ -16,6 +18,9 @@ import (
 
 func main() {
 	js.Global().Set("gorlPolicy", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		if len(args) != 1 || !args[0].InstanceOf(js.Global().Get("Uint8Array")) {
+			return failed(errors.New("gorlPolicy takes the bytes of a policy's file, a Uint8Array"))
+		}
 		data := make([]byte, args[0].Length())
 		js.CopyBytesToGo(data, args[0])
 		policy, err := infer.Decode(data)
@@ -32,8 +37,15 @@ func function(policy *infer.Policy) js.Func {
 	sp := policy.Spaces()
 	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
+		if len(args) != 1 || args[0].Type() != js.TypeObject || args[0].Get("length").Type() != js.TypeNumber || args[0].Length() != len(observation) {
+			return failed(fmt.Errorf("an observation is an array of %d numbers", len(observation)))
+		}
 		for i := range observation {
-			observation[i] = float32(args[0].Index(i).Float())
+			x := args[0].Index(i)
+			if x.Type() != js.TypeNumber { // which would end the program
+				return failed(fmt.Errorf("number %d of the observation is %s", i, x.Type()))
+			}
+			observation[i] = float32(x.Float())
 		}
 		if err := policy.Act(observation, action); err != nil {
 			return failed(err)

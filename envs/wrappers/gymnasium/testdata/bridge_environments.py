@@ -46,6 +46,8 @@ class Rooms(gymnasium.Env):
         reward = float(action[0] + 10 * action[1] + self.np_random.normal()) + self.offset
         ended = self.np_random.random() < 0.05
         info = {"steps": self.steps, "nested": {"double": np.float32(2 * self.steps)}, "word": f"step {self.steps}", "list": [1.5, float("nan")], "flag": np.bool_(True)}
+        if self.offset:  # which Gymnasium's own vector environments do not take
+            info["huge"] = 10**400
         return self.observe(), reward, ended, self.steps >= 30, info
 
     def render(self):
