@@ -52,6 +52,7 @@ type Solo struct {
 	hasBest   bool
 	pending   *pending // in phaseDecided
 	last      *soloRestored
+	before    *soloState           // what is in the file of the state before
 	kept      string               // the name of the snapshot saved last
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
 	savedAt   int64                // the own steps at the last save

@@ -303,6 +303,65 @@ func TestSoloDamagedState(t *testing.T) {
 	}
 }
 
+// TestSoloDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
+func TestSoloDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	s := r.join(t, 0)
+	var copies []string
+	r.faults.train = func(m *climber) error {
+		if m.steps > 100 && m.steps%25 == 10 {
+			to := t.TempDir()
+			copies = append(copies, to)
+			return os.CopyFS(to, os.DirFS(dir))
+		}
+		return nil
+	}
+	if _, err := s.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range append(copies, dir) {
+		state, err := decodeSoloState(read(t, dir, "000", stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "000", soloSnapshots, state.Member.Snapshot)
+		data := read(t, path)
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := newTribe(2, folder(t, dir, 2))
+		r.faults.train = nil
+		s, err := Join(t.Context(), r.opt, r.place)
+		if err != nil {
+			t.Errorf("copy %d, at step %d: %v", i, state.Member.Steps, err)
+			continue
+		}
+		if s.Recovered() == nil {
+			t.Errorf("copy %d: nothing was said about the damage", i)
+		}
+		if _, err := s.Train(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if st := s.Status(); st.Steps != 500 {
+			t.Errorf("it ended as %+v", st)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if events, err := ReadWorkspace(dir); err != nil {
+			t.Error(err)
+		} else {
+			checkStates(t, dir, events)
+		}
+	}
+}
+
 // TestSoloMoreSteps: a policy that trained to the end goes on when there is more to train.
 func TestSoloMoreSteps(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,8 @@ import (
 // soloSnapshots is the folder of a policy's private snapshots in its own.
 const soloSnapshots = "state"
 
-// soloState is a policy's private state. As a population's it is kept together with the one before it.
+// soloState is a policy's private state. It is kept together with the last one before it that refers to another snapshot,
+// so that any one file may be damaged.
 type soloState struct {
 	Schema        int    `json:"schema"`
 	Policy        int    `json:"policy"`
@@ -103,6 +104,9 @@ func (s *Solo) load() (*soloRestored, error) {
 		switch {
 		case err == nil:
 			s.recovered = damage
+			if name == stateFile {
+				s.before = s.readBefore()
+			}
 			return r, nil
 		case errors.Is(err, errOtherPopulation):
 			return nil, err
@@ -114,6 +118,19 @@ func (s *Solo) load() (*soloRestored, error) {
 		return nil, fmt.Errorf("pbt: policy %d cannot be continued; remove %s to begin it anew: %w", s.place.Policy, dir, damage)
 	}
 	return nil, nil
+}
+
+// readBefore is the state before the one that is used; nil where there is none that can be read.
+func (s *Solo) readBefore() *soloState {
+	data, err := os.ReadFile(filepath.Join(s.seat.Dir(), previousStateFile))
+	if err != nil {
+		return nil
+	}
+	state, err := decodeSoloState(data)
+	if err != nil {
+		return nil
+	}
+	return &state
 }
 
 func (s *Solo) loadState(path string) (*soloRestored, error) {
@@ -277,15 +294,19 @@ func (s *Solo) persist() error {
 	if err != nil {
 		return fmt.Errorf("pbt: state: %w", err)
 	}
-	states := []soloState{state}
-	if s.last != nil {
+	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
+	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
 		if err := writeFile(filepath.Join(s.seat.Dir(), previousStateFile), s.last.data); err != nil {
 			return err
 		}
-		states = append(states, s.last.state)
+		s.before = &s.last.state
 	}
 	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
 		return err
+	}
+	states := []soloState{state}
+	if s.before != nil {
+		states = append(states, *s.before)
 	}
 	s.kept, s.keptOf, s.sequence, s.last = name, of, sequence, &soloRestored{state: state, data: data}
 	keep := make(map[string]bool)
