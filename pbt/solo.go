@@ -129,9 +129,20 @@ func Join(ctx context.Context, opt Options, place Place) (*Solo, error) {
 	}
 	s := &Solo{opt: opt.clone(), place: place, phase: phaseTraining, iteration: 1}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.fail(err), s.Close())
 	}
 	return s, nil
+}
+
+// fail tells the others that the policy, which cannot be joined, is not to be waited for.
+func (s *Solo) fail(cause error) error {
+	if s.pulse.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
+		return nil
+	}
+	s.pulse.update(func(h *workspace.Heartbeat) {
+		h.Policy, h.Phase, h.Note = s.place.Policy, workspace.Failed, cause.Error()
+	})
+	return s.pulse.send()
 }
 
 func (s *Solo) open(ctx context.Context) (err error) {
@@ -143,10 +154,15 @@ func (s *Solo) open(ctx context.Context) (err error) {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	s.joined = view.Now
-	s.pulse.begin(s.seat, s.place)
+	own := view.Policies[s.place.Policy]
+	s.pulse.begin(s.seat, s.place, own.Heartbeat)
 	saved, err := s.load()
 	if err != nil {
 		return err
+	}
+	// A policy that comes back after it has yielded at once, since it had to wait, has been waiting all the time.
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && view.Now.Sub(own.Seen) <= s.place.Silence {
+		s.joined = *saved.state.WaitingSince
 	}
 	var keep int64
 	finished := false

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,6 +163,56 @@ func TestSoloTakesTurns(t *testing.T) {
 		t.Errorf("only %d yields", yields.Load())
 	}
 	compareWorkspace(t, want, dir)
+}
+
+// TestSoloTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
+// come back after it has yielded.
+func TestSoloTakesTurnsWithoutTheDead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var broken atomic.Bool
+	var wg sync.WaitGroup
+	for id := range 3 { // of four
+		wg.Go(func() {
+			for turn := 0; ; turn++ {
+				r := newTribe(4, folder(t, dir, 4))
+				r.place.Policy, r.place.Synchronous, r.place.Slice = id, true, 1
+				r.place.Silence, r.place.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
+				build := r.opt.New
+				r.opt.New = func(m Member) (Trainee, error) {
+					if m.ID == 2 && broken.Load() {
+						return nil, errors.New("no such simulator")
+					}
+					return build(m)
+				}
+				s, err := Join(t.Context(), r.opt, r.place)
+				if err == nil {
+					_, err = s.Train(t.Context())
+					err = errors.Join(err, s.Close())
+				}
+				switch {
+				case id == 2 && turn > 0 && broken.Swap(true):
+					if err == nil || !strings.Contains(err.Error(), "no such simulator") {
+						t.Errorf("a policy that cannot be built: %v", err)
+					}
+					return
+				case err == nil:
+					return
+				case !errors.Is(err, ErrYield) || turn > 3000:
+					t.Errorf("policy %d, turn %d: %v", id, turn, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	v, err := folder(t, dir, 4).View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := v.Policies[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
+		t.Errorf("who could not be built says %+v", h)
+	}
 }
 
 // TestSoloRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
@@ -404,6 +455,9 @@ func TestSoloOtherPopulation(t *testing.T) {
 		if _, err := Join(t.Context(), opt, place); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+	if v, err := r.board.View(); err != nil || v.Policies[0].Heartbeat.Phase != workspace.Stopped {
+		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Policies[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
 	if _, err := Join(cancelled, r.opt, Place{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {

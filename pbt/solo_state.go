@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -37,6 +38,8 @@ type soloState struct {
 	Best    *number       `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
+	// WaitingSince is, by the board's clock, when a policy joined that has had to wait for others ever since.
+	WaitingSince *time.Time `json:"waiting_since,omitempty"`
 }
 
 // soloRestored is a state with the snapshots that it refers to.
@@ -218,7 +221,7 @@ func (s *Solo) restore(saved *soloRestored) (err error) {
 func (s *Solo) announce(m savedMember) error {
 	s.pulse.update(func(h *workspace.Heartbeat) {
 		h.Policy, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
-		h.Frame, h.Total, h.Parent, h.Params = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats()
+		h.Frame, h.Total, h.Parent, h.Params, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
 	})
 	return s.pulse.send()
 }
@@ -316,6 +319,24 @@ func (s *Solo) persist() error {
 		}
 	}
 	return pruneStore(s.store, keep)
+}
+
+// keepWaiting notes in the saved state since when the policy has been waiting, for the process that goes on with it.
+func (s *Solo) keepWaiting() error {
+	if s.last == nil || s.last.state.WaitingSince != nil && s.last.state.WaitingSince.Equal(s.joined) {
+		return nil
+	}
+	state := s.last.state
+	state.WaitingSince = &s.joined
+	data, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("pbt: state: %w", err)
+	}
+	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
+		return err
+	}
+	s.last.state, s.last.data = state, data
+	return nil
 }
 
 // finiteOnly leaves out what a record cannot hold.

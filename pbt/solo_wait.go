@@ -29,7 +29,7 @@ type waiter struct {
 // yields instead of waiting for them.
 func (w *waiter) wait(ctx context.Context) (workspace.View, error) {
 	if !w.brief && w.s.place.Slice > 0 {
-		return workspace.View{}, w.s.yield()
+		return workspace.View{}, errors.Join(w.s.yield(), w.s.keepWaiting())
 	}
 	if !w.brief && !w.told {
 		w.told = true
