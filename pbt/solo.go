@@ -57,6 +57,7 @@ type Solo struct {
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
 	savedAt   int64                // the own steps at the last save
 	joined    time.Time            // by the board's clock
+	ahead     map[int]ahead        // by policy
 	cause     string               // the last decision's
 
 	recovered error

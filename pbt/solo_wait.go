@@ -52,6 +52,7 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 	for try := 1; ; try++ {
 		view, err := s.place.Board.View()
 		if err == nil {
+			s.setBack(&view)
 			return view, nil
 		}
 		if try == 5 {
@@ -63,6 +64,29 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 		case <-ctx.Done():
 			return view, context.Cause(ctx)
 		}
+	}
+}
+
+// ahead is a heartbeat from the future, and when it was first seen.
+type ahead struct{ seen, since time.Time }
+
+// setBack makes silence count from now where it would begin in the future, as when the board's clock has been set back.
+func (s *Solo) setBack(v *workspace.View) {
+	if s.joined.After(v.Now) {
+		s.joined = v.Now
+	}
+	for i := range v.Policies {
+		p := &v.Policies[i]
+		if !p.Seen.After(v.Now) {
+			continue
+		}
+		if !s.ahead[i].seen.Equal(p.Seen) {
+			if s.ahead == nil {
+				s.ahead = make(map[int]ahead)
+			}
+			s.ahead[i] = ahead{p.Seen, v.Now}
+		}
+		p.Seen = s.ahead[i].since
 	}
 }
 
