@@ -89,6 +89,10 @@ func readRayTune(f *file) (*Settings, error) {
 		p.wrong("mode", nil, "want \"max\" or \"min\"")
 	case "min":
 		o.Measure.Minimise = true
+	case "max":
+		if o.Measure.Minimise {
+			p.wrong("measure.minimise", true, "mode is \"max\"; give one of the two, or both alike")
+		}
 	}
 	if c.CustomExploreFn != nil {
 		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore in the program instead")
@@ -153,6 +157,14 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]pbt.Param
 		q, ok := own[key]
 		if !ok {
 			continue
+		}
+		for _, idle := range []struct {
+			key   string
+			given bool
+		}{{"change_range", q.ChangeRange != [2]float64{}}, {"default", q.Default != nil}} {
+			if idle.given {
+				s.Notes = append(s.Notes, fmt.Sprintf("pbt.parameters.%s.%s does nothing: values are multiplied by perturbation_factors or drawn anew", called, idle.key))
+			}
 		}
 		old := parameters[key]
 		if q.Sample == (pbt.Range{}) && len(q.Choices) == 0 {
