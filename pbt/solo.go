@@ -202,7 +202,8 @@ func (s *Solo) Copies() (copies int64, parent int) { return s.copies, s.m.parent
 // Journal are the policy's own events so far, earlier processes' included. See [ReadWorkspace] for everybody's.
 func (s *Solo) Journal() []Event { return append([]Event(nil), s.journal.events...) }
 
-// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it.
+// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it, and, once Train
+// has returned, in the best one's.
 func (s *Solo) Recovered() error { return s.recovered }
 
 // Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when

@@ -169,8 +169,9 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 				}
 				for id, s := range r.solos {
 					status, st := s.Status(), standings[id]
-					if st.Steps != status.Steps || st.Copies != s.copies || st.Parent != s.m.parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
-						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies", st, status, s.copies)
+					copies, parent := s.Copies()
+					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
+						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies, the last of %d", st, status, copies, parent)
 					}
 				}
 			}
