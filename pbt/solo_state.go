@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,6 +39,8 @@ type soloState struct {
 	Pending *savedPending `json:"pending,omitempty"`
 	// WaitingSince is, by the board's clock, when a policy joined that has had to wait for others ever since.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
+	// Check is the state's checksum.
+	Check string `json:"check,omitempty"`
 }
 
 // soloRestored is a state with the snapshots that it refers to.
@@ -62,11 +63,11 @@ func (s soloState) names() []string {
 // decodeSoloState reads and checks a policy's state file.
 func decodeSoloState(data []byte) (soloState, error) {
 	var s soloState
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := checkSchema(data); err != nil {
 		return s, fmt.Errorf("not a policy's state: %w", err)
 	}
-	if s.Schema != stateSchema {
-		return s, fmt.Errorf("the state's format is %d, this program knows %d", s.Schema, stateSchema)
+	if err := openState(data, &s, &s.Check); err != nil {
+		return s, fmt.Errorf("not a policy's state: %w", err)
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 || s.Policy >= s.Members {
 		return s, fmt.Errorf("policy %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a policy", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
@@ -293,9 +294,9 @@ func (s *Solo) persist() error {
 		}
 		state.Pending = saved
 	}
-	data, err := json.MarshalIndent(state, "", "  ")
+	data, err := sealState(&state, &state.Check)
 	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
+		return err
 	}
 	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
 	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
@@ -328,9 +329,9 @@ func (s *Solo) keepWaiting() error {
 	}
 	state := s.last.state
 	state.WaitingSince = &s.joined
-	data, err := json.MarshalIndent(state, "", "  ")
+	data, err := sealState(&state, &state.Check)
 	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
+		return err
 	}
 	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
 		return err
