@@ -130,20 +130,21 @@ func Join(ctx context.Context, opt Options, place Place) (*Solo, error) {
 	}
 	s := &Solo{opt: opt.clone(), place: place, phase: phaseTraining, iteration: 1}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, s.fail(err), s.Close())
+		s.fail(err)
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// fail tells the others that the policy, which cannot be joined, is not to be waited for.
-func (s *Solo) fail(cause error) error {
+// fail tells the others, as far as that is possible, that the policy, which cannot be joined, is not to be waited for.
+func (s *Solo) fail(cause error) {
 	if s.pulse.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
-		return nil
+		return
 	}
 	s.pulse.update(func(h *workspace.Heartbeat) {
 		h.Policy, h.Phase, h.Note = s.place.Policy, workspace.Failed, cause.Error()
 	})
-	return s.pulse.send()
+	_ = s.pulse.send()
 }
 
 func (s *Solo) open(ctx context.Context) (err error) {
@@ -162,7 +163,7 @@ func (s *Solo) open(ctx context.Context) (err error) {
 		return err
 	}
 	// A policy that comes back after it has yielded at once, since it had to wait, has been waiting all the time.
-	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && view.Now.Sub(own.Seen) <= s.place.Silence {
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, s.place.Silence) {
 		s.joined = *saved.state.WaitingSince
 	}
 	var keep int64

@@ -67,6 +67,24 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 	}
 }
 
+// wentOn reports whether the population has been at work since a time: nowhere in between had all been silent for too long.
+func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
+	times := []time.Time{v.Now}
+	for _, p := range v.Policies {
+		if p.Seen.After(since) && p.Seen.Before(v.Now) {
+			times = append(times, p.Seen)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, t := range times {
+		if t.Sub(since) > silence {
+			return false
+		}
+		since = t
+	}
+	return true
+}
+
 // ahead is a heartbeat from the future, and when it was first seen.
 type ahead struct{ seen, since time.Time }
 
