@@ -44,9 +44,16 @@ func openJournal(dir string, keep int64, interesting bool) (j *journal, err erro
 			file.Close()
 		}
 	}()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("pbt: journal: %w", err)
+	}
+	if info.Size() < keep {
+		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; restore it or choose another directory", path, keep, info.Size())
+	}
 	head := make([]byte, keep)
 	if _, err := io.ReadFull(file, head); err != nil {
-		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of; restore it or choose another directory: %w", path, keep, err)
+		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
 	events, err := DecodeJournal(bytes.NewReader(head))
 	if err != nil {

@@ -19,28 +19,35 @@ var policyFolder = regexp.MustCompile(`^[0-9]{3,}$`)
 // dir is the workspace: the folder that holds 000, 001, ... A policy that has written no journal yet is left out. It may
 // be called while the population trains: a line that is just being written is left out.
 func ReadWorkspace(dir string) ([]Event, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %w", err)
-	}
-	var journals [][]Event
-	for _, e := range entries {
-		if !e.IsDir() || !policyFolder.MatchString(e.Name()) {
-			continue
-		}
-		events, err := ReadJournal(filepath.Join(dir, e.Name(), JournalFile))
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			return nil, err
-		}
-		journals = append(journals, events)
+	journals, damage := readJournals(dir)
+	if damage != nil {
+		return nil, damage
 	}
 	if len(journals) == 0 {
 		return nil, fmt.Errorf("pbt: no policy has a journal in %s; give the folder that holds 000, 001 and so on", dir)
 	}
 	return MergeJournals(journals...)
+}
+
+// readJournals reads the journals in a workspace, and says which cannot be read.
+func readJournals(dir string) (journals [][]Event, damage error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !policyFolder.MatchString(e.Name()) {
+			continue
+		}
+		events, err := ReadJournal(filepath.Join(dir, e.Name(), JournalFile))
+		switch {
+		case err == nil:
+			journals = append(journals, events)
+		case !errors.Is(err, fs.ErrNotExist):
+			damage = errors.Join(damage, err)
+		}
+	}
+	return journals, damage
 }
 
 // MergeJournals makes one journal of those of a population's policies: the line that describes the population first,

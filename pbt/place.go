@@ -23,7 +23,8 @@ type Place struct {
 	Slack int64
 	// Heartbeat is how often a sign of life is given. Default 10 s.
 	Heartbeat time.Duration
-	// Silence is how long a policy may give none before the others go on without it. Default 5 minutes.
+	// Silence is how long a policy may give none before the others go on without it; where policies take turns, more than
+	// a process needs to start. Default 5 minutes.
 	Silence time.Duration
 	// SaveSteps is the number of own steps after which the private state is saved also within an interval. Default 0:
 	// at interval ends only.

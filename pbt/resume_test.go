@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -288,6 +289,19 @@ func TestShortJournal(t *testing.T) {
 	}
 	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), "shorter than") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestAbsurdJournalLength: a length in a damaged state costs neither a panic nor memory.
+func TestAbsurdJournalLength(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, JournalFile), []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []int64{4, 1 << 45, math.MaxInt64} {
+		if _, err := openJournal(dir, keep, true); err == nil || !strings.Contains(err.Error(), "is shorter than") {
+			t.Errorf("a length of %d: %v", keep, err)
+		}
 	}
 }
 

@@ -52,10 +52,12 @@ type Solo struct {
 	hasBest   bool
 	pending   *pending // in phaseDecided
 	last      *soloRestored
+	before    *soloState           // what is in the file of the state before
 	kept      string               // the name of the snapshot saved last
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
 	savedAt   int64                // the own steps at the last save
 	joined    time.Time            // by the board's clock
+	ahead     map[int]ahead        // by policy
 	cause     string               // the last decision's
 
 	recovered error
@@ -128,9 +130,21 @@ func Join(ctx context.Context, opt Options, place Place) (*Solo, error) {
 	}
 	s := &Solo{opt: opt.clone(), place: place, phase: phaseTraining, iteration: 1}
 	if err := s.open(ctx); err != nil {
+		s.fail(err)
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// fail tells the others, as far as that is possible, that the policy, which cannot be joined, is not to be waited for.
+func (s *Solo) fail(cause error) {
+	if s.pulse.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
+		return
+	}
+	s.pulse.update(func(h *workspace.Heartbeat) {
+		h.Policy, h.Phase, h.Note = s.place.Policy, workspace.Failed, cause.Error()
+	})
+	_ = s.pulse.send()
 }
 
 func (s *Solo) open(ctx context.Context) (err error) {
@@ -142,10 +156,15 @@ func (s *Solo) open(ctx context.Context) (err error) {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	s.joined = view.Now
-	s.pulse.begin(s.seat, s.place)
+	own := view.Policies[s.place.Policy]
+	s.pulse.begin(s.seat, s.place, own.Heartbeat)
 	saved, err := s.load()
 	if err != nil {
 		return err
+	}
+	// A policy that comes back after it has yielded at once, since it had to wait, has been waiting all the time.
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, s.place.Silence) {
+		s.joined = *saved.state.WaitingSince
 	}
 	var keep int64
 	finished := false
@@ -184,7 +203,8 @@ func (s *Solo) Copies() (copies int64, parent int) { return s.copies, s.m.parent
 // Journal are the policy's own events so far, earlier processes' included. See [ReadWorkspace] for everybody's.
 func (s *Solo) Journal() []Event { return append([]Event(nil), s.journal.events...) }
 
-// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it.
+// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it, and, once Train
+// has returned, in the best one's.
 func (s *Solo) Recovered() error { return s.recovered }
 
 // Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when

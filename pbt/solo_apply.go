@@ -98,13 +98,15 @@ func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.R
 	return append(known, waiting[own:]...), nil
 }
 
-// everybody is what the journals of all policies hold, as far as this process can read them.
+// everybody is what the journals of all policies hold, as far as this process can read them: there is less to learn from
+// where one is damaged.
 func (s *Solo) everybody() ([]Event, error) {
 	switch {
 	case s.place.chronicle != nil:
 		return s.place.chronicle.all()
 	case s.seat.Dir() != "":
-		return ReadWorkspace(filepath.Dir(s.seat.Dir()))
+		journals, _ := readJournals(filepath.Dir(s.seat.Dir()))
+		return MergeJournals(journals...)
 	}
 	return s.Journal(), nil
 }

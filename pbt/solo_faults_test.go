@@ -219,6 +219,32 @@ func TestSoloWithoutTheDead(t *testing.T) {
 	}
 }
 
+// TestSoloClockSetBack: where the board's clock is set back, those who died before are not waited for until it has caught up.
+func TestSoloClockSetBack(t *testing.T) {
+	board := workspace.NewMemory(3)
+	r := newTribe(3, board)
+	r.place.Synchronous = true
+	var now atomic.Int64 // seconds, one for every look at the clock
+	now.Store(1_000_000)
+	board.SetClock(func() time.Time { return time.Unix(now.Add(1), 0) })
+	dead, s := r.join(t, 1), r.join(t, 0) // and policy 2 never comes
+	dead.pulse.end()
+	t.Cleanup(func() { dead.Close(); s.Close() })
+	now.Store(1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	looks := 0
+	s.place.Clock = clockFunc(func(time.Duration) <-chan time.Time {
+		if looks++; looks > 1000 {
+			cancel()
+		}
+		return quick{}.After(0)
+	})
+	if _, err := s.Train(ctx); err != nil {
+		t.Errorf("after %d looks: %v", looks, err)
+	}
+}
+
 // TestSoloLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
 func TestSoloLate(t *testing.T) {
 	r := newTribe(4, workspace.NewMemory(4))

@@ -19,8 +19,13 @@ type pulse struct {
 	stopped chan struct{}
 }
 
-// begin starts the goroutine. It says nothing before the first set.
-func (p *pulse) begin(seat workspace.Seat, place Place) {
+// begin starts the goroutine. It says nothing before the first send. last is the policy's last heartbeat, or nil.
+func (p *pulse) begin(seat workspace.Seat, place Place, last *workspace.Heartbeat) {
+	p.now.Parent = -1
+	if last != nil {
+		p.now = *last
+		p.now.Owner = ""
+	}
 	p.seat, p.stop, p.stopped = seat, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(p.stopped)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +165,56 @@ func TestSoloTakesTurns(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
+// TestSoloTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
+// come back after it has yielded.
+func TestSoloTakesTurnsWithoutTheDead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var broken atomic.Bool
+	var wg sync.WaitGroup
+	for id := range 3 { // of four
+		wg.Go(func() {
+			for turn := 0; ; turn++ {
+				r := newTribe(4, folder(t, dir, 4))
+				r.place.Policy, r.place.Synchronous, r.place.Slice = id, true, 1
+				r.place.Silence, r.place.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
+				build := r.opt.New
+				r.opt.New = func(m Member) (Trainee, error) {
+					if m.ID == 2 && broken.Load() {
+						return nil, errors.New("no such simulator")
+					}
+					return build(m)
+				}
+				s, err := Join(t.Context(), r.opt, r.place)
+				if err == nil {
+					_, err = s.Train(t.Context())
+					err = errors.Join(err, s.Close())
+				}
+				switch {
+				case id == 2 && turn > 0 && broken.Swap(true):
+					if err == nil || !strings.Contains(err.Error(), "no such simulator") {
+						t.Errorf("a policy that cannot be built: %v", err)
+					}
+					return
+				case err == nil:
+					return
+				case !errors.Is(err, ErrYield) || turn > 3000:
+					t.Errorf("policy %d, turn %d: %v", id, turn, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	v, err := folder(t, dir, 4).View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := v.Policies[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
+		t.Errorf("who could not be built says %+v", h)
+	}
+}
+
 // TestSoloRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
 func TestSoloRestartsProcess(t *testing.T) {
 	t.Parallel()
@@ -303,6 +354,65 @@ func TestSoloDamagedState(t *testing.T) {
 	}
 }
 
+// TestSoloDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
+func TestSoloDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	s := r.join(t, 0)
+	var copies []string
+	r.faults.train = func(m *climber) error {
+		if m.steps > 100 && m.steps%25 == 10 {
+			to := t.TempDir()
+			copies = append(copies, to)
+			return os.CopyFS(to, os.DirFS(dir))
+		}
+		return nil
+	}
+	if _, err := s.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range append(copies, dir) {
+		state, err := decodeSoloState(read(t, dir, "000", stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "000", soloSnapshots, state.Member.Snapshot)
+		data := read(t, path)
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := newTribe(2, folder(t, dir, 2))
+		r.faults.train = nil
+		s, err := Join(t.Context(), r.opt, r.place)
+		if err != nil {
+			t.Errorf("copy %d, at step %d: %v", i, state.Member.Steps, err)
+			continue
+		}
+		if s.Recovered() == nil {
+			t.Errorf("copy %d: nothing was said about the damage", i)
+		}
+		if _, err := s.Train(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if st := s.Status(); st.Steps != 500 {
+			t.Errorf("it ended as %+v", st)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if events, err := ReadWorkspace(dir); err != nil {
+			t.Error(err)
+		} else {
+			checkStates(t, dir, events)
+		}
+	}
+}
+
 // TestSoloMoreSteps: a policy that trained to the end goes on when there is more to train.
 func TestSoloMoreSteps(t *testing.T) {
 	t.Parallel()
@@ -345,6 +455,9 @@ func TestSoloOtherPopulation(t *testing.T) {
 		if _, err := Join(t.Context(), opt, place); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+	if v, err := r.board.View(); err != nil || v.Policies[0].Heartbeat.Phase != workspace.Stopped {
+		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Policies[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
 	if _, err := Join(cancelled, r.opt, Place{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {

@@ -1,12 +1,12 @@
 package pbt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -15,7 +15,8 @@ import (
 // soloSnapshots is the folder of a policy's private snapshots in its own.
 const soloSnapshots = "state"
 
-// soloState is a policy's private state. As a population's it is kept together with the one before it.
+// soloState is a policy's private state. It is kept together with the last one before it that refers to another snapshot,
+// so that any one file may be damaged.
 type soloState struct {
 	Schema        int    `json:"schema"`
 	Policy        int    `json:"policy"`
@@ -36,6 +37,10 @@ type soloState struct {
 	Best    *number       `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
+	// WaitingSince is, by the board's clock, when a policy joined that has had to wait for others ever since.
+	WaitingSince *time.Time `json:"waiting_since,omitempty"`
+	// Check is the state's checksum.
+	Check string `json:"check,omitempty"`
 }
 
 // soloRestored is a state with the snapshots that it refers to.
@@ -58,11 +63,11 @@ func (s soloState) names() []string {
 // decodeSoloState reads and checks a policy's state file.
 func decodeSoloState(data []byte) (soloState, error) {
 	var s soloState
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := checkSchema(data); err != nil {
 		return s, fmt.Errorf("not a policy's state: %w", err)
 	}
-	if s.Schema != stateSchema {
-		return s, fmt.Errorf("the state's format is %d, this program knows %d", s.Schema, stateSchema)
+	if err := openState(data, &s, &s.Check); err != nil {
+		return s, fmt.Errorf("not a policy's state: %w", err)
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 || s.Policy >= s.Members {
 		return s, fmt.Errorf("policy %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a policy", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
@@ -103,6 +108,9 @@ func (s *Solo) load() (*soloRestored, error) {
 		switch {
 		case err == nil:
 			s.recovered = damage
+			if name == stateFile {
+				s.before = s.readBefore()
+			}
 			return r, nil
 		case errors.Is(err, errOtherPopulation):
 			return nil, err
@@ -114,6 +122,19 @@ func (s *Solo) load() (*soloRestored, error) {
 		return nil, fmt.Errorf("pbt: policy %d cannot be continued; remove %s to begin it anew: %w", s.place.Policy, dir, damage)
 	}
 	return nil, nil
+}
+
+// readBefore is the state before the one that is used; nil where there is none that can be read.
+func (s *Solo) readBefore() *soloState {
+	data, err := os.ReadFile(filepath.Join(s.seat.Dir(), previousStateFile))
+	if err != nil {
+		return nil
+	}
+	state, err := decodeSoloState(data)
+	if err != nil {
+		return nil
+	}
+	return &state
 }
 
 func (s *Solo) loadState(path string) (*soloRestored, error) {
@@ -201,7 +222,7 @@ func (s *Solo) restore(saved *soloRestored) (err error) {
 func (s *Solo) announce(m savedMember) error {
 	s.pulse.update(func(h *workspace.Heartbeat) {
 		h.Policy, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
-		h.Frame, h.Total, h.Parent, h.Params = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats()
+		h.Frame, h.Total, h.Parent, h.Params, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
 	})
 	return s.pulse.send()
 }
@@ -273,19 +294,23 @@ func (s *Solo) persist() error {
 		}
 		state.Pending = saved
 	}
-	data, err := json.MarshalIndent(state, "", "  ")
+	data, err := sealState(&state, &state.Check)
 	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
+		return err
 	}
-	states := []soloState{state}
-	if s.last != nil {
+	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
+	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
 		if err := writeFile(filepath.Join(s.seat.Dir(), previousStateFile), s.last.data); err != nil {
 			return err
 		}
-		states = append(states, s.last.state)
+		s.before = &s.last.state
 	}
 	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
 		return err
+	}
+	states := []soloState{state}
+	if s.before != nil {
+		states = append(states, *s.before)
 	}
 	s.kept, s.keptOf, s.sequence, s.last = name, of, sequence, &soloRestored{state: state, data: data}
 	keep := make(map[string]bool)
@@ -295,6 +320,24 @@ func (s *Solo) persist() error {
 		}
 	}
 	return pruneStore(s.store, keep)
+}
+
+// keepWaiting notes in the saved state since when the policy has been waiting, for the process that goes on with it.
+func (s *Solo) keepWaiting() error {
+	if s.last == nil || s.last.state.WaitingSince != nil && s.last.state.WaitingSince.Equal(s.joined) {
+		return nil
+	}
+	state := s.last.state
+	state.WaitingSince = &s.joined
+	data, err := sealState(&state, &state.Check)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
+		return err
+	}
+	s.last.state, s.last.data = state, data
+	return nil
 }
 
 // finiteOnly leaves out what a record cannot hold.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -167,8 +169,9 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 				}
 				for id, s := range r.solos {
 					status, st := s.Status(), standings[id]
-					if st.Steps != status.Steps || st.Copies != s.copies || st.Parent != s.m.parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
-						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies", st, status, s.copies)
+					copies, parent := s.Copies()
+					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
+						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies, the last of %d", st, status, copies, parent)
 					}
 				}
 			}
@@ -232,6 +235,33 @@ func TestSoloLearnsAsPopulation(t *testing.T) {
 		t.Errorf("only %d replacements: this test shows little", n)
 	}
 	compareWorkspace(t, want, dir)
+}
+
+// TestSoloLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
+func TestSoloLearnsDespiteDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(4, folder(t, dir, 4))
+	r.opt.Mutation, r.opt.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+	r.place.Synchronous = true
+	r.faults.train = func(m *climber) error {
+		if m.id == 1 && m.steps == 120 {
+			file, err := os.OpenFile(filepath.Join(dir, "001", JournalFile), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteString("xx")
+			return errors.Join(err, file.Close())
+		}
+		return nil
+	}
+	r.mustTrain(t)
+	if _, err := ReadWorkspace(dir); err == nil {
+		t.Error("the journal is whole: this test shows nothing")
+	}
+	if n := len(kinds(r.journal(t), EventReplace)); n < 5 {
+		t.Errorf("only %d replacements: this test shows little", n)
+	}
 }
 
 // TestSoloUnknownObjective: where the objective does not exist, all report what a population does, however few intervals

@@ -10,7 +10,8 @@ import (
 )
 
 // Train trains the policy to Options.TotalSteps, deciding about it at the end of every interval, and returns the best
-// that any policy has been so far.
+// that any policy has been so far. That is nil where no policy's can be found on the board, and its Snapshot is nil where
+// it cannot be read; Recovered then says why.
 //
 // When the context is cancelled the policy stops, its private state is saved, and the error is the context's cause;
 // calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after

@@ -29,7 +29,7 @@ type waiter struct {
 // yields instead of waiting for them.
 func (w *waiter) wait(ctx context.Context) (workspace.View, error) {
 	if !w.brief && w.s.place.Slice > 0 {
-		return workspace.View{}, w.s.yield()
+		return workspace.View{}, errors.Join(w.s.yield(), w.s.keepWaiting())
 	}
 	if !w.brief && !w.told {
 		w.told = true
@@ -52,6 +52,7 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 	for try := 1; ; try++ {
 		view, err := s.place.Board.View()
 		if err == nil {
+			s.setBack(&view)
 			return view, nil
 		}
 		if try == 5 {
@@ -63,6 +64,47 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 		case <-ctx.Done():
 			return view, context.Cause(ctx)
 		}
+	}
+}
+
+// wentOn reports whether the population has been at work since a time: nowhere in between had all been silent for too long.
+func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
+	times := []time.Time{v.Now}
+	for _, p := range v.Policies {
+		if p.Seen.After(since) && p.Seen.Before(v.Now) {
+			times = append(times, p.Seen)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, t := range times {
+		if t.Sub(since) > silence {
+			return false
+		}
+		since = t
+	}
+	return true
+}
+
+// ahead is a heartbeat from the future, and when it was first seen.
+type ahead struct{ seen, since time.Time }
+
+// setBack makes silence count from now where it would begin in the future, as when the board's clock has been set back.
+func (s *Solo) setBack(v *workspace.View) {
+	if s.joined.After(v.Now) {
+		s.joined = v.Now
+	}
+	for i := range v.Policies {
+		p := &v.Policies[i]
+		if !p.Seen.After(v.Now) {
+			continue
+		}
+		if !s.ahead[i].seen.Equal(p.Seen) {
+			if s.ahead == nil {
+				s.ahead = make(map[int]ahead)
+			}
+			s.ahead[i] = ahead{p.Seen, v.Now}
+		}
+		p.Seen = s.ahead[i].since
 	}
 }
 

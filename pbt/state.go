@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +39,8 @@ type savedState struct {
 	// JournalLength is the journal's length in bytes at this state.
 	JournalLength int64      `json:"journal_length"`
 	Best          *savedBest `json:"best,omitempty"`
+	// Check is the state's checksum.
+	Check string `json:"check,omitempty"`
 }
 
 type savedBest struct {
@@ -90,9 +91,9 @@ func (p *Population) save(finished bool) error {
 		}
 	}
 	state := p.state(sequence, finished, names)
-	data, err := json.MarshalIndent(state, "", "  ")
+	data, err := sealState(&state, &state.Check)
 	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
+		return err
 	}
 	states := []savedState{state}
 	if p.last != nil { // not what the file holds, which may be damaged
@@ -208,11 +209,11 @@ func (p *Population) loadState(path string) (*restored, error) {
 // decodeState reads and checks a state file.
 func decodeState(data []byte) (savedState, error) {
 	var s savedState
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := checkSchema(data); err != nil {
 		return s, fmt.Errorf("not a population's state: %w", err)
 	}
-	if s.Schema != stateSchema {
-		return s, fmt.Errorf("the state's format is %d, this program knows %d", s.Schema, stateSchema)
+	if err := openState(data, &s, &s.Check); err != nil {
+		return s, fmt.Errorf("not a population's state: %w", err)
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || len(s.Members) == 0 {
 		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))

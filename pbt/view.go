@@ -19,7 +19,8 @@ type look struct {
 	rescue bool
 	// measure turns figures into objectives, of which more is better.
 	measure Measure
-	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined.
+	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined, or the
+	// first of those that have had to wait and yielded at once.
 	silence time.Duration
 	since   time.Time
 	// frames are a policy's own steps at the end of this iteration, total all that it trains. Both may have grown since

@@ -135,3 +135,26 @@ func TestComplete(t *testing.T) {
 		})
 	}
 }
+
+func TestWentOn(t *testing.T) {
+	at := func(minutes ...int) (v workspace.View) {
+		v.Now = time.Unix(600, 0) // ten minutes
+		for _, m := range minutes {
+			v.Policies = append(v.Policies, workspace.PolicyView{Seen: time.Unix(int64(60*m), 0)})
+		}
+		return v
+	}
+	for _, c := range []struct {
+		view workspace.View
+		from int64
+		want bool
+	}{
+		{at(), 8, true}, {at(), 7, true}, {at(), 6, false},
+		{at(7, 4, 2), 1, true}, {at(7, 4, 0), 1, true}, {at(7, 2, 3), 1, false}, {at(6, 4, 2), 1, false},
+		{at(9, 10, 9), 1, false}, {at(12, 9), 7, true}, {at(12), 5, false},
+	} {
+		if got := wentOn(c.view, time.Unix(60*c.from, 0), 3*time.Minute); got != c.want {
+			t.Errorf("since minute %d: %t, want %t: %+v", c.from, got, c.want, c.view.Policies)
+		}
+	}
+}

@@ -141,7 +141,9 @@ say "starting a cluster in $cluster"
 for _ in $(seq 300); do
 	state=$(timeout 10 sinfo -h -o %T 2>/dev/null || true)
 	[ "$state" != idle ] || break
-	kill -0 "${daemons[@]}" 2>/dev/null || die "a daemon has ended"
+	for daemon in "${daemons[@]}"; do # of several at once, kill is content with one
+		kill -0 "$daemon" 2>/dev/null || die "a daemon has ended"
+	done
 	sleep 0.2
 done
 [ "${state:-}" = idle ] || die "the node did not become idle: ${state:-no answer}"

@@ -166,7 +166,7 @@ func seconds(s float64) string { return strconv.Itoa(int(s + 0.999)) }
 
 const batchBody = `
 child= stopping= early=
-forward() { stopping=1; if [ -n "$child" ]; then kill -"$1" "$child" 2>/dev/null; else early=$1; fi; }
+forward() { [ "$stopping" = TERM ] || stopping=$1; if [ -n "$child" ]; then kill -"$1" "$child" 2>/dev/null; else early=$1; fi; }
 trap 'forward TERM' INT TERM
 trap 'forward USR1' USR1
 
@@ -184,15 +184,24 @@ await() {
 	child=
 }
 
+# Puts the job back into its queue.
+requeue() { scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"; }
+
+# Ends the job after a signal. A member that was to save and go back into the queue, and was not there to do so, is put there.
+stopped() {
+	[ "$stopping" != USR1 ] || [ "$status" = @STOPPED@ ] || requeue
+	exit @STOPPED@
+}
+
 failures=0 pause=@BACKOFF@
 while :; do
 	@COMMAND@ & child=$!
 	await
 	[ "$status" != 0 ] || exit 0
-	[ -z "$stopping" ] || exit @STOPPED@
+	[ -z "$stopping" ] || stopped
 	case $status in
 	@YIELDED@) # makes room for another member
-		scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+		requeue
 		exit @YIELDED@ ;;
 	@RESTART@) continue ;; # a setting that takes effect in a new process
 	@STOPPED@) exit @STOPPED@ ;;
@@ -205,7 +214,7 @@ while :; do
 	echo "gorl-pbt: policy $GORL_PBT_POLICY_IDX failed with status $status; restart $failures of @MAX@ in $pause s" >&2
 	sleep "$pause" & child=$!
 	await
-	[ -z "$stopping" ] || exit @STOPPED@
+	[ -z "$stopping" ] || stopped
 	pause=$((pause * 2 < @MAXBACKOFF@ ? pause * 2 : @MAXBACKOFF@))
 done
 `

@@ -124,6 +124,9 @@ func TestBatchScript(t *testing.T) {
 		"told to save again and again":          {member: "hits=0; trap 'hits=$((hits+1)); test $hits -lt 3 || exit 0; kill -USR1 $PPID' USR1; kill -USR1 $PPID; " + blocked, starts: 1},
 		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked, starts: 1},
 		"told to end while it waits":            {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
+		"told to save while it waits":           {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
+		"told to save before it listens":        {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1, scontrol: "requeue 40_2"},
+		"told to save and then to end":          {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -135,7 +138,11 @@ func TestBatchScript(t *testing.T) {
 			defer ends.Close()
 			defer end.Close()
 			script(t, "scontrol", `echo "$@" >>`+quoteShell(told))
-			script(t, "sleep", "kill -TERM $PPID; exec cat <&3 >/dev/null 2>&1")
+			signal := "TERM"
+			if strings.Contains(name, "save") {
+				signal = "USR1"
+			}
+			script(t, "sleep", "kill -"+signal+" $PPID; exec cat <&3 >/dev/null 2>&1")
 			if !strings.Contains(name, "while it waits") {
 				script(t, "sleep", "exit 0") // no test waits
 			}

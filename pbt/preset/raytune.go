@@ -1,6 +1,7 @@
 package preset
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -88,6 +89,10 @@ func readRayTune(f *file) (*Settings, error) {
 		p.wrong("mode", nil, "want \"max\" or \"min\"")
 	case "min":
 		o.Measure.Minimise = true
+	case "max":
+		if o.Measure.Minimise {
+			p.wrong("measure.minimise", true, "mode is \"max\"; give one of the two, or both alike")
+		}
 	}
 	if c.CustomExploreFn != nil {
 		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore in the program instead")
@@ -135,13 +140,46 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 		q.Min, q.Max = b[0], b[1]
 		parameters[key] = q
 	}
-	maps.Copy(parameters, c.shared.parameters(f, rllib, s, p))
+	c.complete(f, s, parameters, p)
 	if len(parameters) == 0 {
 		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on as they are")
 		return
 	}
 	o.Explore = pbt.Perturbation{ResampleProbability: c.ResampleProbability, Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
 	c.begin(f, s, parameters)
+}
+
+// complete adds what the file's parameters say. What they leave out stays as the distribution says it.
+func (c *rayTune) complete(f *file, s *Settings, parameters map[string]pbt.Parameter, p *problems) {
+	own := c.shared.parameters(f, rllib, s, p)
+	for _, called := range sorted(c.Parameters) {
+		key, _, _ := rllib.find(f, called)
+		q, ok := own[key]
+		if !ok {
+			continue
+		}
+		for _, idle := range []struct {
+			key   string
+			given bool
+		}{{"change_range", q.ChangeRange != [2]float64{}}, {"default", q.Default != nil}} {
+			if idle.given {
+				s.Notes = append(s.Notes, fmt.Sprintf("pbt.parameters.%s.%s does nothing: values are multiplied by perturbation_factors or drawn anew", called, idle.key))
+			}
+		}
+		old := parameters[key]
+		if q.Sample == (pbt.Range{}) && len(q.Choices) == 0 {
+			q.Sample, q.Choices = old.Sample, old.Choices
+			q.Rule = cmp.Or(q.Rule, old.Rule) // whole numbers
+			q.Step = cmp.Or(q.Step, old.Step)
+		}
+		if q.Min == 0 && q.Max == 0 {
+			q.Min, q.Max = old.Min, old.Max
+		}
+		if q.Sample == (pbt.Range{}) && len(q.Choices) == 0 {
+			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called], "want sample or choices in it, or a distribution in hyperparam_mutations, to draw values from")
+		}
+		parameters[key] = q
+	}
 }
 
 // bandit makes PB2's explorer.

@@ -44,6 +44,8 @@ type Model struct {
 	// Divergence is the probability, over Horizon steps, that a member with a hyperparameter above its Limit diverges:
 	// its objective is NaN from then on. Default 0.
 	Divergence float64
+
+	keys []string // of Landscapes, sorted
 }
 
 // Landscape is how progress depends on one hyperparameter.
@@ -87,7 +89,7 @@ func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	for key, l := range m.Landscapes {
 		landscapes[key] = l.withDefaults()
 	}
-	m.Landscapes = landscapes
+	m.Landscapes, m.keys = landscapes, slices.Sorted(maps.Keys(landscapes))
 	return m
 }
 
@@ -141,7 +143,8 @@ func (l Landscape) side(value float64) float64 {
 // suits is g for weights with a number of steps behind them.
 func (m *Model) suits(values map[string]float64, steps int64) float64 {
 	exponent := 0.0
-	for key, l := range m.Landscapes {
+	for _, key := range m.keys { // the sum depends on the order
+		l := m.Landscapes[key]
 		x := l.side(values[key])
 		if !(x > 0) {
 			return 0

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"runtime"
@@ -25,7 +26,9 @@ func (f *Folder) writeAside(name, temporary string, text []byte, durable bool, p
 		err = permitted()
 	}
 	if err == nil {
-		err = f.root.Rename(temp, name)
+		if err = f.root.Rename(temp, name); err != nil && f.irregular(name) {
+			err = fmt.Errorf("%s: %w", f.path(name), errIrregular)
+		}
 	}
 	if err != nil {
 		f.root.Remove(temp)
@@ -35,6 +38,12 @@ func (f *Folder) writeAside(name, temporary string, text []byte, durable bool, p
 		return f.syncDir(path.Dir(name))
 	}
 	return nil
+}
+
+// irregular reports whether a name stands for something that is not a plain file.
+func (f *Folder) irregular(name string) bool {
+	info, err := f.root.Lstat(name)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // syncDir makes the names in a folder durable, where folders can be synced.

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// ErrLeaseLost is returned, wrapped, by a Seat whose policy another process has taken over.
-var ErrLeaseLost = errors.New("another process has taken over this policy")
+// ErrLeaseLost is returned, wrapped, by a Seat whose policy another process has taken over, or whose folder was deleted.
+var ErrLeaseLost = errors.New("another process has taken over this policy, or its folder was deleted")
 
 // ErrTaken is returned, wrapped, by Join while another process holds the policy.
 var ErrTaken = errors.New("the policy is held by another process")

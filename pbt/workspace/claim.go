@@ -39,7 +39,7 @@ func (f *Folder) claim(policy int, w *watched) (l *lease, owner string, err erro
 	for range 100 {
 		last, err := f.lastLease(folder)
 		if err != nil {
-			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+			return nil, "", fmt.Errorf("workspace: policy %d: %s: %w", policy, f.path(folder), err)
 		}
 		if last > 0 {
 			free, owner, err := f.ended(policy, folder, last, w)

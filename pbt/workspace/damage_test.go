@@ -377,6 +377,39 @@ func TestDamagedFolders(t *testing.T) {
 	}
 }
 
+// TestFoldersInPlaceOfFiles: whoever finds a folder where a file belongs is told which, and what to do.
+func TestFoldersInPlaceOfFiles(t *testing.T) {
+	for name, do := range map[string]func(s Seat) error{
+		heartbeatName: func(s Seat) error { return s.Beat(Heartbeat{Phase: Training, Parent: -1}) },
+		"000001.yaml": func(s Seat) error {
+			_, err := s.Publish(record(0, 1, 1), weights(0, 1))
+			return err
+		},
+	} {
+		dir := t.TempDir()
+		s := mustJoin(t, openFolder(t, dir, 2, FolderOptions{}), 0)
+		path := filepath.Join(dir, "000", name)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := do(s)
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "folder") || !strings.Contains(err.Error(), "remove") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
+			t.Errorf("%s: it holds %v, %v", name, entries, err)
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "000")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openFolder(t, dir, 2, FolderOptions{}).Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a file in place of a policy's folder: %v", err)
+	}
+}
+
 func TestDamagedBest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -132,7 +132,7 @@ func (f *Folder) now() (now time.Time, ok bool) {
 }
 
 // errIrregular says that a name stands for something that is not a plain file.
-var errIrregular = errors.New("it is a link, a folder or a device; only plain files are read: remove it")
+var errIrregular = errors.New("it is a link, a folder or a device, where only a plain file may be: remove it")
 
 // readFile reads a file of the board of at most limit bytes, by its name with forward slashes.
 func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {

@@ -252,7 +252,7 @@ func TestRemovedFolderIsALostSeat(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "000")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) {
+	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("%v", err)
 	}
 	<-s.Lost()

@@ -43,9 +43,10 @@ func (f *Folder) View() (View, error) {
 	var v View
 	for policy := range f.policies {
 		pv := PolicyView{Policy: policy}
+		// The heartbeat first: a policy that was in an interval by then had published the one before.
+		damage := f.heartbeat(policy, &pv)
 		var records []Record
 		records, pv.Damaged = f.records(policy, false)
-		damage := f.heartbeat(policy, &pv)
 		pv.Records, pv.Stale = present(records, pv.Heartbeat)
 		if damage != nil {
 			pv.Damaged = append(pv.Damaged, damage)

@@ -1,0 +1,60 @@
+package pbt
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// TestEveryFlippedBitOfAStateIsNoticed: a state that was altered is not taken for one, unless it says the same.
+func TestEveryFlippedBitOfAStateIsNoticed(t *testing.T) {
+	t.Parallel()
+	c := newColony(2)
+	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 100
+	if err := mustTrain(t, c.opt).Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	r.opt.TotalSteps = 100
+	r.mustTrain(t)
+	for name, s := range map[string]struct {
+		data   []byte
+		decode func([]byte) (any, error)
+	}{
+		"population": {read(t, c.opt.Directory, stateFile), func(data []byte) (any, error) { return decodeState(data) }},
+		"policy":     {read(t, dir, "000", stateFile), func(data []byte) (any, error) { return decodeSoloState(data) }},
+	} {
+		want, err := s.decode(s.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.data {
+			for _, bit := range []int{0, 5, 7} {
+				data := slices.Clone(s.data)
+				data[i] ^= 1 << bit
+				if got, err := s.decode(data); err == nil && !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s: %q in place of %q at byte %d is not noticed", name, data[i], s.data[i], i)
+				}
+			}
+		}
+	}
+}
+
+// TestStateOfAnyText: whatever a failure says, the state that keeps it can be read again.
+func TestStateOfAnyText(t *testing.T) {
+	for _, text := range []string{"plain", "\xff\xfe", "\uFFFD", `\ufffd`, "\xff" + `\\ufffd` + "\n\x00<>&\u2028"} {
+		s := soloState{
+			Schema: stateSchema, Members: 2, Phase: phaseDecided, Iteration: 3, Sequence: 4,
+			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: numbers{text: number(nan), "b": 1e-300}},
+			Pending: &savedPending{Event: Event{Kind: EventSelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": nan}}},
+		}
+		data, err := sealState(&s, &s.Check)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeSoloState(data); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
