@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/peers"
 )
 
 var chaosFor = flag.Duration("chaos", 2*time.Second, "how long children are killed, stopped and corrupted in TestChaos")
@@ -129,19 +131,9 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 	return func() { close(done); <-ended }
 }
 
-// peers is the Python of `make peers`.
-func peers(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("GORL_PEERS")
-	if folder == "" {
-		t.Skip("needs Python with gymnasium: set GORL_PEERS to the folder that `make peers` has set up, or run `make test-peers`")
-	}
-	return folder + "/bin/python"
-}
-
-// TestChaosPeers is TestChaos of real environments.
-func TestChaosPeers(t *testing.T) {
-	python := peers(t)
+// TestPeersChaos is TestChaos of real environments.
+func TestPeersChaos(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
 	chaos(t, 200*time.Millisecond, 30_000, func(replace int) Options {
 		return Options{ID: "CartPole-v1", NumEnvs: 4, Children: 2, Python: python, Replace: replace}
 	})
