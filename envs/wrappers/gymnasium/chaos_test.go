@@ -27,7 +27,8 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// chaos makes batches that step up to so many times, and breaks them every so often.
+// chaos makes batches that step up to so many times, and breaks them every so often: as long as chaosFor says, and on a loaded
+// machine until something has broken.
 func chaos(t *testing.T, every time.Duration, most int, options func(replace int) Options) {
 	t.Helper()
 	open(t, options(0)).Close()
@@ -36,19 +37,21 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	steps, faults, replaced, batches := 0, 0, 0, 0
-	for until := time.Now().Add(*chaosFor); time.Now().Before(until); batches++ {
+	until := time.Now().Add(*chaosFor)
+	more := func() bool { return time.Now().Before(until) || replaced+faults == 0 }
+	for ; more(); batches++ {
 		o := options([]int{0, -1, -1, -1}[batches%4])
 		o.OnFault = func(*ChildError) { replaced++ }
-		o.Timeout = 5 * time.Second
+		o.Timeout, o.StartTimeout = 5*time.Second, 30*time.Second
 		e, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stop := vandal(t, e, every, rand.New(rand.NewPCG(seed, uint64(batches)+1)))
-		watch := time.AfterFunc(2*time.Minute, func() { panic("a batch hangs") })
+		watch := time.AfterFunc(5*time.Minute, func() { panic("a batch hangs") })
 		_, err = e.Reset(rng.Int64N(1000))
 		a := make([]float32, o.NumEnvs*e.set.Action.Width())
-		for k := 0; err == nil && k < most && time.Now().Before(until); k++ {
+		for k := 0; err == nil && k < most && more(); k++ {
 			e.set.Action.Sample(rng, a)
 			_, err = e.Step(a)
 			steps++

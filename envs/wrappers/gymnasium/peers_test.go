@@ -290,7 +290,11 @@ func TestPeersFaults(t *testing.T) {
 			t.Run(fmt.Sprint(c.how, replace), func(t *testing.T) {
 				o := real(t, "bridge_environments:Faulty", 4, 2)
 				o.Kwargs = map[string]any{"how": c.how, "marker": filepath.Join(t.TempDir(), "marker")}
-				o.Replace, o.Timeout = replace, 2*time.Second
+				o.Replace, o.Timeout = replace, patience
+				if c.how == "hang" {
+					o.Timeout = 4 * time.Second
+				}
+
 				var seen error
 				o.OnFault = func(err *ChildError) { seen = err }
 				e := open(t, o)
