@@ -63,7 +63,7 @@ if [ "$probe" = 1 ]; then
 	exit
 fi
 
-need gcc libc6-dev libmujoco-dev python3-torch python3-numpy python3-venv
+need gcc libc6-dev libmujoco-dev python3-torch python3-numpy python3-yaml python3-venv
 debian=$(versions "$python")
 if complete "$debian"; then
 	say "$folder is up to date"
