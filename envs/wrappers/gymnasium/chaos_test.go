@@ -72,10 +72,7 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 			t.Fatalf("processes %v are left", c)
 		}
 	}
-	d, m, g := left(t)
-	if d != descriptors || m != mappings || g > goroutines {
-		t.Errorf("%d descriptors, %d mappings, %d goroutines; before %d, %d, %d", d, m, g, descriptors, mappings, goroutines)
-	}
+	nothingMore(t, descriptors, mappings, goroutines)
 	t.Logf("%d batches, %d steps, %d children replaced, %d batches ended by an error", batches, steps, replaced, faults)
 	if replaced+faults == 0 {
 		t.Error("nothing was broken")
