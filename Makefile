@@ -6,7 +6,7 @@ SHELL := /bin/bash
 GO ?= go
 FUZZTIME ?= 20s
 # The Python that the optional peers of benchmarks and tests run on (see `make peers`).
-PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers
+PEERS := $(or $(GORL_PEERS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers)
 GOLANGCI_LINT_VERSION := v2.15.0
 
 ##@ Use
@@ -40,8 +40,8 @@ race: setup ## test everything with the race detector
 	$(GO) test -race -timeout 30m ./...
 
 .PHONY: test-peers
-test-peers: setup ## test against PyTorch, skrl, onnxruntime and Gymnasium, where `make peers` has been run
-	GORL_PEERS=$(PEERS) $(GO) test -count=1 -run 'Peers|Onnxruntime' -v -timeout 30m ./checkpoint/... ./infer/... ./envs/wrappers/gymnasium ./trainers ./snippets ./internal/docgen
+test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium and TensorBoard, where `make peers` has been run
+	@scripts/test-peers.sh $(PEERS)
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
@@ -71,7 +71,7 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo)
+peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard)
 	@scripts/peers.sh $(PEERS)
 
 ##@ Keep

@@ -14,7 +14,7 @@
 #
 # From this machine the root takes Go (GOROOT), the package mirror of apt's sources, apt's
 # settings of the network, the resolver, the certificate authorities added under
-# /usr/local/share/ca-certificates, the *_proxy variables and Go's proxy settings. The
+# /usr/local/share/ca-certificates, the *_proxy variables, Go's proxy settings and pip's index. The
 # bare root is kept in the user's cache folder, and made once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -69,10 +69,11 @@ mkdir -p "$root/etc/apt/apt.conf.d" "$root/usr/local/share/ca-certificates"
 printf 'deb %s bookworm main\n' "$mirror" >"$root/etc/apt/sources.list"
 grep -hE '^ *Acquire::' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null |
 	grep -vE 'GzipIndexes|Languages' >"$root/etc/apt/apt.conf.d/99network" || true
+if [ -f /etc/pip.conf ]; then cp /etc/pip.conf "$root/etc/pip.conf"; fi
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
 chroot "$root" update-ca-certificates >/dev/null 2>&1 || true
 variables=(PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
-while IFS= read -r variable; do variables+=("$variable"); done < <(env | grep -iE '^(http|https|ftp|no|all)_proxy=' || true)
+while IFS= read -r variable; do variables+=("$variable"); done < <(env | grep -iE '^(http|https|ftp|no|all)_proxy=|^PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|PROXY|CERT)=' || true)
 for name in GOPROXY GOSUMDB GONOSUMDB GONOPROXY GOPRIVATE; do
 	value=$(go env "$name")
 	[ -z "$value" ] || variables+=("$name=$value")

@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Sets up what the benchmarks compare gorl with: a Python virtual environment over Debian's
-# PyTorch (which is the same libtorch that gorl uses) with skrl from PyPI, and a small C
-# library that steps MuJoCo; and onnxruntime, which the tests of exported policies run. Optional: nothing of gorl needs any of it.
+# Sets up the Python programs that benchmarks and `make test-peers` compare gorl with:
+# Debian's PyTorch, which is the same libtorch that gorl uses, and over it a virtual
+# environment with what benchmarks/peers/requirements.txt names, from the package index
+# that pip is configured with; and a small C library that steps MuJoCo. A second run finds
+# everything in place. Optional: nothing of gorl needs any of it.
 #
-#   scripts/peers.sh [FOLDER]     default: gorl/peers in the user's cache folder
+#   scripts/peers.sh [FOLDER]           default: gorl/peers in the user's cache folder
+#   scripts/peers.sh --probe [FOLDER]   only says, with its exit status as well, whether that
+#                                       would work: everything is there, or the index answers
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+probe=0
+if [ "${1:-}" = --probe ]; then probe=1; shift; fi
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gorl/peers}
 python=/usr/bin/python3
 requirements=$root/benchmarks/peers/requirements.txt
@@ -17,23 +23,49 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
 		die "apt-get needs root: run 'make peers' as root or install sudo"; fi
 }
+# Installs those of Debian's packages that are missing.
+need() {
+	local package status missing=()
+	for package; do
+		status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+		[ "$status" = "install ok installed" ] || missing+=("$package")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	say "installing Debian's ${missing[*]}"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null || say "apt-get update failed; trying anyway"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null ||
+		die "apt-get could not install ${missing[*]}; its message stands above"
+}
+versions() { "$1" -c 'import numpy, torch; print(f"torch=={torch.__version__}\nnumpy=={numpy.__version__}")'; }
+key() { { cat "$requirements" "$stepper"; echo "$1"; } | sha256sum; }
+complete() { # with Debian's versions
+	[ -x "$folder/bin/python" ] && [ "$(cat "$folder/.key" 2>/dev/null)" = "$(key "$1")" ]
+}
 
 command -v apt-get >/dev/null || die "needs Debian: the comparison is over Debian's python3-torch"
-missing=()
-for package in gcc libmujoco-dev python3-torch python3-numpy python3-venv; do
-	status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
-	[ "$status" = "install ok installed" ] || missing+=("$package")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-	say "installing ${missing[*]}"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null || say "apt-get update failed; trying anyway"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null
+
+if [ "$probe" = 1 ]; then
+	if debian=$(versions "$python" 2>/dev/null) && complete "$debian"; then
+		say "$folder is up to date"
+		exit
+	fi
+	need python3-venv
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	"$python" -m venv "$scratch/venv"
+	wanted=$(sed -nE 's/^(gymnasium)(\[[^]]*\])?(==.*)/\1\3/p' "$requirements")
+	if ! timeout 90 "$scratch/venv/bin/python" -m pip download --quiet --disable-pip-version-check --retries 1 --timeout 20 \
+		--no-deps -d "$scratch" "$wanted" </dev/null >"$scratch/log" 2>&1; then
+		tail -n 3 "$scratch/log" >&2
+		die "pip's package index does not give $wanted"
+	fi
+	say "pip's package index answers: it gave $wanted"
+	exit
 fi
 
-versions() { "$1" -c 'import numpy, torch; print(f"torch=={torch.__version__}\nnumpy=={numpy.__version__}")'; }
+need gcc libc6-dev libmujoco-dev python3-torch python3-numpy python3-yaml python3-venv
 debian=$(versions "$python")
-key=$({ cat "$requirements" "$stepper"; echo "$debian"; } | sha256sum)
-if [ "$(cat "$folder/.key" 2>/dev/null)" = "$key" ]; then
+if complete "$debian"; then
 	say "$folder is up to date"
 	exit
 fi
@@ -42,11 +74,12 @@ mkdir -p "$(dirname "$folder")"
 "$python" -m venv --system-site-packages "$folder"
 # The constraint keeps pip from putting another PyTorch or NumPy over Debian's.
 echo "$debian" >"$folder/constraints.txt"
-say "installing skrl and onnxruntime from PyPI into $folder"
+mapfile -t wanted < <(grep -vE '^ *(#|$)' "$requirements")
+say "installing ${wanted[*]} into $folder (a few minutes)"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c "$folder/constraints.txt" -r "$requirements" </dev/null
 [ "$(versions "$folder/bin/python")" = "$debian" ] ||
 	die "the environment has another PyTorch or NumPy than Debian's: $(versions "$folder/bin/python" | tr '\n' ' ')"
 gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
-"$folder/bin/python" -c 'import onnxruntime, skrl; print("peers: skrl", skrl.__version__, "onnxruntime", onnxruntime.__version__)' 2>/dev/null
-echo "$key" >"$folder/.key"
-say "ready in $folder"
+"$folder/bin/python" -W ignore -c 'import gymnasium, mujoco, onnx, onnxruntime, skrl, tensorboard.main'
+key "$debian" >"$folder/.key"
+say "ready in $folder: ${debian//$'\n'/ } ${wanted[*]}"

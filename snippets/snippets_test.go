@@ -18,6 +18,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/report"
@@ -338,9 +339,7 @@ func TestGymnasiumCartPole(t *testing.T) {
 }
 
 func TestPeersGymnasiumCartPole(t *testing.T) {
-	if os.Getenv("GORL_PEERS") == "" {
-		t.Skip("needs Python with gymnasium: set GORL_PEERS to the folder that `make peers` has set up, or run `make test-peers`")
-	}
+	peers.Python(t, "gymnasium") // which the program finds by itself
 	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-timesteps", "320"), `CartPole-v1: return \d+\.\d over 32 episodes`)
 }
 

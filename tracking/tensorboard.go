@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -20,9 +21,36 @@ type TensorBoard struct {
 // eventFiles counts the event files of this process, the last part of their names.
 var eventFiles atomic.Int64
 
+const (
+	eventPrefix = "events.out.tfevents."
+	lastSecond  = 9_999_999_999 // that has ten digits, of the year 2286: later names have another order
+)
+
+// nextSecond returns the second that the name of a new event file says: now, or the one after that of the newest file in
+// the folder. TensorBoard reads files in the order of their names, and what a resumed run writes must come last, also where
+// it is resumed within a second or by a host whose clock is behind.
+func nextSecond(dir string, now int64) (int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("tracking: looking for earlier event files: %w", err)
+	}
+	for _, entry := range entries {
+		rest, ok := strings.CutPrefix(entry.Name(), eventPrefix)
+		if !ok {
+			continue
+		}
+		text, _, _ := strings.Cut(rest, ".")
+		if second, err := strconv.ParseInt(text, 10, 64); err == nil && second >= now && second < lastSecond {
+			now = second + 1
+		}
+	}
+	return now, nil
+}
+
 // NewTensorBoard makes the folder dir where it is missing and a new event file in it, named
 // events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. Several files in one folder are one run to
-// TensorBoard, so a resumed run makes another file in the same folder.
+// TensorBoard, so a resumed run makes another file in the same folder. TensorBoard reads them in the order of their names:
+// the seconds are later than those of the files that are there.
 func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the folder of the event file: %w", err)
@@ -38,9 +66,13 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 		return r
 	}, host)
 	now := opt.now()()
+	second, err := nextSecond(dir, now.Unix())
+	if err != nil {
+		return nil, err
+	}
 	var file *os.File
 	for {
-		name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d", now.Unix(), host, os.Getpid(), eventFiles.Add(1)-1)
+		name := fmt.Sprintf("%s%010d.%s.%d.%d", eventPrefix, second, host, os.Getpid(), eventFiles.Add(1)-1)
 		file, err = os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
 			break
@@ -55,7 +87,10 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	})
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
 	if opt.ResumeStep > 0 {
-		t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.ResumeStep+1), 0))
+		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones only.
+		for range 2 {
+			t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.ResumeStep+1), 0))
+		}
 	}
 	// A reader that looks now finds a valid file.
 	if err := t.Flush(); err != nil {

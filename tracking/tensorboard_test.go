@@ -75,6 +75,28 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	}
 }
 
+// What a resumed run writes has the last name, whatever the clock says.
+func TestTensorBoardNamesInOrder(t *testing.T) {
+	dir := t.TempDir()
+	last := ""
+	for _, seconds := range []int{0, 0, 5, -3600, 0, 6} {
+		w, err := NewTensorBoard(dir, Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.Path() <= last {
+			t.Errorf("%s comes before %s", w.Path(), last)
+		}
+		last = w.Path()
+	}
+	if !strings.Contains(last, ".1700000008.") {
+		t.Errorf("the last file is %s, want the second after that of the one before", last)
+	}
+}
+
 func TestReadEventsOfPython(t *testing.T) {
 	got, err := ReadFile("testdata/simple.tfevents")
 	if err != nil {
@@ -106,7 +128,7 @@ func TestReadEventsTruncated(t *testing.T) {
 	events := 0
 	for at := 0; at < len(whole); {
 		at += recordHead + int(whole[at]) + recordTail
-		ends[at] = max(0, events-1) // the first two events hold none
+		ends[at] = max(0, events-2) // the first three events hold none
 		events++
 	}
 	scalars := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -18,15 +19,11 @@ import (
 // gymnasiumPeers makes an environment of Gymnasium with the Python of `make peers`.
 func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 	t.Helper()
-	folder := os.Getenv("GORL_PEERS")
-	if folder == "" {
-		t.Skip("needs Python with gymnasium: set GORL_PEERS to the folder that `make peers` has set up, or run `make test-peers`")
-	}
 	testdata, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Python, o.Path = filepath.Join(folder, "bin", "python"), []string{testdata}
+	o.Python, o.Path = peers.Python(t, "gymnasium"), []string{testdata}
 	env, err := gymnasium.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +58,7 @@ func TestPeersGymnasiumCartPole(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
 	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(filepath.Join(os.Getenv("GORL_PEERS"), "bin", "python"), "-c", `
+	script := exec.Command(peers.Python(t, "gymnasium"), "-c", `
 import sys
 import gymnasium
 from gorl_client import Policy

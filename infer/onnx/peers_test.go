@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/actors"
+	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -32,24 +32,15 @@ type compared struct {
 	actions []float32 // the agent's
 }
 
-// TestOnnxruntime compares onnxruntime with agents, for every kind of policy. It needs what `make peers` installs.
-func TestOnnxruntime(t *testing.T) {
-	peers := os.Getenv("GORL_PEERS")
-	if peers == "" {
-		t.Skip("GORL_PEERS is not set: run `make peers`, and set it to the folder that it names")
-	}
-	python := filepath.Join(peers, "bin", "python")
-	if out, err := exec.Command(python, "-c", "import onnx, onnxruntime").CombinedOutput(); err != nil {
-		t.Skipf("%s has no onnx and onnxruntime; run `make peers`: %v\n%s", python, err, out)
-	}
+// TestPeersOnnxruntime compares onnxruntime and package infer with agents, for every kind of policy.
+func TestPeersOnnxruntime(t *testing.T) {
+	python := peers.Python(t, "onnx", "onnxruntime")
 	dir := t.TempDir()
 	var list []compared
 	for i, c := range actors.Cases() {
 		list = append(list, prepare(t, dir, i, c))
 	}
-	if out, err := exec.Command(python, filepath.Join("testdata", "peer.py"), dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	peers.Run(t, python, filepath.Join("testdata", "peer.py"), dir)
 	for _, c := range list {
 		t.Run(c.Name, c.check)
 	}
@@ -111,8 +102,15 @@ const tolerance = 1e-5
 func (c compared) check(t *testing.T) {
 	a, w := c.Spaces.Action, c.Spaces.Observation.Width()
 	actions := c.output(t, "actions", a.Width())
-	worst := 0.0
+	worst, own := 0.0, 0.0
+	mine := make([]float32, len(c.actions))
+	if err := c.policy.ActBatch(c.rows, mine); err != nil {
+		t.Fatal(err)
+	}
 	if a.Kind == spaces.Box {
+		for i, x := range mine {
+			own = max(own, math.Abs(float64(x-c.actions[i])))
+		}
 		for i, x := range actions {
 			worst = max(worst, math.Abs(float64(x-c.actions[i])))
 		}
@@ -138,13 +136,16 @@ func (c compared) check(t *testing.T) {
 			}
 			at := 0
 			for k, choices := range a.NVec { // two choices may be equally probable
-				mine, theirs := int(actions[r*a.Width()+k]), int(c.actions[r*a.Width()+k])
-				worst = max(worst, math.Abs(float64(want[at+mine]-want[at+theirs])))
+				i := r*a.Width() + k
+				agent := float64(want[at+int(c.actions[i])])
+				worst = max(worst, math.Abs(float64(want[at+int(actions[i])])-agent))
+				own = max(own, math.Abs(float64(want[at+int(mine[i])])-agent))
 				at += choices
 			}
 		}
 	}
-	if worst > tolerance {
-		t.Errorf("the greatest difference is %g", worst)
+	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.rows)/w, worst, own)
+	if !(worst <= tolerance && own <= tolerance) {
+		t.Errorf("onnxruntime differs by up to %g, infer by %g, want at most %g", worst, own, tolerance)
 	}
 }

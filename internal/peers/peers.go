@@ -6,24 +6,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // Environment is the variable that names the folder of `make peers`. `make test-peers` sets it.
 const Environment = "GORL_PEERS"
 
-// Python returns the interpreter that has the given modules. Where there is none the test is skipped, with a word of why.
+// Python returns the interpreter that has the given modules. Where [Environment] is not set the test is skipped; where it
+// is, a missing interpreter or module is the test's failure, so that what was asked for is not left out unnoticed. The
+// name of the test must begin with TestPeers, by which `make test-peers` finds it.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestPeers") {
+		t.Fatalf("%s needs peers, so its name must begin with TestPeers: `make test-peers` runs no other", t.Name())
+	}
 	folder := os.Getenv(Environment)
 	if folder == "" {
-		t.Skipf("%s is not set: `make test-peers` compares with PyTorch and skrl", Environment)
+		t.Skipf("needs %s, which `make test-peers` sets, and Python with %s, which `make peers` sets up", Environment, strings.Join(modules, ", "))
 	}
 	python := filepath.Join(folder, "bin", "python")
-	for _, m := range append([]string{"sys"}, modules...) {
-		if err := exec.Command(python, "-c", "import "+m).Run(); err != nil {
-			t.Skipf("%s cannot import %s (%v): `make peers` sets it up", python, m, err)
-		}
+	if out, err := exec.Command(python, "-W", "ignore", "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")).CombinedOutput(); err != nil {
+		t.Fatalf("%s cannot import %s; `make peers` sets it up: %v\n%s", python, strings.Join(modules, ", "), err, out)
 	}
 	return python
 }

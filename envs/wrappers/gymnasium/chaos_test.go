@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/peers"
 )
 
 var chaosFor = flag.Duration("chaos", 2*time.Second, "how long children are killed, stopped and corrupted in TestChaos")
@@ -25,7 +27,8 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// chaos makes batches that step up to so many times, and breaks them every so often.
+// chaos makes batches that step up to so many times, and breaks them every so often: as long as chaosFor says, and on a loaded
+// machine until something has broken.
 func chaos(t *testing.T, every time.Duration, most int, options func(replace int) Options) {
 	t.Helper()
 	open(t, options(0)).Close()
@@ -34,19 +37,21 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	steps, faults, replaced, batches := 0, 0, 0, 0
-	for until := time.Now().Add(*chaosFor); time.Now().Before(until); batches++ {
+	until := time.Now().Add(*chaosFor)
+	more := func() bool { return time.Now().Before(until) || replaced+faults == 0 }
+	for ; more(); batches++ {
 		o := options([]int{0, -1, -1, -1}[batches%4])
 		o.OnFault = func(*ChildError) { replaced++ }
-		o.Timeout = 5 * time.Second
+		o.Timeout, o.StartTimeout = 5*time.Second, 30*time.Second
 		e, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stop := vandal(t, e, every, rand.New(rand.NewPCG(seed, uint64(batches)+1)))
-		watch := time.AfterFunc(2*time.Minute, func() { panic("a batch hangs") })
+		watch := time.AfterFunc(5*time.Minute, func() { panic("a batch hangs") })
 		_, err = e.Reset(rng.Int64N(1000))
 		a := make([]float32, o.NumEnvs*e.set.Action.Width())
-		for k := 0; err == nil && k < most && time.Now().Before(until); k++ {
+		for k := 0; err == nil && k < most && more(); k++ {
 			e.set.Action.Sample(rng, a)
 			_, err = e.Step(a)
 			steps++
@@ -67,10 +72,7 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 			t.Fatalf("processes %v are left", c)
 		}
 	}
-	d, m, g := left(t)
-	if d != descriptors || m != mappings || g > goroutines {
-		t.Errorf("%d descriptors, %d mappings, %d goroutines; before %d, %d, %d", d, m, g, descriptors, mappings, goroutines)
-	}
+	nothingMore(t, descriptors, mappings, goroutines)
 	t.Logf("%d batches, %d steps, %d children replaced, %d batches ended by an error", batches, steps, replaced, faults)
 	if replaced+faults == 0 {
 		t.Error("nothing was broken")
@@ -129,19 +131,9 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 	return func() { close(done); <-ended }
 }
 
-// peers is the Python of `make peers`.
-func peers(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("GORL_PEERS")
-	if folder == "" {
-		t.Skip("needs Python with gymnasium: set GORL_PEERS to the folder that `make peers` has set up, or run `make test-peers`")
-	}
-	return folder + "/bin/python"
-}
-
-// TestChaosPeers is TestChaos of real environments.
-func TestChaosPeers(t *testing.T) {
-	python := peers(t)
+// TestPeersChaos is TestChaos of real environments.
+func TestPeersChaos(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
 	chaos(t, 200*time.Millisecond, 30_000, func(replace int) Options {
 		return Options{ID: "CartPole-v1", NumEnvs: 4, Children: 2, Python: python, Replace: replace}
 	})

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// patience is how long a fake child may take on a loaded machine for what takes a moment.
+const patience = time.Minute
+
 // fake returns options whose children are this test binary. The first child that comes to do so misbehaves as mode says.
 func fake(t testing.TB, n, children int, mode string) Options {
 	self, err := os.Executable()
@@ -35,7 +38,7 @@ func fake(t testing.TB, n, children int, mode string) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		ID: "Fake-v0", NumEnvs: n, Children: children, Python: self, StartTimeout: 20 * time.Second, Timeout: 10 * time.Second,
+		ID: "Fake-v0", NumEnvs: n, Children: children, Python: self, StartTimeout: patience, Timeout: patience,
 		Environ: []string{"GORL_FAKE_CHILD=" + mode, "GORL_FAKE_ONCE=" + t.TempDir() + "/once"},
 	}
 }

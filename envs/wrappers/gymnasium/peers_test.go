@@ -20,6 +20,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -30,7 +31,7 @@ func real(t testing.TB, name string, n, children int) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Python: peers(t), Path: []string{folder}, NumEnvs: n, Children: children}
+	o := Options{Python: peers.Python(t, "gymnasium"), Path: []string{folder}, NumEnvs: n, Children: children}
 	if strings.Contains(name, ":") {
 		o.Factory = name
 	} else {
@@ -41,7 +42,7 @@ func real(t testing.TB, name string, n, children int) Options {
 
 // The bridge must return, bit for bit, what Gymnasium's own vector environment returns for the same seeds and actions.
 func TestPeersEqualSyncVectorEnv(t *testing.T) {
-	python := peers(t)
+	python := peers.Python(t, "gymnasium")
 	for _, c := range []struct {
 		name        string
 		copies      int
@@ -289,7 +290,11 @@ func TestPeersFaults(t *testing.T) {
 			t.Run(fmt.Sprint(c.how, replace), func(t *testing.T) {
 				o := real(t, "bridge_environments:Faulty", 4, 2)
 				o.Kwargs = map[string]any{"how": c.how, "marker": filepath.Join(t.TempDir(), "marker")}
-				o.Replace, o.Timeout = replace, 2*time.Second
+				o.Replace, o.Timeout = replace, patience
+				if c.how == "hang" {
+					o.Timeout = 4 * time.Second
+				}
+
 				var seen error
 				o.OnFault = func(err *ChildError) { seen = err }
 				e := open(t, o)
@@ -346,7 +351,7 @@ func TestPeersRefusals(t *testing.T) {
 
 // A Python program asks a policy that adds up its observations.
 func TestPeersServe(t *testing.T) {
-	python := peers(t)
+	python := peers.Python(t, "gymnasium")
 	client, err := filepath.Abs("../../../clients/python")
 	if err != nil {
 		t.Fatal(err)
