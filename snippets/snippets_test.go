@@ -343,6 +343,38 @@ func TestPeersGymnasiumCartPole(t *testing.T) {
 	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-timesteps", "320"), `CartPole-v1: return \d+\.\d over 32 episodes`)
 }
 
+func TestGymnasiumAMP(t *testing.T) {
+	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`, "make peers")
+}
+
+// AMP learns the style of a clip in an environment that is Python, and the task beside it; without the style reward it learns
+// the task alone.
+func TestPeersGymnasiumAMP(t *testing.T) {
+	peers.Python(t, "gymnasium")
+	line := regexp.MustCompile(`return (\S+) of 60  speed error \S+ m/s  frequency (\S+) Hz  orbit error (\S+)\n`)
+	figures := func(args ...string) (total, frequency, orbit float64) {
+		t.Helper()
+		output := run(t, t.TempDir(), "gymnasium_amp", args...)
+		found := line.FindStringSubmatch(output)
+		if found == nil {
+			t.Fatalf("no figures in the output:\n%s", output)
+		}
+		if _, err := fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v: %s", args, found[0])
+		return total, frequency, orbit
+	}
+	for _, seed := range []string{"1", "2", "3"} {
+		if total, frequency, orbit := figures("-seed", seed); total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
+			t.Errorf("seed %s: return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", seed, total, frequency, orbit)
+		}
+	}
+	if total, frequency, orbit := figures("-style", "0"); total < 54 || frequency < -0.2 || frequency > 0.2 || orbit < 0.35 {
+		t.Errorf("without the style reward: return %g, frequency %g Hz, orbit error %g; want ≥ 54, -0.2 to 0.2 and ≥ 0.35", total, frequency, orbit)
+	}
+}
+
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()

@@ -85,7 +85,7 @@ func made[A agents.Agent](a A, err error) (agents.Agent, error) {
 func (r *runner) amp(dict map[string]any) (plan, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok {
-		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method CollectReferenceMotions", r.env)
+		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
 	}
 	if r.sp.AMPObservation.Kind != spaces.Box {
 		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment's AMP observation space is %v; it must be a Box", r.sp.AMPObservation)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/draw"
+	"image/gif"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -383,6 +387,91 @@ func TestPeersTrainGymnasium(t *testing.T) {
 	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python)
 	stdout, _ := gorl(t, 0, "eval", "runs/gymnasium", "--episodes", "1")
 	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
+}
+
+// The guide shows a part of the example's file.
+func TestGymnasiumGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "gymnasium.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
+	if len(blocks) != 1 || !bytes.Contains(file, blocks[0][1]) {
+		t.Errorf("docs/gymnasium.md has %d blocks of YAML; want one that stands in fish.yaml too", len(blocks))
+	}
+}
+
+var fish = filepath.Join("..", "..", "snippets", "gymnasium_amp")
+
+// AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is filmed.
+func TestPeersTrainGymnasiumAMP(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	dir := t.TempDir()
+	for _, name := range []string{"fish.py", "fish.yaml"} {
+		text, err := os.ReadFile(filepath.Join(fish, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), string(text))
+	}
+	t.Chdir(dir)
+	peers.Run(t, python, "fish.py")
+	train := []string{"train", "-c", "fish.yaml", "-q", "--set", "environment.python=" + python}
+	peers.Run(t, python, "-c", "import numpy as np; np.save('narrow.npy', np.load('reference.npy')[:, :3])")
+	_, stderr := gorl(t, commandline.Failed, append(train, "--set", "environment.reference_motions=narrow.npy")...)
+	matches(t, stderr, `"reference_motions": the rows of narrow\.npy have 3 numbers, the AMP observations 4`)
+	_, stderr = gorl(t, commandline.WrongUse, append(train, "--set", "environment.reference_motions=")...)
+	matches(t, stderr, `has no reference motion`, `reference_motions`, `collect_reference_motions`)
+
+	gorl(t, 0, train...)
+	e := evaluated(t, "runs/fish", "--checkpoint", "latest", "-e", "32")
+	total, frequency, orbit := e.Figures["return"].Mean, e.Figures["frequency"].Mean, e.Figures["orbit_error"].Mean
+	t.Logf("return %.1f of 60, frequency %.2f Hz, orbit error %.2f", total, frequency, orbit)
+	if total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
+		t.Errorf("return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", total, frequency, orbit)
+	}
+	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "-e", "2")
+	heads := heads(t, "fish.gif")
+	if n := len(heads); n != 60 {
+		t.Fatalf("the film has %d pictures, want one a step", n)
+	}
+	// It is in column 230 and 80 pixels are a metre: the reference's fish is 24 pixels off its course to both sides.
+	if top, bottom := slices.Min(heads[30:]), slices.Max(heads[30:]); top < 24 || top > 48 || bottom < 72 || bottom > 96 {
+		t.Errorf("the fish moves between rows %d and %d; the reference between 36 and 84", top, bottom)
+	}
+}
+
+// heads are the rows of the middle of the fish's head in the pictures of a film.
+func heads(t *testing.T, path string) (rows []int) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	film, err := gif.DecodeAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := image.NewRGBA(image.Rect(0, 0, film.Config.Width, film.Config.Height))
+	for i, p := range film.Image {
+		draw.Draw(shown, p.Bounds(), p, p.Bounds().Min, draw.Over)
+		sum, n := 0, 0
+		for y := range shown.Rect.Dy() {
+			if c := shown.RGBAAt(230, y); c.R > 200 && c.G > 90 && c.G < 170 && c.B < 90 {
+				sum, n = sum+y, n+1
+			}
+		}
+		if n < 8 || n > 16 {
+			t.Fatalf("picture %d has %d rows of the fish's colour in column 230, want its head", i, n)
+		}
+		rows = append(rows, sum/n)
+	}
+	return rows
 }
 
 const crew = `

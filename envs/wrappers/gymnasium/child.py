@@ -314,6 +314,24 @@ class Infos:
         return said
 
 
+def info_putter(space, row, key, what):
+    """Returns the function that writes what an info holds under a key into its row."""
+    put = putter(space, row)
+
+    def fill(info, method):
+        try:
+            value = info[key]
+        except KeyError:
+            there = ", ".join(repr(k) for k in sorted(info, key=str)) or "nothing"
+            raise Refused(f"the infos of {method} have no {key!r}, where the {what} should be; they have {there}") from None
+        try:
+            put(value)
+        except ValueError as e:
+            raise Refused(f"the {what} in the infos of {method}, {key!r}: {e}") from None
+
+    return fill
+
+
 # The shared memory.
 
 
@@ -419,10 +437,14 @@ class Bridge:
             array = rows(name)
             return None if array is None else [putter(space, row) for row in array]
 
+        def info_putters(name, space, option):
+            array, what = rows(name), "AMP observation" if option == "amp" else "state"
+            return None if array is None else [info_putter(space, row, self.setup[option], what) for row in array]
+
         self.take = taker(self.action, rows("actions"))
         self.put, self.put_final = putters("observations", self.observation), putters("final_observations", self.observation)
-        self.put_state, self.put_final_state = putters("states", self.state), putters("final_states", self.state)
-        self.put_amp = putters("amp_observations", self.amp)
+        self.put_state, self.put_final_state = info_putters("states", self.state, "states"), info_putters("final_states", self.state, "states")
+        self.put_amp = info_putters("amp_observations", self.amp, "amp")
         self.rewards, self.flags = memoryview(rows("rewards")), memoryview(rows("flags"))
         self.infos = Infos(self.setup, rows("infos"))
         self.steps, self.resets = [env.step for env in self.envs], [env.reset for env in self.envs]
@@ -433,7 +455,7 @@ class Bridge:
             obs, info = reset(seed=seed + self.setup["from"] + k) if seed >= 0 else reset()
             self.put[k](obs)
             if self.put_state:
-                self.put_state[k](info[self.setup["states"]])
+                self.put_state[k](info, "reset")
             if self.setup["infos"]:
                 self.infos.note(k, info)
 
@@ -445,14 +467,14 @@ class Bridge:
             obs, reward, terminated, truncated, info = steps[k](action)
             rewards[k] = reward
             if amp:
-                amp[k](info[self.setup["amp"]])
+                amp[k](info, "step")
             if every:
                 self.infos.note(k, info)
             if terminated or truncated:
                 flags[k] = (1 if terminated else 0) | (2 if truncated else 0)
                 self.put_final[k](obs)
                 if states:
-                    self.put_final_state[k](info[self.setup["states"]])
+                    self.put_final_state[k](info, "step")
                 if not every:
                     self.infos.note(k, info)
                 obs, info = self.resets[k]()
@@ -460,7 +482,7 @@ class Bridge:
                 flags[k] = 0
             put[k](obs)
             if states:
-                states[k](info[self.setup["states"]])
+                states[k](info, "reset" if flags[k] else "step")
 
     # What is rare.
 

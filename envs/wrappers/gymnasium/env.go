@@ -45,6 +45,7 @@ type Env struct {
 	replaced   int
 	seeded     bool  // has been reset
 	lastSeed   int64 // of the last seeded reset
+	stepped    bool  // every environment has made a step, so that formerAMP or amp holds its last AMP observation
 	ready      bool
 	closed     bool
 	failed     error // nothing but Close helps

@@ -323,6 +323,8 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 		f.arrays.finals[4*first] = float32(math.Inf(1))
 	case "reward":
 		f.arrays.rewards[first] = math.NaN()
+	case "amp":
+		f.arrays.amp[first] = float32(math.NaN())
 	case "flags":
 		f.arrays.flags[first] = 0x40
 	case "guard":

@@ -32,6 +32,7 @@ var misdeeds = []struct {
 	{"index", FaultData, "environment 2: the observation has -1 in dimension 3; it must be a whole number from 0 to 99999"},
 	{"final-nan", FaultData, "environment 2: the last observation has +Inf in dimension 0"},
 	{"reward", FaultData, "environment 2: the reward is NaN"},
+	{"amp", FaultData, "environment 2: the AMP observation has NaN in dimension 0"},
 	{"flags", FaultProtocol, "environment 2: the flags are 0x40"},
 	{"guard", FaultProtocol, "its control block was written over"},
 	{"header", FaultProtocol, `wrote over the header of the shared memory: it begins with "nonsense"`},
@@ -156,16 +157,73 @@ func TestReplaceInReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	observations := slices.Clone(want.Observations)
-	if err := e.children[0].process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-e.children[0].gone
+	lose(t, e, 0)
 	got, err := e.Reset(9)
 	if err != nil || e.Replaced() != 1 {
 		t.Fatalf("%v, after %d replacements", err, e.Replaced())
 	}
 	if diff := cmp.Diff(observations, got.Observations); diff != "" {
 		t.Errorf("observations (-want +got):\n%s", diff)
+	}
+}
+
+// lose ends child i from outside and waits until it is gone.
+func lose(t *testing.T, e *Env, i int) {
+	t.Helper()
+	if err := e.children[i].process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-e.children[i].gone
+}
+
+// What a discriminator is shown of a step in which a child was lost is always something that its environments have shown: the
+// AMP observations of their step before, whatever resets and failed steps lie between, and in the very first step those of
+// its successor's.
+func TestReplaceKeepsAMPObservations(t *testing.T) {
+	must := func(s *envs.Step, err error) []float32 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(s.AMPObservations)
+	}
+	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
+	last := slices.Clone(e.own.amp)
+	e.options.Replace = 0
+	if _, err := e.Step(actions(4)); err == nil {
+		t.Fatal("a NaN was taken")
+	}
+	e.options.Replace = -1
+	must(e.Reset(60))
+	must(e.Reset(61))
+	lose(t, e, 1)
+	got := must(e.Step(actions(4)))
+	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.truncated, []bool{false, false, true, true}) {
+		t.Errorf("after resets and a failed step the AMP observations are %v, the last that were shown %v", got, last)
+	}
+	got = must(e.Step(actions(4)))
+	if !slices.Equal(got, []float32{2, 102, 201, 301}) {
+		t.Errorf("after the replacement the AMP observations are %v", got)
+	}
+
+	o := fake(t, 4, 2, "")
+	o.Replace = -1
+	first := open(t, o)
+	begun, err := first.Reset(70)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observations := slices.Clone(begun.Observations)
+	lose(t, first, 1)
+	got = must(first.Step(actions(4)))
+	if !slices.Equal(got, []float32{1, 101, 201, 301}) || first.Replaced() != 1 {
+		t.Errorf("in the first step of all the AMP observations are %v after %d replacements", got, first.Replaced())
+	}
+	for i := 2; i < 4; i++ {
+		o, f := first.step.Observations[4*i:4*i+4], first.step.FinalObservations[4*i:4*i+4]
+		if !first.own.truncated[i] || first.own.rewards[i] != 0 || o[2] != 0 || !slices.Equal(f, observations[4*i:4*i+4]) {
+			t.Errorf("environment %d: truncated %t at %v with the reward %g, and begins anew with %v", i, first.own.truncated[i], f, first.own.rewards[i], o)
+		}
 	}
 }
 

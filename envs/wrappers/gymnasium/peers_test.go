@@ -349,6 +349,26 @@ func TestPeersRefusals(t *testing.T) {
 	}
 }
 
+// AMP observations that are missing or of another width than was said are errors that name both.
+func TestPeersWrongInfos(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"the infos of step have no 'amp', where the AMP observation should be; they have 'amp_obs', 'critic', 'far'": func(o *Options) { o.AMPObservations, o.AMPSize = "amp", 2 },
+		"the state in the infos of reset, 'critic': a value has the shape (4,); its space says (3,)":                 func(o *Options) { o.States, o.StateSize = "critic", 3 },
+		"the AMP observation in the infos of step, 'critic': a value has the shape (4,); its space says (2,)":        func(o *Options) { o.AMPObservations = "critic" },
+	} {
+		o := real(t, "bridge_environments:Imitator", 2, 1)
+		change(&o)
+		e := open(t, o)
+		_, err := e.Reset(0)
+		if err == nil {
+			_, err = e.Step(make([]float32, 4))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Traceback") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // A Python program asks a policy that adds up its observations.
 func TestPeersServe(t *testing.T) {
 	python := peers.Python(t, "gymnasium")

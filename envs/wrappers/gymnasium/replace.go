@@ -59,7 +59,7 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		if what != commandReset || seed < 0 { // seeds that no environment had
 			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
 		}
-		if fault = e.renew(i, fresh); fault == nil {
+		if fault = e.renew(i, what, fresh); fault == nil {
 			break
 		}
 		if starts == maxStarts || e.options.Replace >= 0 && e.replaced >= e.options.Replace {
@@ -73,7 +73,7 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 }
 
 // renew starts child i anew, with what was set before in its environments.
-func (e *Env) renew(i int, seed int64) error {
+func (e *Env) renew(i int, what command, seed int64) error {
 	deadline := time.Now().Add(e.options.StartTimeout)
 	copy(e.memory, e.header) // the new child reads it
 	old := e.children[i]
@@ -91,10 +91,35 @@ func (e *Env) renew(i int, seed int64) error {
 	if err := e.reapply(c); err != nil {
 		return err
 	}
+	if what == commandStep && e.wM > 0 && !e.stepped {
+		if err := e.probe(c, seed); err != nil {
+			return err
+		}
+	}
+	return e.again(c, commandReset, seed)
+}
+
+// again has a new child do a command.
+func (e *Env) again(c *child, what command, seed int64) error {
 	c.idle = false
 	c.block.Load().seed = seed
-	c.begin(commandReset)
-	return e.gather(c, commandReset, time.Now().Add(e.options.Timeout))
+	c.begin(what)
+	return e.gather(c, what, time.Now().Add(e.options.Timeout))
+}
+
+// probe fills in the AMP observations of a child that is lost in the very first step, when none is known that could stand for
+// those of the episodes cut short: its successor makes a step with the actions that were asked for, and nothing else of that
+// step is used. So a discriminator never sees a row that no environment has shown.
+func (e *Env) probe(c *child, seed int64) error {
+	if err := e.again(c, commandReset, seed); err != nil {
+		return err
+	}
+	if err := e.again(c, commandStep, -1); err != nil {
+		return err
+	}
+	copy(e.own.formerAMP[c.from*e.wM:c.to*e.wM], e.own.amp[c.from*e.wM:])
+	clear(e.infos[c.from:c.to])
+	return nil
 }
 
 // truncate ends the episodes of a child that was replaced where they were last seen.

@@ -54,10 +54,13 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	}
 	copy(e.shared.actions, actions)
 	e.ready = false
+	// AMP observations are of steps alone: a reset, and a step that fails, leave those of the step before.
+	e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
 	if err := e.command(commandStep, -1); err != nil {
+		e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
 		return nil, err
 	}
-	e.ready = true
+	e.ready, e.stepped = true, true
 	e.step = envs.Step{
 		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
 		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp,
@@ -79,7 +82,6 @@ func (e *Env) command(what command, seed int64) error {
 	// What was returned before stays until all is known to be good.
 	e.own.observations, e.own.former = e.own.former, e.own.observations
 	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
-	e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
 	failed := false
 	for i, c := range e.children {
 		e.faults[i] = e.gather(c, what, deadline)

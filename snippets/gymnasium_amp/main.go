@@ -1,0 +1,133 @@
+// Command gymnasium_amp trains AMP on an environment that is Python (fish.py): a fish learns to swim at the speed it is asked
+// for, as the task rewards, and to undulate, as only the reference motion shows. The reference is a clip that Go reads.
+//
+// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. With -style 0 the fish swims straight.
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+//go:embed fish.py
+var environment embed.FS
+
+func main() {
+	timesteps := flag.Int("timesteps", 10_000, "steps of the 16 environments")
+	seed := flag.Int64("seed", 1, "seed of everything random")
+	style := flag.Float64("style", 1, "how much the style counts; the task counts 0.5")
+	python := flag.String("python", defaultPython(), "the Python interpreter")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, *timesteps, *seed, *style, *python)
+	if errors.Is(err, gymnasium.ErrNoPython) {
+		fmt.Println(err)
+		fmt.Println("\nSkipped. `make peers` sets up such a Python, and -python names another.")
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// defaultPython is that of `make peers` where GORL_PEERS says where it is, else the system's.
+func defaultPython() string {
+	if folder := os.Getenv("GORL_PEERS"); folder != "" {
+		return filepath.Join(folder, "bin", "python")
+	}
+	return "python3"
+}
+
+// unpack writes fish.py to a folder, so that the program runs from anywhere.
+func unpack() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "gymnasium_amp-"); err != nil {
+		return "", err
+	}
+	return dir, os.CopyFS(dir, environment)
+}
+
+// readClip has fish.py write its reference motion, and reads it: one column, the place across the course.
+func readClip(ctx context.Context, python, dir string) (*motions.Clip, error) {
+	command := exec.CommandContext(ctx, python, "fish.py")
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("writing the reference motion: %w\n%s", err, out)
+	}
+	return motions.Load(filepath.Join(dir, "undulation.json"))
+}
+
+func run(ctx context.Context, timesteps int, seed int64, style float64, python string) error {
+	dir, err := unpack()
+	defer os.RemoveAll(dir)
+	if err != nil {
+		return err
+	}
+	env, err := gymnasium.New(gymnasium.Options{
+		Factory: "fish:Fish", Path: []string{dir}, NumEnvs: 16, Seed: seed, Python: python,
+		AMPObservations: "amp_obs", // their key in the infos
+	})
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	clip, err := readClip(ctx, python, dir)
+	if err != nil {
+		return err
+	}
+	library, err := motions.NewLibrary(clip)
+	if err != nil {
+		return err
+	}
+	// A row is that of the infos: place and velocity before a step of the environment and after it.
+	source, err := library.Source(motions.SourceConfig{History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip)})
+	if err != nil {
+		return err
+	}
+	agent, err := amp.New(amp.Options{
+		Spaces:  env.Spaces(),
+		Models:  amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
+		Motions: source,
+		Config: map[string]any{
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95, "learning_rate": 1e-3,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5, "style_reward_scale": style,
+			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
+			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
+		},
+		Seed: uint64(seed),
+	})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
+	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	err = trainer.Train(ctx)
+	progress.Wait()
+	if err != nil {
+		return err
+	}
+	result, err := trainer.Evaluate(ctx, 32, seed+1000)
+	if err != nil {
+		return err
+	}
+	m := result.Metrics
+	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return, m["speed_error"], m["frequency"], m["orbit_error"])
+	return nil
+}
