@@ -83,7 +83,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"run", "--confg", path}, "unknown flag: --confg; did you mean --config? (see gorl-pbt run --help)"},
 		{[]string{"run", "-config", path}, "did you mean --config?"},
 		{[]string{"run", path}, "what is"},
-		{[]string{"run", "--config", path, "--every", "x"}, `invalid argument "x" for "--every" flag`},
+		{[]string{"run", "--config", path, "--every", "x"}, `--every is "x": want a time such as`},
 		{[]string{"status"}, "want one population's folder"},
 		{[]string{"status", "a", "b"}, "want one population's folder"},
 		{[]string{"status", "a", "--every", "0s"}, "must be above 0"},

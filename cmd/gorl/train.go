@@ -54,7 +54,12 @@ gorl train --config cartpole.yaml
 gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
 gorl train --config cartpole.yaml --check
 gorl train --resume runs/cartpole --timesteps 10000`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.given = cmd.Flags().Changed
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())

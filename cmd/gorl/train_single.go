@@ -40,9 +40,18 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
 	defer progress.Wait()
 	var watch stopwatch
+	noted := false // run.yaml is written
+	step := func(t *trainers.Trainer) error {
+		watch.step(t)
+		if noted {
+			return nil
+		}
+		noted = true
+		return writeRunFile(dir, text)
+	}
 	var cfg trainers.Config
 	trainer, err := trainers.FromDict(read.without("environment"), env, func(c *trainers.Config) {
-		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, watch.step
+		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, step
 		cfg = *c
 	})
 	if err != nil {
@@ -53,8 +62,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		_, err := stdout.Write(text)
 		return err
 	}
-	if err := writeRunFile(dir, text); err != nil {
-		return err
+	if !resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+		noted = true
+		if err := writeRunFile(dir, text); err != nil {
+			return err
+		}
 	}
 	progress.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
 	err = trainer.Train(ctx)
@@ -63,6 +75,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
 			fmt.Fprintln(stderr, "passed over:", d)
 		}
+	}
+	if err == nil && watch.begun.IsZero() && cfg.Timesteps > 0 {
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n", trainer.Timestep(), cfg.Timesteps)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
@@ -119,11 +134,10 @@ type stopwatch struct {
 	at    int64
 }
 
-func (w *stopwatch) step(t *trainers.Trainer) error {
+func (w *stopwatch) step(t *trainers.Trainer) {
 	if w.begun.IsZero() {
 		w.begun, w.at = time.Now(), t.Timestep()
 	}
-	return nil
 }
 
 // rate is in environment steps a second, "-" where nothing was measured.
