@@ -189,7 +189,7 @@ func load(fsys FS, path string) (*Saved, error) {
 func pickleHint(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
-		return "; PyTorch's own files are pickles: checkpoint/skrl reads those of skrl, and checkpoint/convert any with tensors, without executing them"
+		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, checkpoint/convert for any with tensors) reads them without executing them"
 	}
 	return ""
 }

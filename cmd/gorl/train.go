@@ -116,6 +116,9 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 	case f.resume != "" && path == "":
 		path = filepath.Join(f.resume, runFile)
 		if _, err := os.Stat(path); err != nil {
+			if holdsRun(f.resume) {
+				return nil, commandline.Usagef("there are checkpoints in %s, but no %s that says what they are of; give their configuration with --config", f.resume, runFile)
+			}
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}
 	case f.resume != "" && !holdsRun(f.resume):

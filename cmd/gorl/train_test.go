@@ -286,6 +286,9 @@ func TestTrainWrongUse(t *testing.T) {
 	write(t, "broken.yaml", "environment: [")
 	write(t, "list.yaml", "- a")
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--timesteps", "1")
+	if err := os.MkdirAll("converted/checkpoints", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	before, err := filepath.Glob("*")
 	if err != nil {
 		t.Fatal(err)
@@ -325,6 +328,7 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --name a/b", "one folder's name"},
 		{"-c short.yaml --name pole", "gorl train --resume runs/pole"},
 		{"--resume nowhere", "nowhere"},
+		{"--resume converted", "give their configuration with --config"},
 		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
 		{"--resume runs/pole --name x", "leave out --out and --name"},
 		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},
