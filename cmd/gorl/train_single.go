@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/folderlock"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -62,6 +64,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		_, err := stdout.Write(text)
 		return err
 	}
+	unlock, err := lockRun(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	if !resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 		noted = true
 		if err := writeRunFile(dir, text); err != nil {
@@ -82,6 +89,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
 		return stopped(dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), cfg.Timesteps))
+	case err != nil && !watch.begun.IsZero() && trainer.Dir() != "":
+		return fmt.Errorf("%w. Once that is mended, gorl train --resume %s goes on from the newest checkpoint", err, dir)
 	case err != nil:
 		return err
 	case f.quiet:
@@ -89,6 +98,17 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		return err
 	}
 	return report(stdout, trainer, cfg, watch)
+}
+
+// lockRun makes a run's folder, in which one process at a time trains: two would mix their checkpoints and curves.
+func lockRun(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	if unlock, err = folderlock.Take(dir, "lock"); errors.Is(err, folderlock.ErrInUse) {
+		return nil, fmt.Errorf("another gorl train is at work in %s; wait for its end, or give this run another --name", dir)
+	}
+	return unlock, err
 }
 
 // several reports whether an error joins others: an interruption, and that the run could not be saved.

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/folderlock"
 	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/tracking"
@@ -242,6 +243,15 @@ func TestTrainResumedWrongly(t *testing.T) {
 	after, err := os.ReadFile("runs/pole/run.yaml")
 	if diff := cmp.Diff(string(before), string(after)); err != nil || diff != "" {
 		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
+	}
+	release, err := folderlock.Take("runs/pole", "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--timesteps", "128")
+	matches(t, stderr, `another gorl train is at work in runs/pole`)
+	if err := release(); err != nil {
+		t.Fatal(err)
 	}
 	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "128", "-q")
 }
