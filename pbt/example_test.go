@@ -251,7 +251,7 @@ func ExampleReadHistory() {
 	}
 	ancestry, err := history.Ancestry(1)
 	fmt.Println(len(events), len(ancestry), err)
-	// Output: 2 1 <nil>
+	// Output: 2 2 <nil>
 }
 
 func ExampleNewHistory() {
