@@ -161,14 +161,18 @@ func ReadManifest(path string) (Manifest, error) {
 }
 
 func load(fsys FS, path string) (*Saved, error) {
+	info, err := fsys.Stat(path)
 	base, isManifest := strings.CutSuffix(path, manifestSuffix)
 	if !isManifest {
 		var isData bool
 		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
+			if err == nil && info.IsDir() {
+				return nil, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path, dataSuffix)
+			}
 			return nil, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
 		}
 	}
-	if _, err := fsys.Stat(path); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	data, manifest := base+dataSuffix, base+manifestSuffix
