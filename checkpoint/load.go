@@ -161,14 +161,18 @@ func ReadManifest(path string) (Manifest, error) {
 }
 
 func load(fsys FS, path string) (*Saved, error) {
+	info, err := fsys.Stat(path)
 	base, isManifest := strings.CutSuffix(path, manifestSuffix)
 	if !isManifest {
 		var isData bool
 		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
+			if err == nil && info.IsDir() {
+				return nil, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path, dataSuffix)
+			}
 			return nil, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
 		}
 	}
-	if _, err := fsys.Stat(path); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	data, manifest := base+dataSuffix, base+manifestSuffix
@@ -189,7 +193,7 @@ func load(fsys FS, path string) (*Saved, error) {
 func pickleHint(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
-		return "; PyTorch's own files are pickles: checkpoint/skrl reads those of skrl, and checkpoint/convert any with tensors, without executing them"
+		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, checkpoint/convert for any with tensors) reads them without executing them"
 	}
 	return ""
 }

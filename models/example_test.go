@@ -198,6 +198,43 @@ func ExampleActorCritic() {
 	// Output: 6 [2 1]
 }
 
+// Policy and value network of architectures that can be edited while they learn.
+func ExampleEvolvableActorCritic() {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	a, err := models.NewArchitecture(sp.Observation, nil, 0, []int{16}, "tanh")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, value, err := models.EvolvableActorCritic(sp, a, a, models.DefaultGaussianConfig(), 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(a, len(policy.Parameters()), shape(value, 4))
+	// Output: 4→[16] tanh 4 [2 1]
+}
+
+// A value network alone, for instance a second one.
+func ExampleEvolvableValue() {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(7), Action: spaces.NewDiscrete(2)}
+	a, err := models.NewArchitecture(sp.State, nil, 0, []int{16, 8}, "elu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value, err := models.EvolvableValue(sp, a, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer value.Close()
+	fmt.Println(len(value.Parameters()))
+	// Output: 6
+}
+
 // A policy that sees its first three observations apart from the others.
 func ExampleParseSpec() {
 	spec, err := models.ParseSpec(map[string]any{

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -225,6 +226,32 @@ func ExampleRegisterRule() {
 	mutated := m.Apply(map[string]float64{"entropy_loss_scale": 0.01}, rand.New(rand.NewPCG(1, 2)))
 	fmt.Println(mutated["entropy_loss_scale"], errByTen)
 	// Output: 0.001 <nil>
+}
+
+// A population's folder is read while it trains and afterwards.
+func ExampleReadHistory() {
+	dir, err := os.MkdirTemp("", "population")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	journal := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
+`
+	if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(journal), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	events, err := pbt.ReadJournal(filepath.Join(dir, "journal.jsonl"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	history, err := pbt.ReadHistory(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ancestry, err := history.Ancestry(1)
+	fmt.Println(len(events), len(ancestry), err)
+	// Output: 2 2 <nil>
 }
 
 func ExampleNewHistory() {

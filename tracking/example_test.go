@@ -244,3 +244,33 @@ func ExampleTable() {
 	// walker 0  -             243.5           3e-4
 	// walker 1  walker 0         98         4.5e-4
 }
+
+// A folder of runs is searched, and each read from whatever it was written in.
+func ExampleReadRun() {
+	dir, remove := tempDir()
+	defer remove()
+	for i, name := range []string{"slow", "fast"} {
+		run, err := tracking.OpenRun(filepath.Join(dir, name), tracking.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		run.Scalar(tracking.TagTotalReward+" (mean)", 1000, 100*float64(i+1))
+		if err := run.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	runs, err := tracking.FindRuns(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, run := range runs {
+		scalars, err := tracking.ReadRun(run)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(filepath.Base(run), scalars[0].Step, scalars[0].Tag, scalars[0].Value)
+	}
+	// Output:
+	// fast 1000 Reward / Total reward (mean) 200
+	// slow 1000 Reward / Total reward (mean) 100
+}

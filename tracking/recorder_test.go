@@ -181,6 +181,58 @@ func TestEpisodesWindow(t *testing.T) {
 	}
 }
 
+// Statistics put back go on as those that were never taken apart.
+func TestEpisodesState(t *testing.T) {
+	make2 := func() *Episodes {
+		e, err := NewEpisodes(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	step := func(e *Episodes, i int) {
+		if err := e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{1, 20, 2*EpisodeWindow + 5} {
+		whole := make2()
+		for i := range n {
+			step(whole, i)
+		}
+		drain(whole)
+		again := make2()
+		if err := again.SetState(whole.State()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			step(whole, n+i)
+			step(again, n+i)
+			if d := cmp.Diff(drain(whole), drain(again)); d != "" {
+				t.Fatalf("after %d and %d steps: %s", n, i, d)
+			}
+		}
+	}
+	e := make2()
+	step(e, 3)
+	before := e.State()
+	for name, s := range map[string]EpisodesState{
+		"unseen":       {Drained: 1},
+		"negative":     {Finished: -1},
+		"too few":      {Finished: 2, Totals: []float64{1, 2}, Durations: []float64{1}},
+		"uneven":       {Returns: []float64{1, 2}},
+		"others":       {Returns: []float64{1}, Lengths: []int64{1}},
+		"no such time": {Returns: []float64{1, 2}, Lengths: []int64{1, -1}},
+	} {
+		if err := e.SetState(s); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if d := cmp.Diff(before, e.State()); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestEpisodesErrors(t *testing.T) {
 	if _, err := NewEpisodes(0); err == nil {
 		t.Error("no environments accepted")

@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -18,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -128,6 +131,81 @@ func TestResumeIsExact(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is written of episodes goes on, too: after a break come the values that would have come without.
+func TestResumeTracksEpisodes(t *testing.T) {
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			written := func(halves ...int) map[string][]tracking.Scalar {
+				cfg := run(t, length)
+				cfg.WriteInterval = agents.Interval{Steps: 1}
+				var dir string
+				for _, timesteps := range halves {
+					cfg.Timesteps = timesteps
+					tr, done := s.start(t, cfg)
+					if err := tr.Train(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+					dir = tr.Dir()
+					done()
+				}
+				scalars, err := tracking.ReadRun(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out := map[string][]tracking.Scalar{}
+				for _, x := range scalars {
+					if strings.HasPrefix(x.Tag, tracking.TagTotalReward) || strings.HasPrefix(x.Tag, tracking.TagTotalTimesteps) {
+						x.Time = time.Time{}
+						out[x.Tag] = append(out[x.Tag], x)
+					}
+				}
+				return out
+			}
+			want := written(length)
+			if len(want) != 6 {
+				t.Fatalf("tags: %v", want)
+			}
+			if got := written(22, 30, length); !reflect.DeepEqual(got, want) {
+				t.Errorf("resumed %v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+// A snapshot whose tracked episodes are missing or of something else is taken without them.
+func TestResumeWithoutTrackedEpisodes(t *testing.T) {
+	s := scenes[0]
+	first, done := s.start(t, trainers.Config{Timesteps: 30, Seed: 11, SaveBuffers: true})
+	defer done()
+	if err := first.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*checkpoint.Snapshot){
+		"missing": func(snap *checkpoint.Snapshot) {
+			delete(snap.Arrays, "environment/returns")
+			delete(snap.Values["trainer"].(map[string]any), "tracked_episodes")
+		},
+		"too few": func(snap *checkpoint.Snapshot) {
+			snap.Arrays["environment/lengths"] = checkpoint.ArrayInt64([]int64{1}, []int64{7})
+			snap.Values["trainer"].(map[string]any)["tracked_episodes"] = map[string]any{"finished": int64(9), "returns": []any{1.}}
+		},
+	} {
+		snap, err := first.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(snap)
+		second, done := s.start(t, trainers.Config{Timesteps: 40, Seed: 11, SaveBuffers: true})
+		if err := second.Restore(snap); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := second.Train(context.Background()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		done()
 	}
 }
 

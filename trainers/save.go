@@ -89,10 +89,11 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if err := t.saveEnvironment(snap); err != nil {
 		return nil, err
 	}
+	t.saveTracked(snap)
 	return snap, nil
 }
 
-// Restore puts a snapshot back, all or (on error) nothing. Where it has no environment state, or the environment cannot
+// Restore puts a snapshot back, all or (on error) nothing, figures of episodes included. Where it has no environment state, or the environment cannot
 // take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if t.err != nil {
@@ -105,7 +106,8 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	running, err := t.running.restored(snap, t.takesState(snap))
+	whole := t.takesState(snap)
+	running, err := t.running.restored(snap, whole)
 	if err != nil {
 		return err
 	}
@@ -122,6 +124,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	}
 	t.metrics = metrics{}
 	t.metrics.restore(snap)
+	t.restoreTracked(snap, whole)
 	return nil
 }
 

@@ -3,8 +3,6 @@ package trainers
 import (
 	"context"
 	"errors"
-
-	"github.com/gorl-dev/gorl/checkpoint"
 )
 
 // Trainee is a [Trainer] as a population sees it: it advances by environment steps, and there is no end to its training
@@ -37,16 +35,6 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 // Steps is the number of environment steps trained.
 func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
 
-// Restore puts a snapshot of this or of another member back, figures of episodes included: they belong to the weights that
-// earned them. Reseed, which makes a member of another's copy, forgets them.
-func (m *Trainee) Restore(snap *checkpoint.Snapshot) error {
-	if err := m.Trainer.Restore(snap); err != nil {
-		return err
-	}
-	m.episodes.Reset()
-	return nil
-}
-
 // Reseed gives the agent random numbers of its own, once its weights are another member's. Figures begin anew: those so far
 // are the other's. Episodes that are running go on, but are not counted when they end, as the old weights had a part in
 // them; where the environment's state came with the weights they are the other's, and count.
@@ -55,6 +43,7 @@ func (m *Trainee) Reseed(seed int64) error {
 		return err
 	}
 	m.metrics = metrics{}
+	m.episodes.Reset()
 	m.running.takenOver()
 	return nil
 }

@@ -83,7 +83,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"run", "--confg", path}, "unknown flag: --confg; did you mean --config? (see gorl-pbt run --help)"},
 		{[]string{"run", "-config", path}, "did you mean --config?"},
 		{[]string{"run", path}, "what is"},
-		{[]string{"run", "--config", path, "--every", "x"}, `invalid argument "x" for "--every" flag`},
+		{[]string{"run", "--config", path, "--every", "x"}, `--every is "x": want a time such as`},
 		{[]string{"status"}, "want one population's folder"},
 		{[]string{"status", "a", "b"}, "want one population's folder"},
 		{[]string{"status", "a", "--every", "0s"}, "must be above 0"},
@@ -92,6 +92,17 @@ func TestWrongUse(t *testing.T) {
 		if status, _, stderr := use(t.Context(), c.args...); status != commandline.WrongUse || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q ends with %d and says %q, want %d and %q", c.args, status, stderr, commandline.WrongUse, c.want)
 		}
+	}
+}
+
+// A population that trains in one process is not what status is for; it says what is.
+func TestStatusOfOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := use(t.Context(), "status", dir); status != commandline.Failed || !strings.Contains(stderr, "trains in one process; gorl inspect") {
+		t.Errorf("it ends with %d and says %q", status, stderr)
 	}
 }
 

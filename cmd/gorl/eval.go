@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +47,7 @@ gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
 gorl eval runs/walker --record walk.gif --fps 50
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
-		Args: cobra.ExactArgs(1),
+		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -79,6 +81,9 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return commandline.Usagef("--fps is %g; want above 0, and at most 50", f.fps)
 	case f.record != "" && !strings.HasSuffix(strings.ToLower(f.record), ".gif"):
 		return commandline.Usagef("--record %s: pictures are written as .gif", f.record)
+	}
+	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) { // before all episodes are played
+		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
 	saved, err := f.open(target)
 	if err != nil {

@@ -77,6 +77,9 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	if _, err := os.Stat(filepath.Join(dir, "members")); err == nil && one != nil { // a population
 		latest, best = "", filepath.Join(dir, "best")
 	} else if one != nil {
+		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
+			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir, filepath.Dir(runs[0]))
+		}
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
 	}
 	switch {

@@ -161,9 +161,11 @@ func TestEvalWrongUse(t *testing.T) {
 		want  int
 		words string
 	}{
-		{"", commandline.WrongUse, "accepts 1 arg"},
+		{"", commandline.WrongUse, "want the folder of a run, or a checkpoint"},
 		{"nowhere", commandline.WrongUse, "nowhere"},
 		{"empty", commandline.WrongUse, "empty has no checkpoints"},
+		{"runs", commandline.WrongUse, "runs is the folder of other runs; give one of them, for instance runs/pole"},
+		{"runs/pole --record films/a.gif", commandline.WrongUse, "there is no folder films"},
 		{"short.yaml", commandline.WrongUse, "is not a snapshot"},
 		{"runs/pole --episodes 0", commandline.WrongUse, "--episodes is 0"},
 		{"runs/pole --num-envs -1", commandline.WrongUse, "--num-envs is -1"},

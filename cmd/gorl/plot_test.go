@@ -164,6 +164,12 @@ func TestPlotRefuses(t *testing.T) {
 	if err := os.WriteFile(in("bad.jsonl"), []byte("{\n{\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(in("population"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in("population/journal.jsonl"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	out := in("out.png")
 	wrong := commandline.WrongUse
 	refuses(t, dir, []refusal{
@@ -179,6 +185,7 @@ func TestPlotRefuses(t *testing.T) {
 		{[]string{"plot", "--out", out, in("nothing.jsonl")}, commandline.Failed, "there are no scalars"},
 		{[]string{"plot", "--out", out, in("bad.jsonl")}, commandline.Failed, "bad.jsonl"},
 		{[]string{"plot", "--out", out, in("empty")}, commandline.Failed, "has no runs"},
+		{[]string{"plot", "--out", out, in("population")}, commandline.Failed, "gorl-pbt report " + in("population") + " draws it"},
 		{[]string{"plot", "--out", out, in("nowhere")}, commandline.Failed, "nowhere"},
 		{[]string{"plot", "--out", in("no/such/folder.png"), in("run")}, commandline.Failed, "folder.png"},
 	})

@@ -54,7 +54,12 @@ gorl train --config cartpole.yaml
 gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
 gorl train --config cartpole.yaml --check
 gorl train --resume runs/cartpole --timesteps 10000`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.given = cmd.Flags().Changed
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -111,6 +116,9 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 	case f.resume != "" && path == "":
 		path = filepath.Join(f.resume, runFile)
 		if _, err := os.Stat(path); err != nil {
+			if holdsRun(f.resume) {
+				return nil, commandline.Usagef("there are checkpoints in %s, but no %s that says what they are of; give their configuration with --config", f.resume, runFile)
+			}
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}
 	case f.resume != "" && !holdsRun(f.resume):

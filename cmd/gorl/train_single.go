@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/folderlock"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -40,9 +42,18 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
 	defer progress.Wait()
 	var watch stopwatch
+	noted := false // run.yaml is written
+	step := func(t *trainers.Trainer) error {
+		watch.step(t)
+		if noted {
+			return nil
+		}
+		noted = true
+		return writeRunFile(dir, text)
+	}
 	var cfg trainers.Config
 	trainer, err := trainers.FromDict(read.without("environment"), env, func(c *trainers.Config) {
-		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, watch.step
+		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, step
 		cfg = *c
 	})
 	if err != nil {
@@ -53,8 +64,16 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		_, err := stdout.Write(text)
 		return err
 	}
-	if err := writeRunFile(dir, text); err != nil {
+	unlock, err := lockRun(dir)
+	if err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if !resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+		noted = true
+		if err := writeRunFile(dir, text); err != nil {
+			return err
+		}
 	}
 	progress.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
 	err = trainer.Train(ctx)
@@ -64,9 +83,14 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 			fmt.Fprintln(stderr, "passed over:", d)
 		}
 	}
+	if err == nil && watch.begun.IsZero() && cfg.Timesteps > 0 {
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n", trainer.Timestep(), cfg.Timesteps)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
 		return stopped(dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), cfg.Timesteps))
+	case err != nil && !watch.begun.IsZero() && trainer.Dir() != "":
+		return fmt.Errorf("%w. Once that is mended, gorl train --resume %s goes on from the newest checkpoint", err, dir)
 	case err != nil:
 		return err
 	case f.quiet:
@@ -74,6 +98,17 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		return err
 	}
 	return report(stdout, trainer, cfg, watch)
+}
+
+// lockRun makes a run's folder, in which one process at a time trains: two would mix their checkpoints and curves.
+func lockRun(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	if unlock, err = folderlock.Take(dir, "lock"); errors.Is(err, folderlock.ErrInUse) {
+		return nil, fmt.Errorf("another gorl train is at work in %s; wait for its end, or give this run another --name", dir)
+	}
+	return unlock, err
 }
 
 // several reports whether an error joins others: an interruption, and that the run could not be saved.
@@ -119,11 +154,10 @@ type stopwatch struct {
 	at    int64
 }
 
-func (w *stopwatch) step(t *trainers.Trainer) error {
+func (w *stopwatch) step(t *trainers.Trainer) {
 	if w.begun.IsZero() {
 		w.begun, w.at = time.Now(), t.Timestep()
 	}
-	return nil
 }
 
 // rate is in environment steps a second, "-" where nothing was measured.

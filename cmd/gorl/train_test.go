@@ -25,6 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/folderlock"
 	"github.com/gorl-dev/gorl/internal/peers"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/tracking"
@@ -231,6 +232,34 @@ func TestTrainStopped(t *testing.T) {
 	}
 }
 
+// What a run cannot go on with leaves its configuration as it is, and so does a run that has nothing left to do.
+func TestTrainResumedWrongly(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	before, err := os.ReadFile("runs/pole/run.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps", "128")
+	matches(t, stderr, `agent_96.safetensors: .* shape`)
+	_, stderr = gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "50")
+	matches(t, stderr, `the run has 96 timesteps, and 50 were asked for`)
+	after, err := os.ReadFile("runs/pole/run.yaml")
+	if diff := cmp.Diff(string(before), string(after)); err != nil || diff != "" {
+		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
+	}
+	release, err := folderlock.Take("runs/pole", "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--timesteps", "128")
+	matches(t, stderr, `another gorl train is at work in runs/pole`)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "128", "-q")
+}
+
 // A signal does the same to the program itself.
 func TestTrainInterrupted(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gorl")
@@ -271,6 +300,9 @@ func TestTrainWrongUse(t *testing.T) {
 	write(t, "broken.yaml", "environment: [")
 	write(t, "list.yaml", "- a")
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--timesteps", "1")
+	if err := os.MkdirAll("converted/checkpoints", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	before, err := filepath.Glob("*")
 	if err != nil {
 		t.Fatal(err)
@@ -304,11 +336,13 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --set trainer.class=Parallel", "SequentialTrainer"},
 		{"-c short.yaml --device tpu", `device "tpu"`},
 		{"-c short.yaml --seed -1", "--seed is -1"},
-		{"-c short.yaml --seed one", "invalid argument"},
+		{"short.yaml", `what is "short.yaml" for? Give a configuration with --config`},
+		{"-c short.yaml --seed one", `--seed is "one": want a whole number`},
 		{"-c short.yaml --timesteps -1", "--timesteps is -1"},
 		{"-c short.yaml --name a/b", "one folder's name"},
 		{"-c short.yaml --name pole", "gorl train --resume runs/pole"},
 		{"--resume nowhere", "nowhere"},
+		{"--resume converted", "give their configuration with --config"},
 		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
 		{"--resume runs/pole --name x", "leave out --out and --name"},
 		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},

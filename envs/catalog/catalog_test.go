@@ -293,8 +293,26 @@ func TestWalkerMotion(t *testing.T) {
 	if err := os.WriteFile(short, []byte(`{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fromYAML(t, "{id: Walker, motion: "+short+"}"); err == nil || !strings.Contains(err.Error(), "arm.txt") {
+	if _, err := fromYAML(t, "{id: Walker, motion: "+short+"}"); err == nil || !strings.Contains(err.Error(), "arm.txt has 2 numbers a frame beside the duration; the walker wants 9") {
 		t.Errorf("a clip of another character gave %v", err)
+	}
+	dog := filepath.Join(dir, "dog.txt")
+	if err := os.WriteFile(dog, []byte(`{"LoopMode": "Wrap", "FrameDuration": 0.1, "Frames": [[0,0,0,0,0,0,1`+strings.Repeat(",0", 12)+`]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fromYAML(t, "{id: Walker, motion: "+dog+"}"); err == nil || !strings.Contains(err.Error(), "dog.txt") || !strings.Contains(err.Error(), "not DeepMimic's humanoid") {
+		t.Errorf("a quadruped gave %v", err)
+	}
+	human := filepath.Join(dir, "human.txt")
+	frame := func(x string) string {
+		leg := "1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
+		return "[0.5, " + x + ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0, " + leg + ", " + leg + "]"
+	}
+	if err := os.WriteFile(human, []byte(`{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if w, ok := envs.As[*mujoco.Walker](must(t, "{id: Walker, motion: "+human+"}")); !ok || w.Motion().Width() != 9 || w.Motion().LoopTravel()[0] != 0.5 {
+		t.Errorf("a humanoid's clip is not the walker's motion")
 	}
 }
 

@@ -41,8 +41,9 @@ type walkerSettings struct {
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time limits
 	// all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
-	// Motion is the path of the clip to walk like: a DeepMimic file (JSON) of frames with a duration and nine numbers (x, z,
-	// pitch, and hip, knee, ankle of the right and the left leg) that wraps. Empty is the built-in gait.
+	// Motion is the path of the clip to walk like, which must wrap: a DeepMimic file (JSON) of its humanoid, of which the
+	// walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip, knee, ankle of
+	// the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that as well.
 	Motion string `yaml:"motion"`
 	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
@@ -71,11 +72,8 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
 	}
 	if s.Motion != "" {
-		gait, err := motions.Gait(motions.DefaultGaitConfig())
-		if err != nil {
-			return nil, err
-		}
-		if cfg.Motion, err = motions.LoadDeepMimicAs(s.Motion, gait.Description()); err != nil {
+		var err error
+		if cfg.Motion, err = walkerMotion(s.Motion); err != nil {
 			return nil, fmt.Errorf("\"motion\": %w", err)
 		}
 	}
@@ -84,4 +82,28 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 		return nil, err
 	}
 	return env, nil
+}
+
+// walkerMotion reads a clip with the walker's nine columns, or a humanoid's, of which the walker takes what lies in its plane.
+func walkerMotion(path string) (*motions.Clip, error) {
+	clip, err := motions.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	legs := motions.DefaultGaitConfig()
+	if !clip.Raw() {
+		if clip, err = motions.Planar(clip, legs); err != nil {
+			return nil, fmt.Errorf("%s: %w, and has not the walker's nine", path, err)
+		}
+		return clip, nil
+	}
+	gait, err := motions.Gait(legs)
+	if err != nil {
+		return nil, err
+	}
+	if clip.Width() != gait.Width() {
+		return nil, fmt.Errorf("%s has %d numbers a frame beside the duration; the walker wants %d (x, z, pitch, and hip, knee, ankle of the right and the left leg), or DeepMimic's humanoid of 43",
+			path, clip.Width(), gait.Width())
+	}
+	return motions.LoadDeepMimicAs(path, gait.Description())
 }

@@ -142,8 +142,17 @@ func known(root *cobra.Command, args []string) error {
 	return Usagef("there is no subcommand %q: want one of %s", args[0], strings.Join(names, ", "))
 }
 
-// wrongFlag says which flag may have been meant.
+// kinds are the types of flags whose values Go's own errors would explain in Go's words.
+var kinds = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false", "duration": `a time such as "90s" or "1h30m"`,
+}
+
+// wrongFlag says which flag may have been meant, or what its value must be.
 func wrongFlag(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "" {
+		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return &UsageError{err}

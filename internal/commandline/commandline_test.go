@@ -91,7 +91,7 @@ func TestStatuses(t *testing.T) {
 		{"draw --colums 4 a.png", commandline.WrongUse, "", "tool draw: unknown flag: --colums; did you mean --columns? (see tool draw --help)\n"},
 		{"draw -columns 4 a.png", commandline.WrongUse, "", "tool draw: unknown shorthand flag: 'c' in -columns; did you mean --columns? (see tool draw --help)\n"},
 		{"draw --zzzzzz a.png", commandline.WrongUse, "", "tool draw: unknown flag: --zzzzzz (see tool draw --help)\n"},
-		{"draw --columns x a.png", commandline.WrongUse, "", "tool draw: invalid argument \"x\" for \"--columns\" flag"},
+		{"draw --columns x a.png", commandline.WrongUse, "", "tool draw: --columns is \"x\": want a whole number (see tool draw --help)\n"},
 		{"draw --columns", commandline.WrongUse, "", "tool draw: flag needs an argument: --columns (see tool draw --help)\n"},
 		{"draw --format round a.png", commandline.WrongUse, "", "tool draw: invalid argument \"round\" for \"--format\" flag: want wide or tall (see tool draw --help)\n"},
 		{"--colour draw a.png", commandline.WrongUse, "", "unknown flag: --colour"},

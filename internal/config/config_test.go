@@ -175,9 +175,9 @@ func TestMergeErrors(t *testing.T) {
 		{"NaN in kwargs", dict{"kwargs": dict{"a": []any{1.0, math.NaN()}}}, `amp: "kwargs.a[1]" is NaN: want a finite number`},
 		{"list", dict{"mini_batches": []any{1}}, `amp: "mini_batches" is [1] (list): want an integer ≥ 1`},
 		{"element", dict{"learning_rate": []any{1e-3, 0}}, `amp: "learning_rate[1]" is 0: want a number > 0`},
-		{"scalar element", dict{"learning_rate": -1}, `amp: "learning_rate" is -1: want a list of 1 to 3, each a number > 0`},
-		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}}, `amp: "learning_rate" is [1,2,3,4]: want a list of 1 to 3, each a number > 0`},
-		{"short list", dict{"learning_rate": []any{}}, `amp: "learning_rate" is []: want a list of 1 to 3, each a number > 0`},
+		{"scalar element", dict{"learning_rate": -1}, `amp: "learning_rate" is -1: want a number > 0, or a list of 1 to 3`},
+		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}}, `amp: "learning_rate" is [1,2,3,4]: want a number > 0, or a list of 1 to 3`},
+		{"short list", dict{"learning_rate": []any{}}, `amp: "learning_rate" is []: want a number > 0, or a list of 1 to 3`},
 		{"array length", dict{"range": []any{1}}, `amp: "range" is [1]: want a list of 2, each a number`},
 		{"choice", dict{"loss": "lsgam"}, `amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
 		{"number for string", dict{"loss": 3}, `amp: "loss" is 3: want one of "bce", "lsgan", "wasserstein"`},
@@ -192,7 +192,7 @@ func TestMergeErrors(t *testing.T) {
 		{"all at once", dict{"mini_batches": 0, "gae_lambda": 2, "loss": "bce"},
 			"amp: \"gae_lambda\" is 2: want a number in [0, 1]\namp: \"mini_batches\" is 0: want an integer ≥ 1"},
 		{"long value", dict{"loss": strings.Repeat("ü", 100)}, `amp: "loss" is "` + strings.Repeat("ü", 40) + `…": want one of "bce", "lsgan", "wasserstein"`},
-		{"one struct element", dict{"terms": dict{"weight": -1}}, `amp: "terms" is {"weight":-1} (mapping): want a list, each a mapping`},
+		{"one struct element", dict{"terms": dict{"weight": -1}}, `amp: "terms" is {"weight":-1} (mapping): want a mapping, or a list of such`},
 		{"section struct out of range", dict{"sampler": sampler{Weight: -1}}, `amp: "sampler.weight" is -1: want a number ≥ 0`},
 	}
 	for _, test := range tests {

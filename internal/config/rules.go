@@ -153,7 +153,12 @@ func (r rules) choices(t reflect.Type) string {
 
 // bounds is " ≥ 1", " in (0, 1]" or "".
 func (r rules) bounds() string {
-	text := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	text := func(f float64) string {
+		if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+			return strconv.FormatFloat(f, 'f', -1, 64) // 1048576, not 1.048576e+06
+		}
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
 	var low, high, lowSign, highSign, open, end string
 	switch {
 	case r.gt != nil:
@@ -192,5 +197,12 @@ func listAllowed(t reflect.Type, r rules) string {
 	case r.maxLen != nil:
 		count = fmt.Sprintf(" of at most %d", *r.maxLen)
 	}
-	return "a list" + count + ", each " + allowed(t.Elem(), elem)
+	one := allowed(t.Elem(), elem)
+	if t.Kind() == reflect.Slice && r.holdsLength(1) { // one value is a list of one
+		if count == "" {
+			count = " of such"
+		}
+		return one + ", or a list" + count
+	}
+	return "a list" + count + ", each " + one
 }

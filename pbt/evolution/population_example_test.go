@@ -196,3 +196,15 @@ func ExampleLoadElite() {
 	fmt.Println(elite.Steps() == e.Elite().Steps)
 	// Output: true
 }
+
+func ExampleFromDict() {
+	s, err := evolution.FromDict(map[string]any{
+		"mutation": map[string]any{"probabilities": map[string]any{"no_mut": 0.5, "arch_mut": 0.5}},
+		"training": map[string]any{"pop_size": 4, "evo_steps": 2048, "max_steps": 20_480},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Options.PopulationSize, s.Options.EvoSteps, s.Options.MaxSteps)
+	// Output: 4 2048 20480
+}

@@ -78,7 +78,7 @@ type ended struct {
 func newRunner(f *File, o Options) (r *runner, err error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
-		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments")
+		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments (gorl train --config trains a population in one process, without any)")
 	}
 	if _, err := exec.LookPath(d.Command[0]); err != nil {
 		return nil, fmt.Errorf("launch: \"launcher.command\": %w", err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -88,7 +89,7 @@ func Write(w io.Writer, results ...*Result) error {
 		}
 		rows = append(rows, []string{
 			label(r, i), fmt.Sprintf("%.4g", s.Best), fmt.Sprintf("%.4g", s.Median), fmt.Sprintf("%.4g", s.ControlBest),
-			fmt.Sprintf("%+.3g ± %.1g", s.Gain, s.Error), fmt.Sprintf("%.0f%%", 100*s.Wins),
+			fmt.Sprintf("%+.3g ± %s", s.Gain, oneDigit(s.Error)), fmt.Sprintf("%.0f%%", 100*s.Wins),
 			fmt.Sprintf("%.2f of %d", s.Copies, r.Members), fmt.Sprintf("%.0f%%", 100*s.Fraction), fmt.Sprintf("%.2f", s.SelfMutations),
 			fmt.Sprintf("%.1f", s.Lineages), diverged,
 		})
@@ -189,4 +190,13 @@ func WritePNG(path string, results ...*Result) error {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil
+}
+
+// oneDigit writes a number with one significant digit, and no exponent where it is not tiny: 20, 4, 0.03.
+func oneDigit(x float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)
+	if err != nil {
+		rounded = x
+	}
+	return strconv.FormatFloat(rounded, 'g', -1, 64)
 }

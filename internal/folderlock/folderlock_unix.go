@@ -1,0 +1,30 @@
+//go:build unix
+
+// Package folderlock sees to it that one process at a time works in a folder.
+package folderlock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrInUse is wrapped by the error of a lock that another holds.
+var ErrInUse = errors.New("in use")
+
+// Take takes the lock that the named file in a folder stands for; the file is made, and stays. It ends with the process,
+// however that ends, or by release. Where the system has no such locks Take does nothing.
+func Take(dir, name string) (release func() error, err error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		file.Close()
+		return nil, fmt.Errorf("%s is %w", file.Name(), ErrInUse)
+	}
+	return file.Close, nil // other errors are a file system's that knows no locks
+}

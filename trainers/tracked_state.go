@@ -1,0 +1,74 @@
+package trainers
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// Where a snapshot has what the tracked figures of episodes are made of: returns and lengths of the episodes in progress,
+// with the environment's state, and the last finished ones.
+const (
+	returnsArray = "environment/returns"
+	lengthsArray = "environment/lengths"
+	trackedKey   = "tracked_episodes"
+)
+
+// saveTracked adds the tracked episodes to a snapshot, those in progress where it has the environment's state. Numbers that
+// are not finite are a reason to leave them out: neither JSON nor a checkpoint takes them.
+func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
+	s := t.episodes.State()
+	if finite(s.Totals) {
+		snap.Values["trainer"].(map[string]any)[trackedKey] = map[string]any{
+			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
+		}
+	}
+	if _, whole := snap.Arrays[stateArray]; whole && finite(s.Returns) {
+		n := []int64{int64(len(s.Returns))}
+		snap.Arrays[returnsArray] = checkpoint.ArrayFloat64(n, s.Returns)
+		snap.Arrays[lengthsArray] = checkpoint.ArrayInt64(n, s.Lengths)
+	}
+}
+
+// restoreTracked puts the tracked episodes back, those in progress where whole is true. What a snapshot lacks begins anew;
+// it is no reason to refuse it.
+func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
+	if whole {
+		t.episodes.Reset()
+	}
+	s := tracking.EpisodesState{Totals: numbers(snap, "returns"), Durations: numbers(snap, "lengths")}
+	s.Finished, _ = snap.Int("trainer", trackedKey, "finished")
+	s.Drained, _ = snap.Int("trainer", trackedKey, "drained")
+	running := s
+	if n := int64(t.env.NumEnvs()); whole {
+		running.Returns, _ = snap.Float64s(returnsArray, n)
+		running.Lengths, _ = snap.Int64s(lengthsArray, n)
+	}
+	if t.episodes.SetState(running) != nil {
+		_ = t.episodes.SetState(s) // the running ones do not fit
+	}
+}
+
+func finite(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+func list(x []float64) []any {
+	out := make([]any, len(x))
+	for i, v := range x {
+		out[i] = v
+	}
+	return out
+}
+
+func numbers(snap *checkpoint.Snapshot, key string) []float64 {
+	v, _ := snap.Value("trainer", trackedKey, key)
+	values, _ := v.([]any)
+	out := make([]float64, len(values))
+	for i, x := range values {
+		out[i] = number(x)
+	}
+	return out
+}
