@@ -196,7 +196,6 @@ func ExampleNewProgress() {
 	// Output:
 	// member 0    0 %  0/100  objective 0
 	// member 0   50 %  50/100  objective 100
-	// member 0  100 %  100/100  objective 200
 	// member 0  100 %  100/100  in 0s  objective 200
 }
 

@@ -51,6 +51,7 @@ type lineBar struct {
 	name     string
 	meter    meter
 	shown    int64 // which multiple of LineEvery was written last
+	last     *string // the text at 100 %
 	finished bool
 }
 
@@ -65,7 +66,11 @@ func (b *lineBar) Set(done int64, text string) {
 	reached := int64(float64(done)/float64(b.meter.total)/b.p.opt.LineEvery + 1e-9)
 	if reached > b.shown {
 		b.shown = reached
-		b.write(b.meter.left(), text)
+		when := b.meter.left()
+		if b.meter.done >= b.meter.total {
+			when, b.last = b.meter.spent(b.p.opt.Now()), &text
+		}
+		b.write(when, text)
 	}
 }
 
@@ -76,7 +81,9 @@ func (b *lineBar) Finish(text string) {
 		return
 	}
 	b.finished = true
-	b.write(b.meter.spent(b.p.opt.Now()), text)
+	if b.last == nil || *b.last != text { // otherwise it stands there
+		b.write(b.meter.spent(b.p.opt.Now()), text)
+	}
 }
 
 func (b *lineBar) write(when, text string) {

@@ -54,7 +54,7 @@ func TestProgressLines(t *testing.T) {
 member 0   25 %  250/1000  10.0 steps/s  ETA 1m15s  objective 2` + " " + `
 member 0   50 %  500/1000  10.0 steps/s  ETA 50s  objective 5` + " " + `
 member 0   75 %  750/1000  10.0 steps/s  ETA 25s  objective 7` + " " + `
-member 0  100 %  1000/1000  10.0 steps/s  objective 10` + " " + `
+member 0  100 %  1000/1000  10.0 steps/s  in 1m40s  objective 10` + " " + `
 member 0  100 %  1000/1000  10.0 steps/s  in 1m41s  objective 12
 checkpoint at 1000
 best       60 %  600/1000  resumed
