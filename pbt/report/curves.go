@@ -13,6 +13,7 @@ type chart struct {
 	*facts
 	scene                    *scene
 	left, right, top, bottom float64
+	titled                   float64 // about how wide the title is
 	y                        axis
 }
 
@@ -24,7 +25,9 @@ func (f *facts) newChart(width, height float64, title string, y axis, label stri
 	if beyond := y.beyond; beyond > 0 {
 		title += fmt.Sprintf(" (%d values far outside are not shown)", beyond)
 	}
-	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: plain(title, int((width-c.left)/7))})
+	title = plain(title, int((width-c.left)/7))
+	c.titled = 1.2 * wordsWidth(title, 12.5)
+	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: title})
 	for _, k := range y.ticks(max(3, int((c.bottom-c.top)/34))) {
 		at := c.bottom - (c.bottom-c.top)*k.at
 		s.add(item{kind: stroke, ink: inkGrid, width: 1, path: path{{'M', [3]point{2: {c.left, at}}}, {'L', [3]point{2: {c.right, at}}}}})
@@ -173,6 +176,7 @@ func (f *facts) objective() *scene {
 		title += " (lower is better)"
 	}
 	c := f.newChart(pageWidth, 380, title, axisFor(values, f.Run.Minimise), "the objective of all members over environment steps")
+	c.key()
 	if len(values) == 0 {
 		c.scene.words((c.left+c.right)/2, (c.top+c.bottom)/2, 13, inkMuted, toMiddle, "no objective is known yet")
 	}
@@ -231,6 +235,7 @@ func (f *facts) hyperparameter(key string) *scene {
 		title += " (logarithmic below 1)"
 	}
 	c := f.newChart(pageWidth/2-8, 230, title, y, "the hyperparameter "+key+" of all members over environment steps")
+	c.key()
 	c.draw(true, func(s *stretch, to int64) []pbt.Point {
 		return f.within(s, f.Members[s.member].Hyperparameters[key], to)
 	})
