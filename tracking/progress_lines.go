@@ -50,7 +50,7 @@ type lineBar struct {
 	p        *lines
 	name     string
 	meter    meter
-	shown    int64 // which multiple of LineEvery was written last
+	shown    int64   // which multiple of LineEvery was written last
 	last     *string // the text at 100 %
 	finished bool
 }
