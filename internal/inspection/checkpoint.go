@@ -94,7 +94,7 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 		delete(values, "policy_alone")
 	} else if n, err := snap.Int("agents"); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
-		for i := range n {
+		for i := range min(n, int64(len(values))) {
 			key := fmt.Sprintf("agent_%d", i)
 			if own, ok := values[key].(map[string]any); ok {
 				c.Agents = append(c.Agents, ofAgent(own))
@@ -127,6 +127,10 @@ func ofAgent(values map[string]any) Agent {
 	a.Timestep, _ = values["timestep"].(int64)
 	a.Updates, _ = values["updates"].(int64)
 	a.Settings, _ = values["hyperparameters"].(map[string]any)
+	a.Settings = maps.Clone(a.Settings)
+	for name, v := range a.Settings {
+		a.Settings[name] = writable(v)
+	}
 	described, ok := values["policy"]
 	if !ok {
 		a.Undescribed = "the checkpoint does not say what the policy computes"
@@ -188,8 +192,16 @@ func flatten(into map[string]any, at string, v any) {
 		}
 		into[at] = v
 	default:
-		into[at] = v
+		into[at] = writable(v)
 	}
+}
+
+// writable is a value that JSON can hold: a [Number] for one that it has none for, which a .pt may have.
+func writable(v any) any {
+	if x, ok := v.(float64); ok && x-x != 0 {
+		return Number(x)
+	}
+	return v
 }
 
 // tensors looks at arrays, in the order of their names.
