@@ -102,6 +102,13 @@ func TestDamage(t *testing.T) {
 			if len(damaged) != 1 || damaged[0].Path != path || !strings.Contains(damaged[0].Error(), path) || !strings.Contains(damaged[0].Reason, d.want) {
 				t.Errorf("reported: %v; want %s: …%s…", damaged, path, d.want)
 			}
+			_, fromLoad := Load(filepath.Join(s.Dir(), "agent_2.safetensors"))
+			if _, err := Verify(filepath.Join(s.Dir(), "agent_2.safetensors")); err == nil || err.Error() != fromLoad.Error() {
+				t.Errorf("Verify gives %v, Load %v", err, fromLoad)
+			}
+			if m, err := Verify(filepath.Join(s.Dir(), "agent_1.json")); err != nil || m.Step != 1 {
+				t.Errorf("of the valid one Verify gives %+v, %v", m, err)
+			}
 			var typed *DamagedError
 			if d.name != "data is a directory" { // then there is nothing at the path to load
 				if _, err := s.Load("agent_2.safetensors"); !errors.As(err, &typed) && !errors.Is(err, fs.ErrNotExist) {

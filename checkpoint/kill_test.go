@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/testmain"
 )
 
 var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that saves")
@@ -23,22 +25,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForever(dir))
 		os.Exit(1)
 	}
-	sideBySide()
+	testmain.SideBySide()
 	os.Exit(m.Run())
-}
-
-// sideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
-// most of the time.
-func sideBySide() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
-		return
-	}
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
 }
 
 // writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once it

@@ -161,33 +161,42 @@ func ReadManifest(path string) (Manifest, error) {
 }
 
 func load(fsys FS, path string) (*Saved, error) {
-	info, err := fsys.Stat(path)
-	base, isManifest := strings.CutSuffix(path, manifestSuffix)
-	if !isManifest {
-		var isData bool
-		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
-			if err == nil && info.IsDir() {
-				return nil, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path, dataSuffix)
-			}
-			return nil, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
-		}
-	}
+	data, m, err := find(fsys, path)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	data, manifest := base+dataSuffix, base+manifestSuffix
-	m, err := readManifest(fsys, manifest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, uncommitted(data)
-	}
-	if err != nil {
-		return nil, asDamaged(manifest, err)
+		return nil, err
 	}
 	snap, err := readData(fsys, data, m)
 	if err != nil {
 		return nil, asDamaged(data, err)
 	}
 	return &Saved{Path: data, Manifest: m, Snapshot: snap}, nil
+}
+
+// find returns the path of a snapshot's data file, and its manifest.
+func find(fsys FS, path string) (data string, m Manifest, err error) {
+	info, err := fsys.Stat(path)
+	base, isManifest := strings.CutSuffix(path, manifestSuffix)
+	if !isManifest {
+		var isData bool
+		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
+			if err == nil && info.IsDir() {
+				return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path, dataSuffix)
+			}
+			return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
+		}
+	}
+	if err != nil {
+		return "", m, fmt.Errorf("checkpoint: %w", err)
+	}
+	data, manifest := base+dataSuffix, base+manifestSuffix
+	m, err = readManifest(fsys, manifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", m, uncommitted(data)
+	}
+	if err != nil {
+		return "", m, asDamaged(manifest, err)
+	}
+	return data, m, nil
 }
 
 func pickleHint(path string) string {
@@ -213,19 +222,30 @@ func readData(fsys FS, path string, m Manifest) (*Snapshot, error) {
 
 func readVerified(fsys FS, path string, m Manifest) ([]byte, error) {
 	data, err := readExactly(fsys, path, m.Size)
+	if err != nil {
+		return nil, unread(path, err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != m.SHA256 {
+		return nil, altered(path)
+	}
+	return data, nil
+}
+
+// unread is the error of a data file that could not be read whole.
+func unread(path string, err error) *DamagedError {
+	d := &DamagedError{Path: path, Reason: err.Error(), Err: err}
 	var size sizeError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &DamagedError{Path: path, Reason: "the data file is missing", Err: err}
+		d.Reason = "the data file is missing"
 	case errors.As(err, &size) && size.have < size.want:
-		return nil, &DamagedError{Path: path, Reason: fmt.Sprintf("it is truncated: %v", size), Err: err}
+		d.Reason = fmt.Sprintf("it is truncated: %v", size)
 	case errors.As(err, &size):
-		return nil, &DamagedError{Path: path, Reason: fmt.Sprintf("it is another file than was saved: %v", size), Err: err}
-	case err != nil:
-		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+		d.Reason = fmt.Sprintf("it is another file than was saved: %v", size)
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != m.SHA256 {
-		return nil, &DamagedError{Path: path, Reason: "its contents were altered: the checksum is not the manifest's"}
-	}
-	return data, nil
+	return d
+}
+
+func altered(path string) *DamagedError {
+	return &DamagedError{Path: path, Reason: "its contents were altered: the checksum is not the manifest's"}
 }

@@ -18,7 +18,7 @@ func (s *Store) retain(saved Manifest) error {
 	if err != nil || len(l.manifests) <= s.opt.Keep {
 		return err
 	}
-	if _, err := readVerified(s.opt.FS, filepath.Join(s.dir, saved.File), saved); err != nil {
+	if err := verifyData(s.opt.FS, filepath.Join(s.dir, saved.File), saved); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && s.superseded(saved) {
 			return nil
 		}

@@ -80,6 +80,17 @@ func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 
 // readExactly reads a file that must have size bytes, which Stat is asked about before memory is.
 func readExactly(fsys FS, path string, size int64) ([]byte, error) {
+	f, err := openExactly(fsys, path, size)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	_, err = io.ReadFull(f, data)
+	return data, errors.Join(err, f.Close())
+}
+
+// openExactly opens a regular file that has this size.
+func openExactly(fsys FS, path string, size int64) (File, error) {
 	info, err := fsys.Stat(path)
 	if err != nil {
 		return nil, err
@@ -87,13 +98,7 @@ func readExactly(fsys FS, path string, size int64) ([]byte, error) {
 	if info.Size() != size || !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: sizeError{info.Size(), size}}
 	}
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size)
-	_, err = io.ReadFull(f, data)
-	return data, errors.Join(err, f.Close())
+	return fsys.Open(path)
 }
 
 // sizeError says that a file has not the size it was written with.

@@ -18,11 +18,3 @@ func appendFile(path string, data []byte) error {
 	}
 	return nil
 }
-
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -3,9 +3,10 @@ package tracking
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
+
+	"github.com/gorl-dev/gorl/internal/ticks"
 )
 
 // widen adds a margin to a range of data, and gives a single value some room.
@@ -36,102 +37,12 @@ type linearTicks struct{ want int }
 
 // Ticks implements plot.Ticker.
 func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
-	values := roundNumbers(lo, hi, t.want)
-	ticks := make([]plot.Tick, len(values))
-	for i, label := range tickLabels(values) {
-		ticks[i] = plot.Tick{Value: values[i], Label: label}
+	values := ticks.Round(lo, hi, t.want)
+	list := make([]plot.Tick, len(values))
+	for i, label := range ticks.Labels(values) {
+		list[i] = plot.Tick{Value: values[i], Label: label}
 	}
-	return ticks
-}
-
-// roundNumbers are the multiples of 1, 2 or 5 times a power of ten within a range, about want of them.
-func roundNumbers(lo, hi float64, want int) []float64 {
-	rough := (hi - lo) / float64(want)
-	power := math.Pow(10, math.Floor(math.Log10(rough)))
-	if !(power > 0) || math.IsInf(power, 0) {
-		return nil
-	}
-	step := 10 * power
-	for _, m := range []float64{1, 2, 5} {
-		if m*power >= rough*0.999 {
-			step = m * power
-			break
-		}
-	}
-	var values []float64
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(values) < 100; k++ {
-		values = append(values, k*step)
-	}
-	return values
-}
-
-// tickLabels writes equally spaced values with one unit and as many decimals as tell them apart.
-func tickLabels(values []float64) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	largest := 0.0
-	for _, v := range values {
-		largest = math.Max(largest, math.Abs(v))
-	}
-	step := largest
-	if len(values) > 1 {
-		step = values[1] - values[0]
-	}
-	labels := make([]string, len(values))
-	if largest > 0 && (largest < 0.00099 || largest >= 1e15) {
-		digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
-		for i, v := range values {
-			if math.Abs(v) < step/2 {
-				labels[i] = "0"
-				continue
-			}
-			labels[i] = shortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64))
-		}
-		return labels
-	}
-	unit, suffix := 1.0, ""
-	for _, u := range []struct {
-		size   float64
-		suffix string
-	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
-		if largest >= u.size*0.9999 {
-			unit, suffix = u.size, u.suffix
-			if suffix == "k" {
-				unit = 1e3
-			}
-			break
-		}
-	}
-	decimals := 0
-	if step > 0 {
-		decimals = min(max(0, -int(math.Floor(math.Log10(step/unit)+1e-9))), 12)
-	}
-	for i, v := range values {
-		s := strconv.FormatFloat(v/unit, 'f', decimals, 64)
-		if zero := strings.Trim(s, "-0.") == ""; zero {
-			labels[i] = "0"
-			continue
-		}
-		labels[i] = s + suffix
-	}
-	return labels
-}
-
-// shortExponent turns 1e-05 into 1e-5.
-func shortExponent(s string) string {
-	mantissa, exponent, ok := strings.Cut(s, "e")
-	if !ok {
-		return s
-	}
-	if strings.Contains(mantissa, ".") {
-		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-	}
-	sign := ""
-	if exponent[0] == '-' {
-		sign = "-"
-	}
-	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+	return list
 }
 
 // logTicks labels powers of ten, or round numbers between them where there are few.
@@ -157,14 +68,14 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 	case mantissas(1, 2, 5) >= 3:
 		labelled, every = []float64{1, 2, 5}, 1
 	default: // less than a decade: the axis is nearly linear
-		values := roundNumbers(lo, hi, 4)
-		ticks := make([]plot.Tick, len(values))
+		values := ticks.Round(lo, hi, 4)
+		list := make([]plot.Tick, len(values))
 		for i, v := range values {
-			ticks[i] = plot.Tick{Value: v, Label: logLabel(v)}
+			list[i] = plot.Tick{Value: v, Label: logLabel(v)}
 		}
-		return ticks
+		return list
 	}
-	var ticks []plot.Tick
+	var list []plot.Tick
 	for e := first; e <= last; e++ {
 		for m := 1.0; m < 10; m++ {
 			v := m * math.Pow(10, float64(e))
@@ -178,11 +89,11 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 				}
 			}
 			if tick.Label != "" || every == 1 {
-				ticks = append(ticks, tick)
+				list = append(list, tick)
 			}
 		}
 	}
-	return ticks
+	return list
 }
 
 func logLabel(v float64) string {
@@ -190,5 +101,5 @@ func logLabel(v float64) string {
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return shortExponent(strconv.FormatFloat(v, 'e', -1, 64))
+	return ticks.ShortExponent(strconv.FormatFloat(v, 'e', -1, 64))
 }

@@ -23,13 +23,18 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	var buf bytes.Buffer
 	var offset int64
+	tags := names{}
 	for n := 0; ; n++ {
 		data, err := readRecord(br, &buf)
 		if errors.Is(err, io.EOF) {
 			return scalars, nil
 		}
 		if err == nil {
+			before := len(scalars)
 			scalars, err = parseEvent(scalars, data)
+			for i := before; i < len(scalars); i++ {
+				scalars[i].Tag = tags.one(scalars[i].Tag)
+			}
 		}
 		if err != nil {
 			return scalars, fmt.Errorf("tracking: event file: record %d at byte %d: %w", n, offset, err)
@@ -67,6 +72,7 @@ func ReadCSV(r io.Reader) ([]Scalar, error) {
 
 func readLines(r io.Reader, format string, parse func(line []byte, number int) (s Scalar, ok bool, err error)) ([]Scalar, error) {
 	var scalars []Scalar
+	tags := names{}
 	err := eachLine(r, func(line []byte, number int, whole bool) error {
 		s, ok, err := parse(line, number)
 		if err != nil && !whole {
@@ -76,11 +82,23 @@ func readLines(r io.Reader, format string, parse func(line []byte, number int) (
 			return fmt.Errorf("tracking: %s: line %d: %w", format, number, err)
 		}
 		if ok {
+			s.Tag = tags.one(s.Tag)
 			scalars = append(scalars, s)
 		}
 		return nil
 	})
 	return scalars, err
+}
+
+// names holds every tag once: a log repeats few of them many times.
+type names map[string]string
+
+func (n names) one(tag string) string {
+	if same, ok := n[tag]; ok {
+		return same
+	}
+	n[tag] = tag
+	return tag
 }
 
 // ReadFile reads the scalars of a file by its name: *.jsonl, *.csv, or a name with "tfevents" in it. Errors name the

@@ -12,30 +12,48 @@ import (
 )
 
 // FindRuns lists the experiment folders at and below a folder: those with [ScalarsFile], another *.jsonl, an event file or a
-// *.csv, in the order of their names. Folders whose names begin with a dot are passed over.
+// *.csv, in the order of their names. The folder may be a link, and so may experiment folders that lie directly in it; other
+// links are not followed. Folders whose names begin with a dot are passed over.
 func FindRuns(root string) ([]string, error) {
-	var runs []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !d.IsDir() {
-			return nil
-		}
-		if path != root && strings.HasPrefix(d.Name(), ".") {
-			return filepath.SkipDir
-		}
-		if files, err := runFiles(path); err != nil {
-			return err
-		} else if len(files) > 0 {
-			runs = append(runs, path)
-		}
-		return nil
-	})
+	runs, err := findRuns(root, root)
 	if err != nil {
 		return nil, fmt.Errorf("tracking: %w", err)
 	}
 	return runs, nil
+}
+
+func findRuns(root, dir string) (runs []string, err error) {
+	entries, err := os.ReadDir(dir) // which follows a link
+	if err != nil {
+		return nil, err
+	}
+	if len(choose(dir, entries)) > 0 {
+		runs = append(runs, dir)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			below, err := findRuns(root, path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed since
+				return nil, err
+			}
+			runs = append(runs, below...)
+		case dir == root && e.Type() == fs.ModeSymlink:
+			if files, err := runFiles(path); err == nil && len(files) > 0 && !same(root, path) {
+				runs = append(runs, path)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// same says whether two paths lead to one folder.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	y, wrong := os.Stat(b)
+	return err == nil && wrong == nil && os.SameFile(x, y)
 }
 
 // ReadRun reads the scalars of an experiment folder: of its JSON lines, which have double precision; without any, of its
@@ -66,34 +84,45 @@ func ReadRun(dir string) ([]Scalar, error) {
 	return scalars, errors.Join(failures...)
 }
 
-// runFiles are those of the best kind that a folder has; of JSON lines that named [ScalarsFile] alone, if there is one. A
-// population's journal is none, nor is a table that does not begin as [CSV] does.
+// runFiles are the files that a folder's scalars are read from.
 func runFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
+	return choose(dir, entries), nil
+}
+
+// choose takes the files of the best kind that a folder has; of JSON lines that named [ScalarsFile] alone, if there is one. A
+// population's journal is none, nor is a table that does not begin as [CSV] does.
+func choose(dir string, entries []fs.DirEntry) []string {
 	var lines, events, tables []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch name := e.Name(); {
 		case e.IsDir():
-		case name == ScalarsFile:
-			return []string{path}, nil
-		case strings.Contains(name, "tfevents"):
+		case name == ScalarsFile && regular(path):
+			return []string{path}
+		case strings.Contains(name, "tfevents") && regular(path):
 			events = append(events, path)
-		case strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "journal"):
+		case strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "journal") && regular(path):
 			lines = append(lines, path)
-		case strings.HasSuffix(name, ".csv") && beginsAsCSV(path):
+		case strings.HasSuffix(name, ".csv") && regular(path) && beginsAsCSV(path):
 			tables = append(tables, path)
 		}
 	}
 	for _, files := range [][]string{lines, events} {
 		if len(files) > 0 {
-			return files, nil
+			return files
 		}
 	}
-	return tables, nil
+	return tables
+}
+
+// regular says whether a path is that of a file, maybe by a link: reading a pipe may never end.
+func regular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // beginsAsCSV says whether the first line is [CSV]'s.

@@ -1,59 +1,10 @@
-// Models, batches and the guard that turns MuJoCo's fatal errors into return values.
+// Models and batches of simulations.
 
-#include "engine.h"
+#include "guard.h"
 
-#include <pthread.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// MuJoCo reports what it cannot go on from through one process-wide handler, and exits if the handler returns. Ours
-// jumps back to the guard of the calling thread. A thread without a guard is not in one of our calls.
-static __thread jmp_buf gm_back;
-static __thread int gm_guarded = 0;
-static __thread char gm_message[GM_MESSAGE];
-static int gm_count = 0;
-static void (*gm_previous)(const char*) = NULL;
-
-static void on_error(const char* text) {
-  if (gm_guarded) {
-    snprintf(gm_message, GM_MESSAGE, "%s", text);
-    longjmp(gm_back, 1);
-  }
-  if (gm_previous) {
-    gm_previous(text);
-    return;
-  }
-  fprintf(stderr, "mujoco: %s\n", text);
-  abort();
-}
-
-// Warnings are counted in every mjData; without a handler MuJoCo would also write a log file into the working folder.
-static void on_warning(const char* text) { (void)text; }
-
-static void install(void) {
-  gm_previous = mju_user_error;
-  mju_user_error = on_error;
-  if (!mju_user_warning) mju_user_warning = on_warning;
-}
-
-void gm_install(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, install);
-}
-
-// setjmp must be called by the function that is to be returned to, hence macros.
-#define GUARD() (gm_guarded = 1, setjmp(gm_back))
-#define UNGUARD() (gm_guarded = 0)
-
-// gm_live is the number of models and simulations that have been made and not freed.
-int gm_live(void) { return __atomic_load_n(&gm_count, __ATOMIC_SEQ_CST); }
-static void counted(int by) { __atomic_add_fetch(&gm_count, by, __ATOMIC_SEQ_CST); }
-
-static void take_message(char* message) {
-  snprintf(message, GM_MESSAGE, "%s", gm_message);
-}
 
 gm_model* gm_load(const char* path, const char* xml, int length, char* message) {
   gm_install();
@@ -71,7 +22,7 @@ gm_model* gm_load(const char* path, const char* xml, int length, char* message) 
   }
   if (GUARD()) {
     UNGUARD();
-    take_message(message);
+    gm_take_message(message);
     goto fail;
   }
   g->m = mj_loadXML(path, (mjVFS*)vfs, message, GM_MESSAGE);
@@ -83,7 +34,7 @@ gm_model* gm_load(const char* path, const char* xml, int length, char* message) 
     mj_deleteVFS((mjVFS*)vfs);
     free((void*)vfs);
   }
-  counted(1);
+  gm_counted(1);
   return g;
 memory:
   snprintf(message, GM_MESSAGE, "out of memory");
@@ -107,7 +58,7 @@ void gm_free_model(gm_model* g) {
   free(g->plan.count);
   free(g->plan.list);
   free(g);
-  counted(-1);
+  gm_counted(-1);
 }
 
 // gm_model_bytes writes the compiled model in MuJoCo's binary form, or returns its size when out is null.
@@ -122,7 +73,7 @@ void gm_free_batch(gm_batch* b) {
   for (int i = 0; b->d && i < b->n; i++)
     if (b->d[i]) {
       mj_deleteData(b->d[i]);
-      counted(-1);
+      gm_counted(-1);
     }
   free(b->d);
   free(b->qpos);
@@ -151,7 +102,7 @@ gm_batch* gm_make_batch(const gm_model* g, int n, char* message) {
   if (!b->d || !b->qpos || !b->qvel || !b->ctrl || !b->status || !b->work) goto memory;
   if (GUARD()) {
     UNGUARD();
-    take_message(message);
+    gm_take_message(message);
     goto fail;
   }
   for (int i = 0; i < n; i++) {
@@ -160,7 +111,7 @@ gm_batch* gm_make_batch(const gm_model* g, int n, char* message) {
       UNGUARD();
       goto memory;
     }
-    counted(1);
+    gm_counted(1);
     memcpy(b->qpos + (size_t)i * m->nq, b->d[i]->qpos, sizeof(double) * m->nq);
   }
   UNGUARD();
@@ -244,7 +195,7 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
   volatile int i = first;
   if (GUARD()) {
     UNGUARD();
-    take_message(message);
+    gm_take_message(message);
     mj_resetData(m, b->d[i]);
     return i;
   }
@@ -270,7 +221,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
   volatile int k = 0;
   if (GUARD()) {
     UNGUARD();
-    take_message(message);
+    gm_take_message(message);
     return which[k];
   }
   for (; k < count; k++) {
@@ -289,7 +240,7 @@ int gm_forward(gm_batch* b, int first, int last, char* message) {
   volatile int i = first;
   if (GUARD()) {
     UNGUARD();
-    take_message(message);
+    gm_take_message(message);
     return i;
   }
   for (; i < last; i++) {

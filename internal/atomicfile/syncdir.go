@@ -17,8 +17,13 @@ func SyncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+	return SyncOpened(d)
+}
+
+// SyncOpened is [SyncDir] of a folder that is open, which it closes.
+func SyncOpened(d *os.File) error {
+	err := d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
 	return errors.Join(err, d.Close())

@@ -3,7 +3,6 @@ package inspection
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,15 +55,6 @@ type Policy struct {
 	Network string `json:"network"`
 }
 
-// Trainer is a trainer's own part.
-type Trainer struct {
-	Timestep int64 `json:"timestep"`
-	// Best is the best figure so far.
-	Best *Number `json:"best,omitempty"`
-	// Metrics are the latest figures; those of episodes are means over the last 100.
-	Metrics map[string]Number `json:"metrics,omitempty"`
-}
-
 // file looks at one file.
 func file(path string, o Options) (*Checkpoint, error) {
 	switch ext := filepath.Ext(path); ext {
@@ -104,7 +94,7 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 		delete(values, "policy_alone")
 	} else if n, err := snap.Int("agents"); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
-		for i := range n {
+		for i := range min(n, int64(len(values))) {
 			key := fmt.Sprintf("agent_%d", i)
 			if own, ok := values[key].(map[string]any); ok {
 				c.Agents = append(c.Agents, ofAgent(own))
@@ -137,6 +127,10 @@ func ofAgent(values map[string]any) Agent {
 	a.Timestep, _ = values["timestep"].(int64)
 	a.Updates, _ = values["updates"].(int64)
 	a.Settings, _ = values["hyperparameters"].(map[string]any)
+	a.Settings = maps.Clone(a.Settings)
+	for name, v := range a.Settings {
+		a.Settings[name] = writable(v)
+	}
 	described, ok := values["policy"]
 	if !ok {
 		a.Undescribed = "the checkpoint does not say what the policy computes"
@@ -170,62 +164,6 @@ func network(n description.Network) string {
 	return strings.Join(parts, " → ")
 }
 
-// ofTrainer describes a trainer's part; nil where there is none.
-func ofTrainer(v any) *Trainer {
-	values, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
-	t := &Trainer{Metrics: map[string]Number{}}
-	t.Timestep, _ = values["timestep"].(int64)
-	if best, ok := number(values["best"]); ok {
-		t.Best = (*Number)(&best)
-	}
-	for _, kind := range []string{"steps", "tracked", "episodes"} {
-		figures, _ := values[kind].(map[string]any)
-		for name, f := range figures {
-			figure, _ := f.(map[string]any)
-			if x, ok := latest(figure, kind == "episodes"); ok {
-				t.Metrics[name] = Number(x)
-			}
-		}
-	}
-	return t
-}
-
-// latest is the mean or the last of a figure's values, which lie in a ring.
-func latest(figure map[string]any, mean bool) (float64, bool) {
-	list, _ := figure["values"].([]any)
-	count, _ := figure["count"].(int64)
-	if len(list) == 0 || count < int64(len(list)) {
-		return 0, false
-	}
-	if !mean {
-		return number(list[(count-1)%int64(len(list))])
-	}
-	sum := 0.0
-	for _, v := range list {
-		x, ok := number(v)
-		if !ok {
-			return 0, false
-		}
-		sum += x
-	}
-	return sum / float64(len(list)), true
-}
-
-func number(v any) (float64, bool) {
-	switch x := v.(type) {
-	case float64:
-		return x, true
-	case int64:
-		return float64(x), true
-	case uint64:
-		return float64(x), true
-	}
-	return math.NaN(), false
-}
-
 // flatten puts the plain values of a tree under the keys that lead to them.
 func flatten(into map[string]any, at string, v any) {
 	under := func(key string) string {
@@ -254,8 +192,16 @@ func flatten(into map[string]any, at string, v any) {
 		}
 		into[at] = v
 	default:
-		into[at] = v
+		into[at] = writable(v)
 	}
+}
+
+// writable is a value that JSON can hold: a [Number] for one that it has none for, which a .pt may have.
+func writable(v any) any {
+	if x, ok := v.(float64); ok && x-x != 0 {
+		return Number(x)
+	}
+	return v
 }
 
 // tensors looks at arrays, in the order of their names.

@@ -4,10 +4,8 @@ package inspection
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gorl-dev/gorl/pbt"
 )
@@ -46,15 +44,9 @@ func (r *Report) Damaged() (list []Stored) {
 // Of looks at a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors file of
 // any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's workspace.
 func Of(path string, o Options) (*Report, error) {
-	info, err := os.Stat(path)
-	if os.IsNotExist(err) && filepath.Ext(path) != dataSuffix {
-		if _, e := os.Stat(path + dataSuffix); e == nil { // agent_1000 of agent_1000.safetensors
-			path, err = path+dataSuffix, nil
-			info, err = os.Stat(path)
-		}
-	}
+	path, info, err := meant(path)
 	if err != nil {
-		return nil, fmt.Errorf("inspection: %w", err)
+		return nil, err
 	}
 	if info.IsDir() {
 		return folder(path, o)
@@ -76,7 +68,7 @@ func folder(dir string, o Options) (*Report, error) {
 			return population(dir, o)
 		}
 	}
-	stored, err := list(dir)
+	stored, err := list(dir, check)
 	if err != nil {
 		return nil, err
 	}
@@ -95,56 +87,8 @@ func folder(dir string, o Options) (*Report, error) {
 
 const (
 	checkpoints    = "checkpoints" // a run's folder of them
-	best           = "best"        // and that of the best in it
+	best           = "best"        // and that of the best in it, or in a population's folder
+	members        = "members"     // a population's folder of all
 	dataSuffix     = ".safetensors"
 	manifestSuffix = ".json"
 )
-
-// Find is the checkpoint that a path means: a file itself, also without its extension; of a folder the best that is valid,
-// else the latest. Of a population across processes it is the best of the policy that was the best.
-func Find(path string) (string, error) {
-	info, err := os.Stat(path)
-	if os.IsNotExist(err) {
-		if _, e := os.Stat(path + dataSuffix); e == nil {
-			return path + dataSuffix, nil
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("inspection: %w", err)
-	}
-	if !info.IsDir() {
-		return path, nil
-	}
-	stored, err := list(path)
-	if err != nil {
-		return "", err
-	}
-	if h, err := pbt.ReadHistory(path); err == nil {
-		if m, _, ok := h.Best(); ok {
-			stored = preferred(stored, m)
-		}
-	}
-	chosen, ok := choose(stored)
-	if !ok {
-		for _, s := range stored {
-			if s.State == Damaged {
-				return "", fmt.Errorf("inspection: %s has no valid checkpoint: %s: %s", path, s.File, s.Reason)
-			}
-		}
-		return "", fmt.Errorf("inspection: %s has no checkpoint", path)
-	}
-	return filepath.Join(path, filepath.FromSlash(chosen.File)), nil
-}
-
-// walk visits the files below a folder whose names may be those of checkpoints.
-func walk(dir string, visit func(path string)) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("inspection: %w", err)
-		}
-		if !d.IsDir() && (strings.HasSuffix(path, dataSuffix) || strings.HasSuffix(path, manifestSuffix)) && !strings.HasPrefix(d.Name(), ".") {
-			visit(path)
-		}
-		return nil
-	})
-}

@@ -410,3 +410,28 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// What a .pt says may be infinite, which is no number to JSON.
+func TestJSONOfNoNumbers(t *testing.T) {
+	s := snapshot()
+	s.Values = map[string]any{"agent": "PPO", "hyperparameters": map[string]any{"learning_rate": 0.5}, "other": 0.25}
+	v, err := convert.ToTorch(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(d *torchfile.Dict, key string) { d.Set(key, math.Inf(1)) }
+	ours, _ := v.(*torchfile.Dict).Get("gorl")
+	values := ours.(*torchfile.Dict)
+	spoil(values, "other")
+	settings, _ := values.Get("hyperparameters")
+	spoil(settings.(*torchfile.Dict), "learning_rate")
+	path := filepath.Join(t.TempDir(), "infinite.pt")
+	if err := torchfile.WriteFile(path, v); err != nil {
+		t.Fatal(err)
+	}
+	r := of(t, path, inspection.Options{})
+	text, err := json.Marshal(r)
+	if err != nil || strings.Count(string(text), `"+Inf"`) != 2 {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}

@@ -76,7 +76,7 @@ func population(path string, o Options) (*Report, error) {
 		r.Kind = "journal of a population"
 		return r, err
 	}
-	if r.Checkpoints, err = list(path); err != nil {
+	if r.Checkpoints, err = list(path, check); err != nil {
 		return nil, err
 	}
 	kept := r.Checkpoints

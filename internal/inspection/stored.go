@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,17 +47,53 @@ type Stored struct {
 
 // load reads a checkpoint and says what it is worth. The snapshot is nil where it is damaged.
 func load(file string) (Stored, *checkpoint.Snapshot, error) {
+	saved, err := checkpoint.Load(file)
+	if err == nil {
+		return committed(saved.Path, saved.Manifest), saved.Snapshot, nil
+	}
+	return uncommitted(file, err)
+}
+
+// check says what a checkpoint is worth, as load does, and keeps none of it.
+func check(file string) (Stored, error) {
+	m, err := checkpoint.Verify(file)
+	if err == nil {
+		return committed(file, m), nil
+	}
+	s, _, err := uncommitted(file, err)
+	return s, err
+}
+
+// glance says what a checkpoint is worth as far as its manifest tells, without reading the data.
+func glance(file string) (Stored, error) {
+	m, err := checkpoint.ReadManifest(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Stored{File: file, State: Unverified}, nil
+	}
+	if err != nil {
+		s, _, err := uncommitted(file, err)
+		return s, err
+	}
+	return committed(file, m), nil
+}
+
+// committed is a checkpoint with a manifest.
+func committed(file string, m checkpoint.Manifest) Stored {
+	file = strings.TrimSuffix(file, manifestSuffix)
+	if !strings.HasSuffix(file, dataSuffix) {
+		file += dataSuffix
+	}
+	return Stored{File: file, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy, SHA256: m.SHA256, sequence: m.Sequence}
+}
+
+// uncommitted is a file that a checkpoint could not be read of.
+func uncommitted(file string, err error) (Stored, *checkpoint.Snapshot, error) {
 	s := Stored{File: file}
 	if info, err := os.Stat(file); err == nil {
 		s.Bytes = info.Size()
 	}
-	saved, err := checkpoint.Load(file)
 	var damaged *checkpoint.DamagedError
 	switch {
-	case err == nil:
-		m := saved.Manifest
-		s = Stored{File: saved.Path, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy, SHA256: m.SHA256, sequence: m.Sequence}
-		return s, saved.Snapshot, nil
 	case errors.Is(err, checkpoint.ErrUncommitted):
 		return unverified(s)
 	case errors.As(err, &damaged):
@@ -64,8 +101,12 @@ func load(file string) (Stored, *checkpoint.Snapshot, error) {
 		if name := filepath.Base(damaged.Path); name != filepath.Base(file) {
 			s.Reason = name + ": " + s.Reason
 		}
-		if m, err := checkpoint.ReadManifest(file); err == nil {
+		m, e := checkpoint.ReadManifest(file)
+		if e == nil {
 			s.Step, s.WrittenAt, s.WrittenBy, s.SHA256, s.sequence = m.Step, m.WrittenAt, m.WrittenBy, m.SHA256, m.Sequence
+		}
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(e, fs.ErrNotExist) { // its training has removed it just now
+			return s, nil, err
 		}
 		return s, nil, nil
 	}
@@ -87,8 +128,9 @@ func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
 	return s, snap, nil
 }
 
-// list checks all checkpoints below a folder, in the order of their files' names, numbers by value.
-func list(dir string) ([]Stored, error) {
+// list checks all checkpoints below a folder, in the order of their files' names, numbers by value. Those that are removed
+// meanwhile, as a training does that keeps a number of them, are left out.
+func list(dir string, check func(file string) (Stored, error)) ([]Stored, error) {
 	var files []string
 	err := walk(dir, func(file string) {
 		if base, manifest := strings.CutSuffix(file, manifestSuffix); manifest {
@@ -106,7 +148,10 @@ func list(dir string) ([]Stored, error) {
 	}
 	stored := make([]Stored, 0, len(files))
 	for _, f := range files {
-		s, _, err := load(f)
+		s, err := check(f)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +181,11 @@ func choose(stored []Stored) (chosen Stored, ok bool) {
 	return chosen, ok
 }
 
-// preferred leaves, where a population across processes kept the best of every policy, that of one.
+// preferred leaves, where a population across processes kept the best of every policy, that of one; a negative one is none.
 func preferred(stored []Stored, policy int) []Stored {
+	if policy < 0 {
+		return stored
+	}
 	mine := fmt.Sprintf("%s/%03d", best, policy)
 	if !slices.ContainsFunc(stored, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
 		return stored

@@ -2,9 +2,7 @@ package inspection
 
 import (
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/convert"
@@ -38,8 +36,13 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	c := &Checkpoint{Stored: size(path), Kind: "PyTorch file", Values: map[string]any{}}
 	c.tensors(snap.Arrays, o)
 	scalars(c.Values, "", v)
-	if a, ok := ofSkrl(path); ok && slices.ContainsFunc(slices.Collect(maps.Keys(snap.Arrays)), func(name string) bool { return strings.HasPrefix(name, "policy/") }) {
-		c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
+	for name := range snap.Arrays {
+		if strings.HasPrefix(name, "policy/") { // else reading it again would tell nothing
+			if a, ok := ofSkrl(path); ok {
+				c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
+			}
+			break
+		}
 	}
 	return c, nil
 }
@@ -60,8 +63,11 @@ func ofSkrl(path string) (Agent, bool) {
 	}
 	a.Settings["modules"] = strings.Join(names, ", ")
 	if adam, err := k.Adam(); err == nil && adam != nil {
-		a.Settings["learning_rate"], a.Settings["adam_beta1"], a.Settings["adam_beta2"] = adam.LearningRate, adam.Beta1, adam.Beta2
-		a.Settings["adam_eps"], a.Settings["weight_decay"] = adam.Eps, adam.WeightDecay
+		for name, x := range map[string]float64{
+			"learning_rate": adam.LearningRate, "adam_beta1": adam.Beta1, "adam_beta2": adam.Beta2, "adam_eps": adam.Eps, "weight_decay": adam.WeightDecay,
+		} {
+			a.Settings[name] = Number(x)
+		}
 	}
 	return a, true
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/ticks"
 )
 
 // logSpan is the ratio of greatest to least value from which an axis is logarithmic.
@@ -121,23 +123,23 @@ func (a axis) ticks(want int) []tick {
 	case decades, complement:
 		values = a.logTicks()
 	default:
-		values = roundNumbers(a.lo, a.hi, want)
+		values = ticks.Round(a.lo, a.hi, want)
 	}
 	var labels []string
 	if a.law == linear {
-		labels = tickLabels(values)
+		labels = ticks.Labels(values)
 	} else {
 		for _, v := range values {
 			labels = append(labels, short(v))
 		}
 	}
-	var ticks []tick
+	var list []tick
 	for i, v := range values {
 		if at, ok := a.place(v); ok {
-			ticks = append(ticks, tick{at, labels[i]})
+			list = append(list, tick{at, labels[i]})
 		}
 	}
-	return ticks
+	return list
 }
 
 // logTicks are powers of ten, or, where there are few, numbers between them; of one minus the value for a complement.
@@ -162,65 +164,7 @@ func (a axis) logTicks() []float64 {
 			return values
 		}
 	}
-	return roundNumbers(a.law.value(a.lo), a.law.value(a.hi), 4)
-}
-
-// roundNumbers are the multiples of 1, 2 or 5 times a power of ten within a range, about want of them.
-func roundNumbers(lo, hi float64, want int) []float64 {
-	rough := (hi - lo) / float64(want)
-	power := math.Pow(10, math.Floor(math.Log10(rough)))
-	if !(power > 0) || math.IsInf(power, 0) {
-		return nil
-	}
-	step := 10 * power
-	for _, m := range []float64{1, 2, 5} {
-		if m*power >= rough*0.999 {
-			step = m * power
-			break
-		}
-	}
-	var values []float64
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(values) < 100; k++ {
-		values = append(values, k*step)
-	}
-	return values
-}
-
-// tickLabels writes equally spaced values with one unit and as many decimals as tell them apart.
-func tickLabels(values []float64) []string {
-	largest, step := 0.0, 0.0
-	for _, v := range values {
-		largest = max(largest, math.Abs(v))
-	}
-	if len(values) > 1 {
-		step = values[1] - values[0]
-	}
-	unit, suffix := 1.0, ""
-	for _, u := range []struct {
-		from, size float64
-		suffix     string
-	}{{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
-		if largest >= u.from*0.9999 {
-			unit, suffix = u.size, u.suffix
-			break
-		}
-	}
-	labels := make([]string, len(values))
-	for i, v := range values {
-		switch {
-		case math.Abs(v) < step/2:
-			labels[i] = "0"
-		case largest < 1e-3 || largest >= 1e15:
-			labels[i] = short(v)
-		default:
-			places := 0
-			if step > 0 {
-				places = min(max(0, -int(math.Floor(math.Log10(step/unit)+1e-9))), 12)
-			}
-			labels[i] = strconv.FormatFloat(v/unit, 'f', places, 64) + suffix
-		}
-	}
-	return labels
+	return ticks.Round(a.law.value(a.lo), a.law.value(a.hi), 4)
 }
 
 // short is a number in few characters: at most five digits, and 1e-5 rather than 1e-05.
@@ -236,17 +180,5 @@ func short(v float64) string {
 		}
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	s := strconv.FormatFloat(v, 'e', 4, 64)
-	mantissa, exponent, ok := strings.Cut(s, "e")
-	if !ok {
-		return s // NaN and the infinities
-	}
-	if strings.Contains(mantissa, ".") {
-		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-	}
-	sign := ""
-	if exponent[0] == '-' {
-		sign = "-"
-	}
-	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+	return ticks.ShortExponent(strconv.FormatFloat(v, 'e', 4, 64)) // of NaN and the infinities, these
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 	"runtime"
 	"syscall"
+
+	"github.com/gorl-dev/gorl/internal/atomicfile"
 )
 
 // writeAside makes name hold the text: it writes a temporary file in the same folder, asks permitted, renames, and where
@@ -55,11 +57,7 @@ func (f *Folder) syncDir(folder string) error {
 	if err != nil {
 		return err
 	}
-	err = dir.Sync()
-	if errors.Is(err, syscall.EINVAL) || unsupported(err) {
-		err = nil
-	}
-	return errors.Join(err, dir.Close())
+	return atomicfile.SyncOpened(dir)
 }
 
 // unsupported reports whether a file system does not know an operation.

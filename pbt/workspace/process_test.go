@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/testmain"
 )
 
 // The tests of several processes run this test binary again, in a role, with a folder and options.
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		"hold": holdSeat, "compete": compete, "write": writeForever, "read": readForever,
 	}[os.Getenv(roleVariable)]
 	if role == nil {
-		sideBySide()
+		testmain.SideBySide()
 		os.Exit(m.Run())
 	}
 	ttl, err := time.ParseDuration(os.Getenv(ttlVariable))
@@ -46,20 +47,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-// sideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
-// most of the time.
-func sideBySide() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
-		return
-	}
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
 }
 
 // process is a child in a role.

@@ -1,0 +1,139 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// combines are the operations that broadcast.
+var combines = map[string]bool{description.Add: true, description.Sub: true, description.Mul: true, description.Div: true}
+
+// simple are the operations that ONNX has, too.
+var simple = map[string]string{
+	description.Neg: "Neg", description.Exp: "Exp", description.Abs: "Abs", description.Sin: "Sin", description.Cos: "Cos",
+	description.Add: "Add", description.Sub: "Sub", description.Mul: "Mul", description.Div: "Div",
+}
+
+// step adds the nodes of step i and returns the name of its result.
+func (g *graph) step(i int) (string, error) {
+	s := g.d.Network.Steps[i]
+	var in []string
+	for _, j := range g.d.Network.Sources(i) {
+		in = append(in, g.results[j])
+	}
+	switch s.Op {
+	case description.Linear:
+		return g.linear(s, in[0], g.widths[g.d.Network.Sources(i)[0]])
+	case description.Activate:
+		return g.activate(in[0], s.Activation)
+	case description.Softmax:
+		return g.node("Softmax", "", in, attributeOfInt("axis", 1)), nil
+	case description.Columns:
+		return g.slice(in[0], s.From, s.To), nil
+	case description.OneHot:
+		return g.oneHot(in[0], s.Choices), nil
+	case description.Concatenate:
+		return g.node("Concat", "", in, attributeOfInt("axis", 1)), nil
+	case description.Number:
+		return g.number(i), nil
+	}
+	op, ok := simple[s.Op]
+	if !ok {
+		return "", fmt.Errorf("the operation %q has no form in ONNX here", s.Op)
+	}
+	return g.node(op, "", in), nil
+}
+
+// number is a constant, as one row where that will do, which is beside rows of numbers that are none.
+func (g *graph) number(i int) string {
+	c := g.floats("", []float32{float32(g.d.Network.Steps[i].Number)}, 1, 1)
+	enough := i < len(g.d.Network.Steps)-1
+	for k, s := range g.d.Network.Steps {
+		sources := g.d.Network.Sources(k)
+		if !slices.Contains(sources, i+1) {
+			continue
+		}
+		others := 0
+		for _, j := range sources {
+			if j == 0 || g.d.Network.Steps[j-1].Op != description.Number {
+				others++
+			}
+		}
+		enough = enough && combines[s.Op] && others == 1
+	}
+	if enough {
+		return c
+	}
+	rows := g.node("Slice", "", []string{g.node("Shape", "", []string{"observations"}), g.integers(0), g.integers(1), g.integers(0)})
+	return g.node("Expand", "", []string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attributeOfInt("axis", 0))})
+}
+
+func (g *graph) linear(s description.Step, x string, width int) (string, error) {
+	in := []string{x, g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), s.Outputs, width)}
+	if s.Bias != "" {
+		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
+	}
+	return g.activate(g.node("Gemm", "", in, attributeOfInt("transB", 1)), s.Activation)
+}
+
+// arrayName keeps the policy's names apart from those given here, which have no slash.
+func arrayName(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "policy/" + name
+}
+
+// oneHot compares every column with the numbers of its choices.
+func (g *graph) oneHot(x string, choices []int) string {
+	var parts []string
+	for i, n := range choices {
+		column := x
+		if len(choices) > 1 {
+			column = g.slice(x, i, i+1)
+		}
+		numbers := make([]float32, n)
+		for k := range numbers {
+			numbers[k] = float32(k)
+		}
+		is := g.node("Equal", "", []string{column, g.floats("", numbers, 1, n)})
+		parts = append(parts, g.node("Cast", "", []string{is}, attributeOfInt("to", elementFloat)))
+	}
+	return g.node("Concat", "", parts, attributeOfInt("axis", 1))
+}
+
+// activate adds an activation of PyTorch's.
+func (g *graph) activate(x, name string) (string, error) {
+	one := func(op string, attributes ...message) string { return g.node(op, "", []string{x}, attributes...) }
+	switch name {
+	case "", "identity":
+		return x, nil
+	case "relu":
+		return one("Relu"), nil
+	case "elu":
+		return one("Elu", attributeOfFloat("alpha", 1)), nil
+	case "tanh":
+		return one("Tanh"), nil
+	case "sigmoid":
+		return one("Sigmoid"), nil
+	case "leaky_relu":
+		return one("LeakyRelu", attributeOfFloat("alpha", 0.01)), nil
+	case "softplus":
+		return one("Softplus"), nil
+	case "softsign":
+		return one("Softsign"), nil
+	case "selu":
+		return one("Selu", attributeOfFloat("alpha", 1.6732632), attributeOfFloat("gamma", 1.050701)), nil
+	case "silu":
+		return g.node("Mul", "", []string{x, one("Sigmoid")}), nil
+	case "gelu": // x/2 · (1 + erf(x/√2))
+		erf := g.node("Erf", "", []string{g.node("Mul", "", []string{x, g.scalar(1 / math.Sqrt2)})})
+		half := g.node("Mul", "", []string{x, g.scalar(0.5)})
+		return g.node("Mul", "", []string{half, g.node("Add", "", []string{erf, g.scalar(1)})}), nil
+	}
+	return "", fmt.Errorf("the activation %q has no form in ONNX here", name)
+}

@@ -1,0 +1,125 @@
+package inspection
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// Find is the checkpoint that a path means: a file itself, also without its extension; of a folder the best that is valid,
+// else the latest. Of a population across processes it is the best of the policy that was the best. Of a folder's checkpoints
+// no more are read than have to be.
+func Find(path string) (string, error) {
+	path, info, err := meant(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	stored, err := list(path, glance)
+	if err != nil {
+		return "", err
+	}
+	policy := -1
+	if h, err := pbt.ReadHistory(path); err == nil {
+		if m, _, ok := h.Best(); ok {
+			policy = m
+		}
+	}
+	for {
+		chosen, ok := choose(preferred(stored, policy))
+		if !ok {
+			break
+		}
+		file := filepath.Join(path, filepath.FromSlash(chosen.File))
+		s, err := check(file)
+		if err == nil && s.State == Verified {
+			return file, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		s.File = chosen.File
+		if err != nil { // removed since
+			s.State = Unverified
+		}
+		stored[slices.IndexFunc(stored, func(s Stored) bool { return s.File == chosen.File })] = s
+	}
+	for _, s := range stored {
+		if s.State == Damaged {
+			return "", fmt.Errorf("inspection: %s has no valid checkpoint: %s: %s", path, s.File, s.Reason)
+		}
+	}
+	return "", fmt.Errorf("inspection: %s has no checkpoint", path)
+}
+
+// meant is a path that is there: as it is given or, where that is nothing, with a checkpoint's extension, so that agent_1000
+// is agent_1000.safetensors.
+func meant(path string) (string, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(path + dataSuffix); err == nil {
+			return path + dataSuffix, info, nil
+		}
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("inspection: %w", err)
+	}
+	return path, info, nil
+}
+
+// walk visits the files below a folder whose names may be those of checkpoints. The folder may be a link, and so may be the
+// folders that runs keep checkpoints in; other links to folders are not followed. What is no file, and what is removed
+// meanwhile, is passed over, and so is what has a name that begins with a dot.
+func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
+	self, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("inspection: %w", err)
+	}
+	seen := func(dir fs.FileInfo) bool { // a link that leads round in a circle comes back to it
+		return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, dir) })
+	}
+	if seen(self) {
+		return nil
+	}
+	above = append(slices.Clone(above), self)
+	root := filepath.Clean(dir) + string(filepath.Separator) // which follows a link
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path != root:
+			return nil
+		case err != nil:
+			return fmt.Errorf("inspection: %w", err)
+		case d.IsDir():
+			if info, err := d.Info(); path != root && (strings.HasPrefix(d.Name(), ".") || err == nil && seen(info)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		name := d.Name()
+		mode := d.Type()
+		if mode == fs.ModeSymlink {
+			info, err := os.Stat(path)
+			if err != nil {
+				return nil // it leads nowhere
+			}
+			if mode = info.Mode().Type(); mode.IsDir() && own(name) && filepath.Dir(path) == filepath.Clean(dir) {
+				return walk(path, visit, above...)
+			}
+		}
+		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) && !strings.HasPrefix(name, ".") {
+			visit(path)
+		}
+		return nil
+	})
+}
+
+// own says whether runs and populations keep checkpoints in folders of this name.
+func own(name string) bool { return name == checkpoints || name == best || name == members }

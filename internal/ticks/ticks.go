@@ -1,0 +1,98 @@
+// Package ticks chooses the numbers that an axis shows, and writes them.
+package ticks
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Round are the multiples of 1, 2 or 5 times a power of ten within a range, about want of them.
+func Round(lo, hi float64, want int) []float64 {
+	rough := (hi - lo) / float64(want)
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	if !(power > 0) || math.IsInf(power, 0) {
+		return nil
+	}
+	step := 10 * power
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= rough*0.999 {
+			step = m * power
+			break
+		}
+	}
+	var values []float64
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step && len(values) < 100; k++ {
+		values = append(values, k*step)
+	}
+	return values
+}
+
+// Labels writes equally spaced values, all with one unit and as many digits as tell them apart.
+func Labels(values []float64) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, math.Abs(v))
+	}
+	step := largest
+	if len(values) > 1 {
+		step = values[1] - values[0]
+	}
+	write := plain(largest, step)
+	if largest > 0 && (largest < 0.00099 || largest >= 1e15) {
+		write = scientific(largest, step)
+	}
+	labels := make([]string, len(values))
+	for i, v := range values {
+		if math.Abs(v) < step/2 || v == 0 { // what adding up has left
+			labels[i] = "0"
+		} else {
+			labels[i] = write(v)
+		}
+	}
+	return labels
+}
+
+// plain writes numbers without an exponent, in the unit that the largest calls for.
+func plain(largest, step float64) func(v float64) string {
+	unit, suffix := 1.0, ""
+	for _, u := range []struct {
+		from, size float64
+		suffix     string
+	}{{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
+		if largest >= u.from*0.9999 {
+			unit, suffix = u.size, u.suffix
+			break
+		}
+	}
+	decimals := 0
+	if step > 0 {
+		decimals = min(max(0, -int(math.Floor(math.Log10(step/unit)+1e-9))), 12)
+	}
+	return func(v float64) string { return strconv.FormatFloat(v/unit, 'f', decimals, 64) + suffix }
+}
+
+// scientific writes numbers with an exponent.
+func scientific(largest, step float64) func(v float64) string {
+	digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
+	return func(v float64) string { return ShortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }
+}
+
+// ShortExponent makes 1e-5 of 1.00e-05, and leaves alone what has no exponent.
+func ShortExponent(s string) string {
+	mantissa, exponent, ok := strings.Cut(s, "e")
+	if !ok {
+		return s
+	}
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	sign := ""
+	if exponent[0] == '-' {
+		sign = "-"
+	}
+	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+}

@@ -1,0 +1,49 @@
+//go:build unix
+
+package tracking_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// Links to runs, as people collect them to compare, are runs; a pipe that is named as a table is none, and is not waited for.
+func TestFindRunsByLinks(t *testing.T) {
+	root := t.TempDir()
+	in := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
+	for _, dir := range []string{"runs/a", "runs/b/deep", "compare/own"} {
+		if err := os.MkdirAll(in(dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		line := `{"time":1,"step":1,"tag":"x","value":2}` + "\n"
+		if err := os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"link": "runs", "compare/a": in("runs", "a"), "compare/all": "../runs", "compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
+		if err := os.Symlink(to, in(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(in("compare", "pipe.csv"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string][]string{
+		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a", "compare/own"}, "compare/a": {"compare/a"},
+	} {
+		for i := range want {
+			want[i] = in(want[i])
+		}
+		if got, err := tracking.FindRuns(in(dir)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", dir, got, err, want)
+		}
+	}
+	if scalars, err := tracking.ReadRun(in("compare", "a")); err != nil || len(scalars) != 1 {
+		t.Errorf("%v, %v", scalars, err)
+	}
+}

@@ -1,0 +1,147 @@
+package trainers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// modelSpecs are the models by role, and whether policy and value share a trunk; or perceptrons.
+type modelSpecs struct {
+	sp       spaces.Set
+	separate bool
+	roles    map[string]models.Spec
+	mlps     *mlps // instead of roles
+}
+
+// mlps are the models in short.
+type mlps struct {
+	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	Activation string `yaml:"activation"`
+}
+
+// models reads the section of that name for the roles that the agent has. A style_value not given is like the value.
+func (r *runner) models(roles ...string) (*modelSpecs, error) {
+	if len(r.Models) == 0 {
+		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: [64, 64], activation: elu}", roles)
+	}
+	if _, short := r.Models["mlp"]; short {
+		m := &mlps{Activation: "elu"}
+		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
+			return nil, err
+		}
+		return &modelSpecs{sp: r.sp, mlps: m}, nil
+	}
+	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
+	allowed := append([]string{"separate"}, roles...)
+	for _, key := range slices.Sorted(maps.Keys(r.Models)) {
+		value := r.Models[key]
+		if key == "separate" {
+			separate, ok := value.(bool)
+			if !ok {
+				return nil, fmt.Errorf("trainers: models.separate is %v; want true or false", value)
+			}
+			m.separate = separate
+			continue
+		}
+		dict, ok := value.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
+		}
+		if !slices.Contains(roles, key) {
+			hint := ""
+			if n := config.Nearest(key, allowed); n != "" {
+				hint = fmt.Sprintf(": did you mean %q?", n)
+			}
+			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, hint, roles)
+		}
+		spec, err := models.ParseSpec(dict)
+		if err != nil {
+			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
+		}
+		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
+		m.roles[key] = spec
+	}
+	for _, role := range roles {
+		if _, ok := m.roles[role]; ok {
+			continue
+		}
+		if role == "style_value" && m.roles["value"].Class != "" {
+			m.roles[role] = m.roles["value"]
+			continue
+		}
+		return nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
+	}
+	if m.roles["policy"].Class == "Deterministic" {
+		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO and AMP to learn from; use GaussianMixin")
+	}
+	return m, nil
+}
+
+// actorCritic builds policy and value.
+func (m *modelSpecs) actorCritic(seed uint64) (models.Policy, models.Network, error) {
+	if !m.separate {
+		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
+		if err != nil {
+			return nil, nil, fmt.Errorf("models: %w", err)
+		}
+		return policy, value, nil
+	}
+	policy, err := m.roles["policy"].BuildPolicy(m.sp, seed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("models.policy: %w", err)
+	}
+	value, err := m.roles["value"].BuildNetwork(m.sp, seed+1)
+	if err != nil {
+		policy.Close()
+		return nil, nil, fmt.Errorf("models.value: %w", err)
+	}
+	return policy, value, nil
+}
+
+// ppo builds PPO's models.
+func (m *modelSpecs) ppo(seed uint64) (ppo.Models, error) {
+	if m.mlps != nil {
+		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+	}
+	policy, value, err := m.actorCritic(seed)
+	return ppo.Models{Policy: policy, Value: value}, err
+}
+
+// amp builds AMP's models. The discriminator's observations are the AMP observations.
+func (m *modelSpecs) amp(seed uint64) (nets amp.Models, err error) {
+	if m.mlps != nil {
+		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+	}
+	defer func() {
+		if err != nil {
+			for _, n := range []models.Network{nets.Value, nets.Discriminator} {
+				if n != nil {
+					n.Close()
+				}
+			}
+			if nets.Policy != nil {
+				nets.Policy.Close()
+			}
+		}
+	}()
+	if nets.Policy, nets.Value, err = m.actorCritic(seed); err != nil {
+		return nets, err
+	}
+	sees := spaces.Set{Observation: m.sp.AMPObservation, Action: m.sp.Action}
+	if nets.Discriminator, err = m.roles["discriminator"].BuildNetwork(sees, seed+2); err != nil {
+		return nets, fmt.Errorf("models.discriminator: %w", err)
+	}
+	if spec, ok := m.roles["style_value"]; ok {
+		if nets.StyleValue, err = spec.BuildNetwork(m.sp, seed+3); err != nil {
+			return nets, fmt.Errorf("models.style_value: %w", err)
+		}
+	}
+	return nets, nil
+}
