@@ -161,7 +161,7 @@ func TestEvalWrongUse(t *testing.T) {
 		want  int
 		words string
 	}{
-		{"", commandline.WrongUse, "accepts 1 arg"},
+		{"", commandline.WrongUse, "0 arguments: want"},
 		{"nowhere", commandline.WrongUse, "nowhere"},
 		{"empty", commandline.WrongUse, "empty has no checkpoints"},
 		{"short.yaml", commandline.WrongUse, "is not a snapshot"},

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/filelock"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -53,6 +56,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 		_, err := stdout.Write(text)
 		return err
 	}
+	release, err := occupy(dir, resume)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if err := writeRunFile(dir, text); err != nil {
 		return err
 	}
@@ -76,6 +84,23 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	return report(stdout, trainer, cfg, watch)
 }
 
+// occupy makes a run's folder, in which no other process may train meanwhile.
+func occupy(dir string, resume bool) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	release, err = filelock.Exclusive(filepath.Join(dir, "lock"))
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, commandline.Usagef("%s is being trained by another process; end that first", dir)
+	case err != nil: // a file system without locks
+		return func() error { return nil }, nil
+	case !resume && holdsRun(dir):
+		return nil, errors.Join(commandline.Usagef("another run has taken the name %s just now; start this one again", dir), release())
+	}
+	return release, nil
+}
+
 // several reports whether an error joins others: an interruption, and that the run could not be saved.
 func several(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -93,7 +118,7 @@ func (f *trainFlags) effective(c configuration, env envs.Env) (effective configu
 	effective, err = trainers.Complete(own, env, func(t *trainers.Config) {
 		t.Resume = t.Resume || f.resume != ""
 		if f.resume != "" && t.Name == "" {
-			t.Name = filepath.Base(f.resume) // place says so, too
+			_, t.Name = split(f.resume) // place says so, too
 		}
 		cfg = *t
 	})
@@ -160,6 +185,6 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), t.Dir())
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), shellWord(t.Dir()))
 	return err
 }
