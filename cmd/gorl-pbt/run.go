@@ -41,6 +41,7 @@ gorl-pbt run --config population.yaml --quiet`,
 		if !*quiet {
 			out = cmd.OutOrStdout()
 		}
+		commandline.OutliveReaders()
 		err = launch.Run(cmd.Context(), f, launch.Options{Out: out, Every: *every, Kill: kill})
 		if errors.Is(err, launch.ErrStopped) {
 			return &commandline.StoppedError{Err: err}

@@ -111,16 +111,33 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 			return commandline.Usagef("TO is %s: want a name that ends in .pt, .safetensors or .npz", to)
 		}
 	}
-	if a, err := os.Stat(from); err == nil {
-		if b, err := os.Stat(to); err == nil && os.SameFile(a, b) {
-			return commandline.Usagef("FROM and TO are the same file")
-		}
+	if sameFile(from, to) || sameFile(from+".safetensors", to) {
+		return commandline.Usagef("FROM and TO are the same file")
 	}
-	if _, err := os.Lstat(to); err == nil && !*k.force && !*k.separately {
-		return commandline.Usagef("%s exists; --force replaces it", to)
+	if *k.force || *k.separately {
+		return nil
+	}
+	taken := []string{to}
+	if filepath.Ext(to) == ".safetensors" {
+		taken = append(taken, manifest(to))
+	}
+	for _, path := range taken {
+		if _, err := os.Lstat(path); err == nil {
+			return commandline.Usagef("%s exists; --force replaces it", path)
+		}
 	}
 	return nil
 }
+
+// sameFile says whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, wrong := os.Stat(b)
+	return err == nil && wrong == nil && os.SameFile(x, y)
+}
+
+// manifest is the path of a checkpoint's manifest by that of its data.
+func manifest(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
 
 // run converts and says what was done.
 func (k conversion) run(from, to string) (said string, err error) {
@@ -133,6 +150,9 @@ func (k conversion) run(from, to string) (said string, err error) {
 	} else {
 		if from, err = inspection.Find(from); err != nil {
 			return "", err
+		}
+		if sameFile(from, to) {
+			return "", commandline.Usagef("FROM and TO are the same file, %s", from)
 		}
 		if snap, err = read(from); err != nil {
 			return "", err
@@ -172,6 +192,9 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 		return err
 	}
 	if _, err := snap.Text("agent"); err != nil || filepath.Ext(to) != ".safetensors" {
+		if err := spoils(to); err != nil {
+			return err
+		}
 		return convert.Write(to, snap)
 	}
 	aside, err := os.MkdirTemp(filepath.Dir(to), ".convert-")
@@ -186,10 +209,6 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	path, err := store.Save(strings.TrimSuffix(filepath.Base(to), ".safetensors"), step(snap), snap)
 	if err != nil {
 		return err
-	}
-	manifest := func(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
-	if _, err := os.Lstat(manifest(to)); err == nil && !*k.force {
-		return commandline.Usagef("%s exists; --force replaces it", manifest(to))
 	}
 	// Without its manifest a checkpoint does not count, so that it is never half replaced.
 	if err := os.Remove(manifest(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -76,6 +76,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		count[s.name]++
 	}
 	var list []record
+	var failures []error
 	for _, s := range sources {
 		if count[s.name] > 1 {
 			s.name = s.path
@@ -85,13 +86,20 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 			read = tracking.ReadFile
 		}
 		scalars, err := read(s.path)
-		if err != nil && len(scalars) == 0 {
-			return nil, err
-		}
-		if err != nil && !errors.Is(err, tracking.ErrTruncated) { // which a run that goes on has, too
+		switch {
+		case err != nil && len(scalars) == 0: // one that has just begun, perhaps
+			failures = append(failures, err)
+			continue
+		case err != nil && !errors.Is(err, tracking.ErrTruncated): // which a run that goes on has, too
 			fmt.Fprintf(warn, "note: %v; what stands before that is used\n", err)
 		}
 		list = append(list, record{s.name, scalars})
+	}
+	if len(list) == 0 {
+		return nil, errors.Join(failures...)
+	}
+	for _, err := range failures {
+		fmt.Fprintf(warn, "note: %v; the run is left out\n", err)
 	}
 	return list, nil
 }

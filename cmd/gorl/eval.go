@@ -59,7 +59,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most --episodes)")
 	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
-	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF)")
+	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")

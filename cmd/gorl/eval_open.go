@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
 // savedRun is a checkpoint with the configuration that it was trained with.
@@ -23,6 +24,10 @@ type savedRun struct {
 // open finds the checkpoint and its configuration.
 func (f *evalFlags) open(target string) (*savedRun, error) {
 	info, err := os.Stat(target)
+	if found, e := inspection.Find(target); errors.Is(err, fs.ErrNotExist) && e == nil { // without its extension
+		target = found
+		info, err = os.Stat(target)
+	}
 	if err != nil {
 		return nil, commandline.Usagef("%w", err)
 	}

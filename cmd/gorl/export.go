@@ -59,6 +59,9 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if _, err := os.Lstat(out); err == nil && !*force {
 			return commandline.Usagef("%s exists; --force replaces it", out)
 		}
+		if err := spoils(out); err != nil {
+			return err
+		}
 		path, err := inspection.Find(args[0])
 		if err != nil {
 			return err
@@ -94,6 +97,17 @@ gorl export runs/cartpole cartpole.safetensors`,
 		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
 	}
 	return c
+}
+
+// spoils refuses to write what is no checkpoint to a .safetensors that has a manifest, which would call it damaged.
+func spoils(out string) error {
+	if filepath.Ext(out) != ".safetensors" {
+		return nil
+	}
+	if _, err := os.Lstat(manifest(out)); err == nil {
+		return commandline.Usagef("%s lies beside %s, which makes that a checkpoint of a trainer's; choose another name", manifest(out), out)
+	}
+	return nil
 }
 
 // ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it returns err.

@@ -41,7 +41,7 @@ gorl plot runs                                 # all runs in a folder`,
 	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
 	logarithmic := c.Flags().StringArray("log", nil, "draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
 	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
-	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write", "png")
+	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
 	list := c.Flags().Bool("list", false, "print the tags with their values' number, first, last, least and greatest, and draw nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

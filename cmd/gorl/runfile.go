@@ -11,12 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // runFile is the name of a run's effective configuration in its folder.
@@ -223,14 +226,25 @@ func writeRunFile(dir string, text []byte) error {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(dir, runFile), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by gorl train. To do the same again: gorl train --config %s\n\n%s", filepath.Join(dir, runFile), text)
+		_, err := fmt.Fprintf(w, "# Written by gorl train. To do the same again: gorl train --config %s\n\n%s", shellWord(filepath.Join(dir, runFile)), text)
 		return err
 	})
 }
 
+// shellWord writes a path as a shell reads it.
+func shellWord(path string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+=:,@%", r)
+	}
+	if path != "" && !strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
 // holdsRun reports whether a folder has a run in it.
 func holdsRun(dir string) bool {
-	for _, name := range []string{runFile, "checkpoints", "journal.jsonl"} {
+	for _, name := range []string{runFile, "checkpoints", pbt.JournalFile, tracking.ScalarsFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -98,6 +101,7 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return err
 	}
+	commandline.OutliveReaders()
 	switch c.kind() {
 	case population:
 		return f.trainPopulation(ctx, c, stdout, stderr)
@@ -125,7 +129,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
 		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; gorl train --example cartpole prints a file to begin with")
-	case strings.ContainsAny(f.name, `/\`):
+	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
 		return nil, commandline.Usagef("--timesteps is %d; want a number of steps", f.timesteps)
@@ -157,8 +161,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 // where nobody says one.
 func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
 	if f.resume != "" {
-		clean := filepath.Clean(f.resume)
-		return filepath.Dir(clean), filepath.Base(clean), nil
+		directory, name := split(f.resume)
+		return directory, name, storable(directory, name)
 	}
 	if f.out != "" {
 		directory = f.out
@@ -166,11 +170,14 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	if directory == "" {
 		directory = "runs"
 	}
+	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
+		return "", "", err
+	}
 	switch {
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, dir)
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, shellWord(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -180,6 +187,28 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 		name = freeName(directory, name)
 	}
 	return directory, name, nil
+}
+
+// split is the folder that a run's folder lies in, and its name: the real one of the folder that gorl is started in, too.
+func split(run string) (directory, name string) {
+	clean := filepath.Clean(run)
+	if name = filepath.Base(clean); name == "." || name == ".." {
+		if full, err := filepath.Abs(clean); err == nil {
+			clean, name = full, filepath.Base(full)
+		}
+	}
+	return filepath.Dir(clean), name
+}
+
+// storable refuses a folder of a run which run.yaml could not name, or which is that of all runs or one above.
+func storable(directory, name string) error {
+	if path := filepath.Join(directory, name); !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters", path)
+	}
+	if base := filepath.Base(name); name != "" && (base == "." || base == "..") {
+		return commandline.Usagef("the run's name is %q; want that of a folder of its own", name)
+	}
+	return nil
 }
 
 // wrong makes what is wrong with a configuration a wrong use.
@@ -210,5 +239,5 @@ func (c configuration) environment() (envs.Env, error) {
 
 // stopped is the error of a run that a signal has ended.
 func stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, dir)}
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, shellWord(dir))}
 }

@@ -176,6 +176,6 @@ func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr 
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d steps, %s %.1f. The population is in %s. Evaluate the best: gorl eval %s\n",
-		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, filepath.Clean(crowd.dir))
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, shellWord(filepath.Clean(crowd.dir)))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/folderlock"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
@@ -59,16 +60,17 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	if err != nil {
 		return wrong(err)
 	}
-	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
+	release := func() error { return nil }
+	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close(), release()) }()
 	if f.check {
 		_, err := stdout.Write(text)
 		return err
 	}
-	unlock, err := lockRun(dir)
+	unlock, err := occupy(dir, resume)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	release = unlock
 	if !resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 		noted = true
 		if err := writeRunFile(dir, text); err != nil {
@@ -100,15 +102,21 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	return report(stdout, trainer, cfg, watch)
 }
 
-// lockRun makes a run's folder, in which one process at a time trains: two would mix their checkpoints and curves.
-func lockRun(dir string) (unlock func() error, err error) {
+// occupy makes a run's folder, in which no other process may train meanwhile.
+func occupy(dir string, resume bool) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	if unlock, err = folderlock.Take(dir, "lock"); errors.Is(err, folderlock.ErrInUse) {
-		return nil, fmt.Errorf("another gorl train is at work in %s; wait for its end, or give this run another --name", dir)
+	release, err = folderlock.Take(dir, "lock")
+	switch {
+	case errors.Is(err, folderlock.ErrInUse):
+		return nil, commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", dir)
+	case err != nil:
+		return nil, err
+	case !resume && holdsRun(dir):
+		return nil, errors.Join(commandline.Usagef("another run has taken the name %s just now; start this one again", dir), release())
 	}
-	return unlock, err
+	return release, nil
 }
 
 // several reports whether an error joins others: an interruption, and that the run could not be saved.
@@ -128,7 +136,7 @@ func (f *trainFlags) effective(c configuration, env envs.Env) (effective configu
 	effective, err = trainers.Complete(own, env, func(t *trainers.Config) {
 		t.Resume = t.Resume || f.resume != ""
 		if f.resume != "" && t.Name == "" {
-			t.Name = filepath.Base(f.resume) // place says so, too
+			_, t.Name = split(f.resume) // place says so, too
 		}
 		cfg = *t
 	})
@@ -194,6 +202,6 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), t.Dir())
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), shellWord(t.Dir()))
 	return err
 }

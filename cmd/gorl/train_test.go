@@ -42,10 +42,10 @@ trainer: {timesteps: 96, checkpoint_interval: 32, directory: runs, name: pole, s
 // gorl runs the command in the folder of the test and returns what it wrote.
 func gorl(t testing.TB, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	return gorlWith(t, context.Background(), want, args...)
+	return gorlWith(context.Background(), t, want, args...)
 }
 
-func gorlWith(t testing.TB, ctx context.Context, want int, args ...string) (string, string) {
+func gorlWith(ctx context.Context, t testing.TB, want int, args ...string) (string, string) {
 	t.Helper()
 	got, stdout, stderr := use(ctx, args...)
 	if got != want {
@@ -207,7 +207,7 @@ func TestTrainStopped(t *testing.T) {
 	for _, at := range []string{"1", "41", "48"} { // 48 ends a rollout: the update is interrupted
 		ctx, cancel := context.WithCancel(context.Background())
 		stop = cancel
-		_, stderr := gorlWith(t, ctx, commandline.Stopped, "train", "-c", "stopping.yaml", "--seed", "3", "--name", "cut"+at, "--set", "environment.at="+at)
+		_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "stopping.yaml", "--seed", "3", "--name", "cut"+at, "--set", "environment.at="+at)
 		cancel()
 		dir := "runs/cut" + at
 		matches(t, stderr, `stopped at timestep `+at+` of 96; the run is saved in `+dir+`\. Go on with: gorl train --resume `+dir)
@@ -252,8 +252,8 @@ func TestTrainResumedWrongly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--timesteps", "128")
-	matches(t, stderr, `another gorl train is at work in runs/pole`)
+	_, stderr = gorl(t, commandline.WrongUse, "train", "--resume", "runs/pole", "--timesteps", "128")
+	matches(t, stderr, `runs/pole is being trained by another process`)
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
@@ -555,7 +555,7 @@ func TestTrainPopulations(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			stop = cancel
-			_, stderr = gorlWith(t, ctx, commandline.Stopped, append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
+			_, stderr = gorlWith(ctx, t, commandline.Stopped, append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
 			cancel()
 			matches(t, stderr, `stopped in interval \d; the run is saved in runs/cut\. Go on with: gorl train --resume runs/cut`)
 			stdout, _ = gorl(t, 0, "train", "--resume", "runs/cut", "-q", "--set", "environment.at=0")

@@ -237,7 +237,7 @@ func TestRegister(t *testing.T) {
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}
-	if _, err := fromYAML(t, "{id: Hall, lenght: 1}"); err == nil || !strings.Contains(err.Error(), `did you mean "length"`) {
+	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(), `did you mean "length"`) {
 		t.Errorf("an unknown key gave %v", err)
 	}
 	for name, f := range map[string]func(){

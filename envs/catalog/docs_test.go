@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"flag"
-	"path/filepath"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/docgen"
@@ -12,27 +11,10 @@ var update = flag.Bool("update", false, "write the tables of settings in docs an
 
 // TestTablesMatchTheCode holds the tables in docs/environments.md against the structs that are read.
 func TestTablesMatchTheCode(t *testing.T) {
-	const root, module = "../..", "github.com/gorl-dev/gorl"
-	settings := func(defaults any) []docgen.Setting {
-		t.Helper()
-		list, err := docgen.Settings(root, module, defaults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
-	common := settings(Defaults())
-	for _, x := range []struct {
-		name string
-		list []docgen.Setting
-	}{
-		{"catalog settings", common},
-		{"catalog classic settings", docgen.Differing(settings(classicDefaults()), common)},
-		{"catalog walker settings", docgen.Differing(settings(walkerDefaults()), common)},
-		{"catalog gymnasium settings", docgen.Differing(settings(gymnasiumDefaults()), common)},
-	} {
-		if err := docgen.Hold(filepath.Join(root, "docs", "environments.md"), x.name, docgen.Table(x.list), *update); err != nil {
-			t.Error(err)
-		}
-	}
+	docgen.HoldTables(t, "../..", "environments.md", *update,
+		docgen.Listed{Name: "catalog settings", Defaults: Defaults()},
+		docgen.Listed{Name: "catalog classic settings", Defaults: classicDefaults(), Common: Defaults()},
+		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: Defaults()},
+		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(), Common: Defaults()},
+	)
 }

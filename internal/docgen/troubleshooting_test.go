@@ -16,7 +16,7 @@ var others = []string{
 }
 
 var (
-	symptom  = regexp.MustCompile("(?m)^\\| ([^|]*) \\|")
+	symptom  = regexp.MustCompile(`(?m)^\| ([^|]*) \|`)
 	inCode   = regexp.MustCompile("`([^`]+)`")
 	varying  = regexp.MustCompile(`\.\.\.|: `)
 	tagOrKey = regexp.MustCompile(`^[A-Z][a-z]+ / |^[a-z_]+: \S+$`)

@@ -24,14 +24,17 @@ func (e *SignalError) Error() string { return "signal: " + e.Signal.String() }
 // hand on the same one.
 const together = time.Second
 
-// Interrupts returns a context that the first SIGINT or SIGTERM ends, with a *SignalError as its cause, and a channel
+// Interrupts returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with a *SignalError as its cause, and a channel
 // that the second one closes, for [Options].Kill; a third one ends the process. Signals within a second of the first
-// are taken for the same. stop ends the watch; it may be called twice.
+// are taken for the same, and SIGHUP counts unless it is ignored, as under nohup. stop ends the watch; it may be called twice.
 func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	again, ended := make(chan struct{}), make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		watch(signals, ended, time.Now, cancel, func() {
 			signal.Stop(signals)
