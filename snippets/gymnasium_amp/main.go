@@ -71,9 +71,9 @@ func readClip(ctx context.Context, python, dir string) (*motions.Clip, error) {
 	return motions.Load(filepath.Join(dir, "undulation.json"))
 }
 
-func run(ctx context.Context, timesteps int, seed int64, style float64, python string) error {
+func run(ctx context.Context, timesteps int, seed int64, style float64, python string) (err error) {
 	dir, err := unpack()
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if err != nil {
 		return err
 	}
