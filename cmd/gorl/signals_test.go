@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,7 +25,12 @@ func process(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	here(t, "long.yaml", short)
-	command = exec.Command(program, append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"}, args...)...)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // where the test runs under nohup, what it starts would ignore SIGHUP, too
+	defer signal.Stop(hangups)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a process that goes on is ended, and the test fails
+	t.Cleanup(cancel)
+	command = exec.CommandContext(ctx, program, append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"}, args...)...)
 	read, write, wrong := os.Pipe()
 	if wrong != nil {
 		t.Fatal(wrong)
