@@ -5,6 +5,7 @@ package folderlock
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -33,5 +34,43 @@ func TestTake(t *testing.T) {
 	}
 	if _, err := Take(filepath.Join(dir, "none"), "lock"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there gave %v", err)
+	}
+}
+
+// What is started while a lock is held does not keep it beyond its release, even before its program begins.
+func TestTakeBesideStarts(t *testing.T) {
+	dir := t.TempDir()
+	ended, done := make(chan struct{}), make(chan error)
+	for range 4 {
+		go func() {
+			for {
+				select {
+				case <-ended:
+					done <- nil
+					return
+				default:
+				}
+				if err := exec.Command("true").Run(); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+	}
+	for i := range 3000 {
+		release, err := Take(dir, "lock")
+		if err != nil {
+			t.Errorf("lock %d: %v", i, err)
+			break
+		}
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(ended)
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

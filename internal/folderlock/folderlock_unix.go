@@ -26,5 +26,9 @@ func Take(dir, name string) (release func() error, err error) {
 		file.Close()
 		return nil, fmt.Errorf("%s is %w", file.Name(), ErrInUse)
 	}
-	return file.Close, nil // other errors are a file system's that knows no locks
+	return func() error {
+		// Not left to Close: a process that is being started at this moment has the file, too, until its program begins.
+		_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
+		return file.Close()
+	}, nil // other errors are a file system's that knows no locks
 }
