@@ -1,0 +1,139 @@
+//go:build cgo
+
+package infer_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/actors"
+)
+
+// TestAgreesElsewhere builds a program without cgo, runs it on every kind of policy and compares its actions with the agents':
+// on this machine, for ARM boards (where QEMU's user mode is installed, or here is one) and for web pages (where Node.js is).
+func TestAgreesElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds for other machines")
+	}
+	command, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("there is no go command")
+	}
+	root, err := exec.Command(command, "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arm := []string{"qemu-aarch64-static"}
+	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" {
+		arm = nil
+	}
+	dir := t.TempDir()
+	tried := writeAgents(t, dir)
+	for _, on := range []struct {
+		name, goos, goarch string
+		runner             []string
+	}{
+		{"here", runtime.GOOS, runtime.GOARCH, nil},
+		{"arm64", "linux", "arm64", arm},
+		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")}},
+	} {
+		t.Run(on.name, func(t *testing.T) {
+			if len(on.runner) > 0 {
+				if _, err := exec.LookPath(on.runner[0]); err != nil {
+					t.Skipf("%s/%s programs need %s here, which is not installed", on.goos, on.goarch, on.runner[0])
+				}
+			}
+			program := filepath.Join(t.TempDir(), "act")
+			build := exec.Command(command, "build", "-o", program, "./testdata/act")
+			build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+on.goos, "GOARCH="+on.goarch)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			line := slices.Concat(on.runner, []string{program, dir})
+			run := exec.Command(line[0], line[1:]...)
+			run.Env = []string{"PATH=" + os.Getenv("PATH")} // wasm_exec.js has room for a small environment only
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			worst := 0.0
+			for _, c := range tried {
+				raw, err := os.ReadFile(c.path + ".actions")
+				got := make([]float32, len(c.want))
+				if err == nil {
+					_, err = binary.Decode(raw, binary.LittleEndian, got)
+				}
+				if err != nil || len(raw) != 4*len(got) {
+					t.Fatalf("%s: %d bytes of actions: %v", c.path, len(raw), err)
+				}
+				if err := os.Remove(c.path + ".actions"); err != nil { // the next program writes its own
+					t.Fatal(err)
+				}
+				d := difference(t, c.policy, c.rows, got, c.want)
+				if worst = max(worst, d); d > 1e-5 {
+					t.Errorf("%s: the greatest difference is %g", filepath.Base(c.path), d)
+				}
+			}
+			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried), observations, worst)
+		})
+	}
+}
+
+// tried is a policy that was written down, what it is to see, and what its agent does.
+type tried struct {
+	path       string
+	policy     *infer.Policy
+	rows, want []float32
+}
+
+// writeAgents writes every kind of policy, with observations for it, into a folder.
+func writeAgents(t *testing.T, dir string) (all []tried) {
+	t.Helper()
+	for i, c := range actors.Cases() {
+		agent := c.New(t, uint64(i))
+		snap, err := agent.Snapshot(agents.SnapshotOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data bytes.Buffer
+		if err := checkpoint.EncodeSafetensors(&data, snap); err != nil {
+			t.Fatal(err)
+		}
+		policy, err := infer.Decode(data.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
+		rng := rand.New(rand.NewPCG(uint64(i), 8))
+		rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
+		for range observations / actors.Rows {
+			c.Observations(rng, rows)
+			actions, err := agent.Act(agents.Observation{Observations: rows})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.rows, one.want = append(one.rows, rows...), append(one.want, actions...)
+		}
+		seen := make([]byte, 0, 4*len(one.rows))
+		if seen, err = binary.Append(seen, binary.LittleEndian, one.rows); err != nil {
+			t.Fatal(err)
+		}
+		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen} {
+			if err := os.WriteFile(one.path+suffix, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
