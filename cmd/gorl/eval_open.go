@@ -24,9 +24,11 @@ type savedRun struct {
 // open finds the checkpoint and its configuration.
 func (f *evalFlags) open(target string) (*savedRun, error) {
 	info, err := os.Stat(target)
-	if found, e := inspection.Find(target); errors.Is(err, fs.ErrNotExist) && e == nil { // without its extension
-		target = found
-		info, err = os.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) { // perhaps without its extension
+		if found, e := inspection.Find(target); e == nil {
+			target = found
+			info, err = os.Stat(target)
+		}
 	}
 	if err != nil {
 		return nil, commandline.Usagef("%w", err)

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -226,20 +226,9 @@ func writeRunFile(dir string, text []byte) error {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(dir, runFile), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by gorl train. To do the same again: gorl train --config %s\n\n%s", shellWord(filepath.Join(dir, runFile)), text)
+		_, err := fmt.Fprintf(w, "# Written by gorl train. To do the same again: gorl train --config %s\n\n%s", shellword.Quote(filepath.Join(dir, runFile)), text)
 		return err
 	})
-}
-
-// shellWord writes a path as a shell reads it.
-func shellWord(path string) string {
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+=:,@%", r)
-	}
-	if path != "" && !strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // holdsRun reports whether a folder has a run in it.

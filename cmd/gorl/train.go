@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 // trainFlags are what the command line says.
@@ -177,7 +178,7 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, shellWord(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, shellword.Quote(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -239,5 +240,5 @@ func (c configuration) environment() (envs.Env, error) {
 
 // stopped is the error of a run that a signal has ended.
 func stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, shellWord(dir))}
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, shellword.Quote(dir))}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
@@ -176,6 +177,6 @@ func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr 
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d steps, %s %.1f. The population is in %s. Evaluate the best: gorl eval %s\n",
-		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, shellWord(filepath.Clean(crowd.dir)))
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, shellword.Quote(filepath.Clean(crowd.dir)))
 	return err
 }

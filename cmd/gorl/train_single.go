@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/folderlock"
+	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -202,6 +203,6 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), shellWord(t.Dir()))
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), shellword.Quote(t.Dir()))
 	return err
 }

@@ -1,6 +1,5 @@
 //go:build unix
 
-// Package folderlock sees to it that one process at a time works in a folder.
 package folderlock
 
 import (
@@ -10,9 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 )
-
-// ErrInUse is wrapped by the error of a lock that another holds.
-var ErrInUse = errors.New("in use")
 
 // Take takes the lock that the named file in a folder stands for; the file is made, and stays. It ends with the process,
 // however that ends, or by release. Where the system has no such locks Take does nothing.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 func TestParseSays(t *testing.T) {
@@ -229,7 +231,7 @@ func FuzzParseJob(f *testing.F) {
 	f.Add(";")
 	f.Fuzz(func(t *testing.T, text string) {
 		id, cluster, err := parseJob(text)
-		if err == nil && (!plainWord(id) || cluster != "" && !plainWord(cluster)) {
+		if err == nil && (!shellword.Plain(id) || cluster != "" && !shellword.Plain(cluster)) {
 			t.Errorf("%q gives %q on %q", text, id, cluster)
 		}
 	})

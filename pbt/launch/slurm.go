@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 // SlurmJob is a population as a job array: every array task is one member.
@@ -98,34 +99,19 @@ func (d Description) slurmOptions(here, logs string) ([]string, error) {
 	return options, nil
 }
 
-// plainWord needs no quotes, neither for sbatch nor for a shell.
-func plainWord(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=,+@%", r))
-	})
-}
-
 // quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a
 // backslash takes the meaning from what follows.
 func quoteOption(s string) string {
-	if plainWord(s) {
+	if shellword.Plain(s) {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// quoteShell writes a word so that a shell reads it whole.
-func quoteShell(s string) string {
-	if plainWord(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = quoteShell(word)
+		quoted[i] = shellword.Quote(word)
 	}
 	return strings.Join(quoted, " ")
 }
@@ -143,9 +129,9 @@ func (d Description) batchScript(options []string, config string) string {
 	line("")
 	for _, v := range d.Env.list() {
 		name, value, _ := strings.Cut(v, "=")
-		line("export %s=%s", name, quoteShell(value))
+		line("export %s=%s", name, shellword.Quote(value))
 	}
-	line("export %s=%s", EnvConfig, quoteShell(config))
+	line("export %s=%s", EnvConfig, shellword.Quote(config))
 	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvPolicy)
 	line("export %s=%d", EnvSlice, d.slice())
 	for _, s := range d.Slurm.Setup {

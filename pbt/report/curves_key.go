@@ -15,6 +15,9 @@ func (c *chart) key() {
 		}
 	}
 	founders := slices.Sorted(maps.Keys(seen))
+	if len(founders) < 2 || len(founders) > maxInks {
+		return
+	}
 	const line, gap = 14.0, 12.0
 	entries := 0.0
 	for _, founder := range founders {
@@ -27,11 +30,7 @@ func (c *chart) key() {
 			return
 		}
 	}
-	if len(founders) < 2 || len(founders) > maxInks {
-		return
-	}
-	wide := wordsWidth(words, fontSize) + gap + entries
-	x, y := c.right-wide+gap, 16.0
+	x, y := c.right-wordsWidth(words, fontSize)-entries, 16.0
 	c.scene.words(x, y, fontSize, inkMuted, toLeft, words)
 	x += wordsWidth(words, fontSize) + gap
 	for _, founder := range founders {
