@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -36,7 +37,7 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 		board = folder
 	}
 	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
-	place := Place{Board: board, slots: make(chan struct{}, opt.Parallel), chronicle: &chronicle{journals: make([][]Event, opt.Members)}}
+	place := Place{Board: board, slots: make(chan struct{}, opt.Parallel), chronicle: &chronicle{journals: make([][]journal.Event, opt.Members)}}
 	solos := make([]*Solo, 0, opt.Members)
 	errs := make([]error, opt.Members)
 	for id := range opt.Members {
@@ -93,10 +94,10 @@ func oneAtATime(progress func(Update)) func(Update) {
 // chronicle are the journals of the policies of one process.
 type chronicle struct {
 	mu       sync.Mutex
-	journals [][]Event
+	journals [][]journal.Event
 }
 
-func (c *chronicle) add(policy int, events []Event) {
+func (c *chronicle) add(policy int, events []journal.Event) {
 	if c == nil {
 		return
 	}
@@ -106,8 +107,8 @@ func (c *chronicle) add(policy int, events []Event) {
 }
 
 // all merges them. The result is the caller's.
-func (c *chronicle) all() ([]Event, error) {
+func (c *chronicle) all() ([]journal.Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return MergeJournals(slices.Clone(c.journals)...)
+	return journal.Merge(slices.Clone(c.journals)...)
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Inheritance says what a replaced member takes over beside the weights. The zero value copies everything. It works on
+// CopyOptions says what a replaced member takes over beside the weights. The zero value copies everything. It works on
 // snapshots of gorl's agents and trainers, by the names of their arrays and values; what other trainees put into a
 // snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: it is given the
 // source's where KeepPart says otherwise.
-type Inheritance struct {
+type CopyOptions struct {
 	// Optimizer is CopyPart, KeepPart (the member's own moments and step counts), ResetPart (no moments, step counts 0)
 	// or DecayPart (the source's moments times MomentDecay, and its step counts).
 	Optimizer Part
@@ -41,27 +41,27 @@ const (
 )
 
 // validate refuses what makes no sense.
-func (h Inheritance) validate() error {
-	for _, c := range []struct {
+func (c CopyOptions) validate() error {
+	for _, field := range []struct {
 		name    string
 		part    Part
 		allowed []Part
 	}{
-		{"Optimizer", h.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"Normalizers", h.Normalizers, []Part{CopyPart, KeepPart}},
-		{"Schedule", h.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"Environment", h.Environment, []Part{CopyPart, KeepPart}},
-		{"Buffers", h.Buffers, []Part{CopyPart, KeepPart}},
+		{"Optimizer", c.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
+		{"Normalizers", c.Normalizers, []Part{CopyPart, KeepPart}},
+		{"Schedule", c.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
+		{"Environment", c.Environment, []Part{CopyPart, KeepPart}},
+		{"Buffers", c.Buffers, []Part{CopyPart, KeepPart}},
 	} {
-		if c.part != "" && !slices.Contains(c.allowed, c.part) {
-			return fmt.Errorf("pbt: Inherit.%s is %q; give one of %q", c.name, c.part, c.allowed)
+		if field.part != "" && !slices.Contains(field.allowed, field.part) {
+			return fmt.Errorf("pbt: Copy.%s is %q; give one of %q", field.name, field.part, field.allowed)
 		}
 	}
-	switch decays := h.Optimizer == DecayPart; {
-	case decays && !(h.MomentDecay > 0 && h.MomentDecay <= 1):
-		return fmt.Errorf("pbt: Inherit.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", h.MomentDecay, ResetPart)
-	case !decays && h.MomentDecay != 0:
-		return fmt.Errorf("pbt: Inherit.MomentDecay is %v, but Inherit.Optimizer is %q; make that %q, or leave MomentDecay out", h.MomentDecay, h.Optimizer, DecayPart)
+	switch decays := c.Optimizer == DecayPart; {
+	case decays && !(c.MomentDecay > 0 && c.MomentDecay <= 1):
+		return fmt.Errorf("pbt: Copy.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", c.MomentDecay, ResetPart)
+	case !decays && c.MomentDecay != 0:
+		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", c.MomentDecay, c.Optimizer, DecayPart)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -40,7 +42,7 @@ type Solo struct {
 	place   Place
 	seat    workspace.Seat
 	m       *member
-	journal *journal
+	journal *journal.Writer
 	store   *checkpoint.Store // nil on a board in memory
 
 	phase     phase
@@ -172,10 +174,10 @@ func (s *Solo) open(ctx context.Context) (err error) {
 		keep, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
 	}
 	// The journal goes first: what a new process makes of a pending decision is written to it.
-	if s.journal, err = openJournal(s.seat.Dir(), keep, !finished); err != nil {
+	if s.journal, err = journal.Open(s.seat.Dir(), keep, !finished); err != nil {
 		return err
 	}
-	s.place.chronicle.add(s.place.Policy, s.journal.events)
+	s.place.chronicle.add(s.place.Policy, s.journal.Events)
 	if err := s.restore(saved); err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (s *Solo) Policy() int { return s.place.Policy }
 func (s *Solo) Trainee() Trainee { return s.m.trainee }
 
 // Status is where the policy stands.
-func (s *Solo) Status() Status { return s.m.status() }
+func (s *Solo) Status() strategy.Status { return s.m.status() }
 
 // Iteration is the interval in progress, from 1.
 func (s *Solo) Iteration() int64 { return s.iteration }
@@ -201,7 +203,7 @@ func (s *Solo) Iteration() int64 { return s.iteration }
 func (s *Solo) Copies() (copies int64, parent int) { return s.copies, s.m.parent }
 
 // Journal are the policy's own events so far, earlier processes' included. See [ReadWorkspace] for everybody's.
-func (s *Solo) Journal() []Event { return append([]Event(nil), s.journal.events...) }
+func (s *Solo) Journal() []journal.Event { return append([]journal.Event(nil), s.journal.Events...) }
 
 // Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it, and, once Train
 // has returned, in the best one's.
@@ -220,7 +222,7 @@ func (s *Solo) Close() error {
 		errs = append(errs, wrapMember(s.m.id, guarded(s.m.trainee.Close)))
 	}
 	if s.journal != nil {
-		errs = append(errs, s.journal.close())
+		errs = append(errs, s.journal.Close())
 	}
 	if s.seat != nil {
 		errs = append(errs, s.seat.Release())

@@ -7,22 +7,24 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // announced is the event of a decision before it is carried out.
-func (s *Solo) announced(d Decision, sourceSteps int64) Event {
-	e := s.m.event(&s.opt, s.iteration, EventKind(d.Action), d.Reason)
-	if d.Action == Replace {
+func (s *Solo) announced(d strategy.Decision, sourceSteps int64) journal.Event {
+	e := s.m.event(&s.opt, s.iteration, journal.Kind(d.Action), d.Reason)
+	if d.Action == strategy.Replace {
 		e.Parent, e.ParentSteps = d.Source, sourceSteps
 	}
 	return e
 }
 
 // carryOut does what was decided. Where that takes a new process it is saved for it.
-func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace.Record, source inheritance, before []Event) ([]Event, error) {
+func (s *Solo) carryOut(g strategy.Generation, decisions []strategy.Decision, records []*workspace.Record, source inheritance, before []journal.Event) ([]journal.Event, error) {
 	var fault error
-	known := func() []Event {
+	known := func() []journal.Event {
 		events, err := s.learnt(g, decisions, records, before)
 		fault = errors.Join(fault, err)
 		return events
@@ -47,7 +49,7 @@ func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace
 		}
 		return nil, fmt.Errorf("pbt: policy %d, interval %d: %w", s.place.Policy, s.iteration, ErrRestart)
 	}
-	if events[0].Kind == EventReplace {
+	if events[0].Kind == journal.Replace {
 		s.copies++
 	}
 	return append(before, events...), nil
@@ -55,15 +57,15 @@ func (s *Solo) carryOut(g Generation, decisions []Decision, records []*workspace
 
 // learnt is what an explorer that learns is told, see [Informed]: the journals of all, and where members stand. Members
 // that wait for each other all know the same, and so can tell what those before them were given.
-func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.Record, before []Event) ([]Event, error) {
+func (s *Solo) learnt(g strategy.Generation, decisions []strategy.Decision, records []*workspace.Record, before []journal.Event) ([]journal.Event, error) {
 	known, err := s.everybody()
 	if err != nil {
 		return nil, err
 	}
-	stands := func(i int) Event {
+	stands := func(i int) journal.Event {
 		m := g.Members[i]
-		return Event{
-			Kind: EventKeep, Iteration: s.iteration, Member: i, Parent: -1, Steps: m.Steps,
+		return journal.Event{
+			Kind: journal.Keep, Iteration: s.iteration, Member: i, Parent: -1, Steps: m.Steps,
 			Objective: s.opt.Measure.signed(m.Objective), HasObjective: m.HasObjective, Before: m.Hyperparameters,
 		}
 	}
@@ -72,25 +74,25 @@ func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.R
 		return append(append(known, before...), stands(own)), nil
 	}
 	// Others may be ahead: what they have written since must not make a difference.
-	known = slices.DeleteFunc(known, func(e Event) bool { return e.Iteration >= s.iteration })
+	known = slices.DeleteFunc(known, func(e journal.Event) bool { return e.Iteration >= s.iteration })
 	known = append(known, before...)
-	var waiting []Event
+	var waiting []journal.Event
 	for i := range g.Members {
 		waiting = append(waiting, stands(i))
 	}
 	for i, d := range decisions[:own] {
 		e := waiting[i]
-		e.Kind, e.Cause = EventKind(d.Action), d.Reason
+		e.Kind, e.Cause = journal.Kind(d.Action), d.Reason
 		values := e.Before
-		if d.Action == Replace {
+		if d.Action == strategy.Replace {
 			e.Parent, e.ParentSteps = d.Source, g.Members[d.Source].Steps
 			if !d.OwnHyperparameters {
 				values = g.Members[d.Source].Hyperparameters
 			}
 		}
-		if d.Action != Keep {
+		if d.Action != strategy.Keep {
 			if e.After = values; !d.Unmutated {
-				e.After = s.opt.mutate(i, s.iteration, values, func() []Event { return slices.Concat(known, waiting[i:]) })
+				e.After = s.opt.mutate(i, s.iteration, values, func() []journal.Event { return slices.Concat(known, waiting[i:]) })
 			}
 		}
 		known = append(known, e)
@@ -100,13 +102,13 @@ func (s *Solo) learnt(g Generation, decisions []Decision, records []*workspace.R
 
 // everybody is what the journals of all policies hold, as far as this process can read them: there is less to learn from
 // where one is damaged.
-func (s *Solo) everybody() ([]Event, error) {
+func (s *Solo) everybody() ([]journal.Event, error) {
 	switch {
 	case s.place.chronicle != nil:
 		return s.place.chronicle.all()
 	case s.seat.Dir() != "":
-		journals, _ := readJournals(filepath.Dir(s.seat.Dir()))
-		return MergeJournals(journals...)
+		journals, _ := journal.ReadAll(filepath.Dir(s.seat.Dir()))
+		return journal.Merge(journals...)
 	}
 	return s.Journal(), nil
 }
@@ -138,7 +140,7 @@ func (s *Solo) fetch(ctx context.Context, l look, r workspace.Record) (inheritan
 }
 
 // goOn writes what became of the policy, and begins the next interval.
-func (s *Solo) goOn(view workspace.View, events []Event) error {
+func (s *Solo) goOn(view workspace.View, events []journal.Event) error {
 	oldest := s.look().oldest(view)
 	if err := s.proceed(events); err != nil {
 		return err
@@ -154,7 +156,7 @@ func (s *Solo) goOn(view workspace.View, events []Event) error {
 }
 
 // proceed writes events and saves the policy at the beginning of the next interval.
-func (s *Solo) proceed(events []Event) error {
+func (s *Solo) proceed(events []journal.Event) error {
 	if err := s.record(events); err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (s *Solo) finish() error {
 	if err := s.persist(); err != nil {
 		return err
 	}
-	if err := s.record(append(s.troubles(), s.m.event(&s.opt, s.iteration, EventFinal, ""))); err != nil {
+	if err := s.record(append(s.troubles(), s.m.event(&s.opt, s.iteration, journal.Final, ""))); err != nil {
 		return err
 	}
 	s.done = true

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -39,7 +41,7 @@ func (s *Solo) conclude(ctx context.Context) error {
 			return s.goOn(view, events)
 		}
 		// It cannot train, and nobody has rescued it: when others have something new that may change.
-		if slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventKeep || e.Kind == EventSelfMutate }) {
+		if slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.Keep || e.Kind == journal.SelfMutate }) {
 			events = nil
 		}
 		if err := s.record(events); err != nil {
@@ -75,12 +77,12 @@ func (s *Solo) consider(ctx context.Context, l look, view workspace.View) (look,
 		if err := s.checkKnown(l, view); err != nil {
 			return l, view, err
 		}
-		if !own.Diverged() || slices.ContainsFunc(g.Members, Status.Healthy) {
+		if !own.Diverged() || slices.ContainsFunc(g.Members, strategy.Status.Healthy) {
 			return l, view, nil
 		}
 		if !l.exact {
 			l.rescue = true
-			if g, _ := l.generation(view, own); slices.ContainsFunc(g.Members, Status.Healthy) {
+			if g, _ := l.generation(view, own); slices.ContainsFunc(g.Members, strategy.Status.Healthy) {
 				return l, view, nil
 			}
 			l.rescue = false
@@ -149,16 +151,16 @@ func (s *Solo) giveUp() error {
 	if s.m.failure != "" && s.m.cause != nil {
 		err = fmt.Errorf("%w: %w", err, s.m.cause)
 	}
-	return errors.Join(err, s.record(append(s.troubles(), s.m.event(&s.opt, s.iteration, EventHopeless, what))))
+	return errors.Join(err, s.record(append(s.troubles(), s.m.event(&s.opt, s.iteration, journal.Hopeless, what))))
 }
 
 // troubles are the events of a member that failed or diverged, where they do not stand in the journal already.
-func (s *Solo) troubles() []Event {
-	for _, e := range slices.Backward(s.journal.events) {
+func (s *Solo) troubles() []journal.Event {
+	for _, e := range slices.Backward(s.journal.Events) {
 		if e.Iteration < s.iteration {
 			break
 		}
-		if e.Kind == EventFailed || e.Kind == EventDiverged {
+		if e.Kind == journal.Failed || e.Kind == journal.Diverged {
 			return nil
 		}
 	}
@@ -167,7 +169,7 @@ func (s *Solo) troubles() []Event {
 
 // decide asks the strategy and carries out what it says of this policy. It returns the events to write. A source whose
 // weights cannot be read is left out, and the strategy asked again.
-func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event, error) {
+func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]journal.Event, error) {
 	events := s.troubles()
 	l.without = make(map[int]bool)
 	for {
@@ -184,16 +186,16 @@ func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event
 		s.cause = d.Reason
 		var source inheritance
 		switch {
-		case d.Action != Replace && len(l.without) > 0: // what was decided could not be done
+		case d.Action != strategy.Replace && len(l.without) > 0: // what was decided could not be done
 			return events, nil
-		case d.Action == Replace:
+		case d.Action == strategy.Replace:
 			source, err = s.fetch(ctx, l, *records[d.Source])
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			if err != nil {
 				e := s.announced(d, records[d.Source].Frame)
-				e.Kind, e.Cause = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
+				e.Kind, e.Cause = journal.ApplyFailed, fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
 				events, l.without[d.Source] = append(events, e), true
 				continue
 			}

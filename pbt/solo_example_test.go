@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -19,12 +21,12 @@ func ExampleJoin() {
 		Objective:     "episode.return",
 		IntervalSteps: 5,
 		TotalSteps:    10,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
 		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
 		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	}
 	board := workspace.NewMemory(3)
-	journals := make([][]pbt.Event, 3)
+	journals := make([][]journal.Event, 3)
 	var wg sync.WaitGroup
 	for policy := range 3 {
 		wg.Go(func() {
@@ -40,11 +42,11 @@ func ExampleJoin() {
 		})
 	}
 	wg.Wait()
-	journal, err := pbt.MergeJournals(journals...)
+	recorded, err := journal.Merge(journals...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range journal {
+	for _, e := range recorded {
 		if e.Iteration == 1 {
 			fmt.Printf("policy %d: %s, %s\n", e.Member, e.Kind, e.Cause)
 		}
@@ -72,18 +74,18 @@ func ExampleTrainAsync() {
 }
 
 func ExampleReplay() {
-	journal := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
 {"event":"start","iteration":0,"member":0,"steps":0,"after":{"learning_rate":0.01}}
 {"event":"start","iteration":0,"member":1,"steps":0,"after":{"learning_rate":0.02}}
 {"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20,"before":{"learning_rate":0.02},"after":{"learning_rate":0.011}}
 {"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
 {"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
 `
-	events, err := pbt.DecodeJournal(strings.NewReader(journal))
+	events, err := journal.Decode(strings.NewReader(recorded))
 	if err != nil {
 		log.Fatal(err)
 	}
-	standings, err := pbt.Replay(events)
+	standings, err := journal.Replay(events)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,13 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // sorted are events as MergeJournals sorts them.
-func sorted(t *testing.T, events []Event) []Event {
+func sorted(t *testing.T, events []journal.Event) []journal.Event {
 	t.Helper()
-	merged, err := MergeJournals(events)
+	merged, err := journal.Merge(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestSoloTroublesAsPopulation(t *testing.T) {
 				t.Errorf("the journals differ: %s", d)
 			}
 			rescued := 0
-			for _, e := range kinds(want, EventReplace) {
+			for _, e := range kinds(want, journal.Replace) {
 				if e.Iteration == 2 && (e.Member == 1 || e.Member == 4) {
 					rescued++
 				}
@@ -134,10 +136,10 @@ func TestSoloEqualOrLess(t *testing.T) {
 			t.Error("nobody was behind: this test shows little")
 		}
 		events := r.journal(t)
-		if _, err := Replay(events); err != nil {
+		if _, err := journal.Replay(events); err != nil {
 			t.Error(err)
 		}
-		replaced := kinds(events, EventReplace)
+		replaced := kinds(events, journal.Replace)
 		for _, e := range replaced {
 			if e.ParentSteps > e.Steps+slack*r.opt.IntervalSteps {
 				t.Errorf("%d copied %d, which was ahead: %+v", e.Member, e.Parent, e)
@@ -156,18 +158,18 @@ func TestSoloEqualOrLess(t *testing.T) {
 
 // spy is a strategy that remembers what it was shown.
 type spy struct {
-	Strategy
+	strategy.Strategy
 	*shown
 }
 
 type shown struct {
 	mu   sync.Mutex
-	seen []Generation
+	seen []strategy.Generation
 }
 
-func (s spy) Decide(g Generation, rng *rand.Rand) []Decision {
+func (s spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	s.mu.Lock()
-	s.seen = append(s.seen, g.clone())
+	s.seen = append(s.seen, g.Clone())
 	s.mu.Unlock()
 	return s.Strategy.Decide(g, rng)
 }
@@ -210,7 +212,7 @@ func TestSoloWithoutTheDead(t *testing.T) {
 				t.Errorf("iteration %d: who died is seen as %+v", g.Iteration, g.Members[2])
 			}
 		}
-		if n := len(kinds(r.solos[2].Journal(), EventFinal)); n != 0 || r.solos[0].Status().Steps != 500 {
+		if n := len(kinds(r.solos[2].Journal(), journal.Final)); n != 0 || r.solos[0].Status().Steps != 500 {
 			t.Errorf("synchronous %t: the dead wrote %d final events, and policy 0 trained %d steps", synchronous, n, r.solos[0].Status().Steps)
 		}
 		for _, s := range r.solos {
@@ -313,19 +315,19 @@ func TestSoloCorruptPeer(t *testing.T) {
 			failed := 0
 			for _, e := range events {
 				switch {
-				case e.Kind == EventReplace && e.Parent == 4:
+				case e.Kind == journal.Replace && e.Parent == 4:
 					t.Errorf("unverified weights were adopted: %+v", e)
-				case e.Kind == EventApplyFailed:
+				case e.Kind == journal.ApplyFailed:
 					failed++
 					if e.Parent != 4 || !strings.Contains(e.Cause, fault.Error()) {
 						t.Errorf("the failure is %+v", e)
 					}
 				}
 			}
-			if failed == 0 || refused.Load() < int64(failed) || len(kinds(events, EventReplace)) == 0 {
-				t.Errorf("%d failures, %d refusals, %d replacements", failed, refused.Load(), len(kinds(events, EventReplace)))
+			if failed == 0 || refused.Load() < int64(failed) || len(kinds(events, journal.Replace)) == 0 {
+				t.Errorf("%d failures, %d refusals, %d replacements", failed, refused.Load(), len(kinds(events, journal.Replace)))
 			}
-			if _, err := Replay(events); err != nil {
+			if _, err := journal.Replay(events); err != nil {
 				t.Error(err)
 			}
 		})
@@ -395,7 +397,7 @@ func TestSoloAllNaN(t *testing.T) {
 			if s := r.solos[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
 				t.Errorf("policy %d is saved as %+v", id, s.last.state)
 			}
-			if e := r.solos[id].Journal(); e[len(e)-1].Kind != EventHopeless {
+			if e := r.solos[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
 				t.Errorf("policy %d: the journal ends with %+v", id, e[len(e)-1])
 			}
 		}
@@ -413,10 +415,10 @@ func TestSoloAllNaN(t *testing.T) {
 		r.place.Board = r.board
 		r.mustTrain(t)
 		events := r.journal(t)
-		if len(kinds(events, EventHopeless)) != 0 || len(kinds(events, EventFinal)) != 3 {
+		if len(kinds(events, journal.Hopeless)) != 0 || len(kinds(events, journal.Final)) != 3 {
 			t.Errorf("the journal is %s", lines(t, events))
 		}
-		if _, err := Replay(events); err != nil {
+		if _, err := journal.Replay(events); err != nil {
 			t.Error(err)
 		}
 	}
@@ -457,7 +459,7 @@ func TestSoloWaitsForRescue(t *testing.T) {
 				}
 			}
 			r.mustTrain(t)
-			e := kinds(r.solos[0].Journal(), EventReplace)
+			e := kinds(r.solos[0].Journal(), journal.Replace)
 			if len(e) == 0 || e[0].Iteration != 1 || e[0].Parent != 1 || !strings.Contains(e[0].Cause, "rescued by") {
 				t.Errorf("the rescue is %+v", e)
 			}

@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // elsewhereError is returned in place of building a member anew in this process.
@@ -15,16 +17,16 @@ func (e *elsewhereError) Error() string { return "it takes a new process" }
 
 // pending is a decision that a new process is to carry out: the member is built from the new hyperparameters then.
 type pending struct {
-	events []Event // what came before the decision
-	event  Event   // the decision itself, as announced
+	events []journal.Event // what came before the decision
+	event  journal.Event   // the decision itself, as announced
 	values map[string]float64
 	source inheritance // for Replace
 }
 
 type savedPending struct {
-	Events []Event `json:"events,omitempty"`
-	Event  Event   `json:"event"`
-	Values numbers `json:"values"`
+	Events []journal.Event `json:"events,omitempty"`
+	Event  journal.Event   `json:"event"`
+	Values number.Map      `json:"values"`
 	// Source is the policy whose weights are taken over, SourceSteps its own steps then, SourceWeightSteps those behind
 	// its weights, Snapshot the name of these in the private folder.
 	Source            int    `json:"source,omitempty"`
@@ -34,8 +36,8 @@ type savedPending struct {
 }
 
 func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, error) {
-	saved := &savedPending{Events: p.events, Event: p.event, Values: toNumbers(p.values)}
-	if p.event.Kind == EventReplace {
+	saved := &savedPending{Events: p.events, Event: p.event, Values: number.MapOf(p.values)}
+	if p.event.Kind == journal.Replace {
 		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
 		var err error
 		if saved.Snapshot, err = put(store, sequence, p.source.weightSteps, p.source.snapshot); err != nil {
@@ -50,11 +52,11 @@ func (p *savedPending) check(s soloState) error {
 		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d steps", p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
 	}
 	switch p.Event.Kind {
-	case EventReplace:
+	case journal.Replace:
 		if p.Snapshot == "" || p.Source == s.Policy {
 			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
 		}
-	case EventSelfMutate:
+	case journal.SelfMutate:
 	default:
 		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
 	}
@@ -67,29 +69,29 @@ func (s *Solo) resume(saved *soloRestored) error {
 	p, state := saved.state.Pending, saved.state
 	m := &member{id: s.place.Policy, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.place.Policy))}
 	m.load(&s.opt, state.Member)
-	m.hyperparameters = state.Member.Hyperparameters.floats()
+	m.hyperparameters = state.Member.Hyperparameters.Floats()
 	own := saved.snapshot
 	if m.status().Diverged() {
 		own = nil
 	}
-	values := p.Values.floats()
+	values := p.Values.Floats()
 	var err error
 	switch e := &p.Event; e.Kind {
-	case EventReplace:
+	case journal.Replace:
 		source := inheritance{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
 		err = m.rebuildFrom(&s.opt, s.iteration, source, own, values)
-	case EventSelfMutate:
+	case journal.SelfMutate:
 		m.snapshot = own
 		err = m.rebuildAsIs(&s.opt, s.iteration, values)
 	}
 	if s.m = m; err == nil {
 		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
-		if p.Event.Kind == EventReplace {
+		if p.Event.Kind == journal.Replace {
 			s.copies++
 		}
 	} else {
 		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
-		p.Event.Kind = EventApplyFailed
+		p.Event.Kind = journal.ApplyFailed
 		var broken error
 		if s.m, broken = newMember(&s.opt, s.place.Policy, &state.Member, saved.snapshot); broken != nil {
 			return errors.Join(broken, err)

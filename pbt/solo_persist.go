@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -13,7 +14,7 @@ import (
 func (s *Solo) announce(m savedMember) error {
 	s.pulse.update(func(h *workspace.Heartbeat) {
 		h.Policy, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
-		h.Frame, h.Total, h.Parent, h.Params, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
+		h.Frame, h.Total, h.Parent, h.Params, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.Floats(), ""
 	})
 	return s.pulse.send()
 }
@@ -72,10 +73,10 @@ func (s *Solo) persist() error {
 	state := soloState{
 		Schema: stateSchema, Policy: s.place.Policy, Members: s.opt.Members, Objective: s.opt.Objective, IntervalSteps: s.opt.IntervalSteps,
 		Seed: s.opt.Seed, Minimise: s.opt.Measure.Minimise, Phase: s.phase, Iteration: s.iteration, Sequence: sequence, Copies: s.copies,
-		ObjectiveKnown: s.known, JournalLength: s.journal.length, Member: s.m.state(&s.opt, name),
+		ObjectiveKnown: s.known, JournalLength: s.journal.Length, Member: s.m.state(&s.opt, name),
 	}
 	if s.hasBest {
-		best := number(s.best)
+		best := number.JSON(s.best)
 		state.Best = &best
 	}
 	if s.pending != nil {
@@ -134,6 +135,6 @@ func (s *Solo) keepWaiting() error {
 // finiteOnly leaves out what a record cannot hold.
 func finiteOnly(values map[string]float64) map[string]float64 {
 	values = maps.Clone(values)
-	maps.DeleteFunc(values, func(_ string, v float64) bool { return !finite(v) })
+	maps.DeleteFunc(values, func(_ string, v float64) bool { return !number.Finite(v) })
 	return values
 }

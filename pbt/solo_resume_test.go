@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -61,7 +62,7 @@ func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx conte
 // compareWorkspace checks that policies in a folder wrote what a population wrote.
 func compareWorkspace(t *testing.T, want *Population, dir string) {
 	t.Helper()
-	events, err := ReadWorkspace(dir)
+	events, err := journal.ReadWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +73,9 @@ func compareWorkspace(t *testing.T, want *Population, dir string) {
 }
 
 // checkStates compares the states on disk with what the journal replays to.
-func checkStates(t *testing.T, dir string, events []Event) {
+func checkStates(t *testing.T, dir string, events []journal.Event) {
 	t.Helper()
-	standings, err := Replay(events)
+	standings, err := journal.Replay(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func checkStates(t *testing.T, dir string, events []Event) {
 		}
 		m := state.Member
 		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent || state.Copies != st.Copies || state.Iteration != st.Iteration ||
-			!same(m.Hyperparameters.floats(), st.Hyperparameters) || (m.Objective != nil) != st.HasObjective || st.HasObjective && float64(*m.Objective) != st.Objective {
+			!same(m.Hyperparameters.Floats(), st.Hyperparameters) || (m.Objective != nil) != st.HasObjective || st.HasObjective && float64(*m.Objective) != st.Objective {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
 		}
 	}
@@ -121,7 +122,7 @@ func TestSoloResumeEqualsUninterrupted(t *testing.T) {
 		t.Errorf("only %d runs", runs.Load())
 	}
 	compareWorkspace(t, want, dir)
-	if _, err := os.Stat(filepath.Join(dir, "000", discardedFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
 		t.Error("a policy that was asked to stop had written too much")
 	}
 }
@@ -275,15 +276,15 @@ func TestSoloRestartThatFails(t *testing.T) {
 		return err
 	})
 	_ = r
-	events, err := ReadWorkspace(dir)
+	events, err := journal.ReadWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := kinds(events, EventApplyFailed)
-	if len(failed) == 0 || !strings.Contains(failed[0].Cause, "no such simulator") || len(kinds(events, EventReplace)) == 0 && len(failed) < 3 {
+	failed := kinds(events, journal.ApplyFailed)
+	if len(failed) == 0 || !strings.Contains(failed[0].Cause, "no such simulator") || len(kinds(events, journal.Replace)) == 0 && len(failed) < 3 {
 		t.Errorf("failures are %+v", failed)
 	}
-	for _, e := range kinds(events, EventReplace) {
+	for _, e := range kinds(events, journal.Replace) {
 		if e.After["discount_factor"] != 0.99 {
 			t.Errorf("it was built after all: %+v", e)
 		}
@@ -347,7 +348,7 @@ func TestSoloDamagedState(t *testing.T) {
 			if st := s.Status(); st.Steps != 500 {
 				t.Errorf("it ended as %+v", st)
 			}
-			if _, err := Replay(s.Journal()); err != nil {
+			if _, err := journal.Replay(s.Journal()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -405,7 +406,7 @@ func TestSoloDamagedSnapshot(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if events, err := ReadWorkspace(dir); err != nil {
+		if events, err := journal.ReadWorkspace(dir); err != nil {
 			t.Error(err)
 		} else {
 			checkStates(t, dir, events)

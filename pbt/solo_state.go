@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // soloSnapshots is the folder of a policy's private snapshots in its own.
@@ -32,7 +33,7 @@ type soloState struct {
 	// JournalLength is the journal's length in bytes at this state.
 	JournalLength int64 `json:"journal_length"`
 	// Best is the best objective that the policy ever had, of which more is better.
-	Best    *number       `json:"best,omitempty"`
+	Best    *number.JSON  `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
 	// WaitingSince is, by the board's clock, when a policy joined that has had to wait for others ever since.

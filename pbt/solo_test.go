@@ -14,6 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -96,20 +99,20 @@ func (r *tribe) mustTrain(t *testing.T) {
 }
 
 // journal is that of all.
-func (r *tribe) journal(t *testing.T) []Event {
+func (r *tribe) journal(t *testing.T) []journal.Event {
 	t.Helper()
-	var journals [][]Event
+	var journals [][]journal.Event
 	for _, s := range r.solos {
 		journals = append(journals, s.Journal())
 	}
-	merged, err := MergeJournals(journals...)
+	merged, err := journal.Merge(journals...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return merged
 }
 
-func lines(t *testing.T, events []Event) string {
+func lines(t *testing.T, events []journal.Event) string {
 	t.Helper()
 	var b bytes.Buffer
 	for _, e := range events {
@@ -143,7 +146,7 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 			adjust(&c.opt)
 			p := mustTrain(t, c.opt)
 			want := lines(t, p.Journal())
-			if n := len(kinds(p.Journal(), EventReplace)); n < 5 {
+			if n := len(kinds(p.Journal(), journal.Replace)); n < 5 {
 				t.Errorf("only %d replacements: this test shows little", n)
 			}
 			for range 2 {
@@ -163,7 +166,7 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
 					t.Errorf("the best is %+v, want %+v", got, best)
 				}
-				standings, err := Replay(r.journal(t))
+				standings, err := journal.Replay(r.journal(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -182,12 +185,12 @@ func TestSoloDecidesAsPopulation(t *testing.T) {
 // alternating replaces odd members and lets even ones mutate themselves.
 type alternating struct{}
 
-func (alternating) Decide(g Generation, _ *rand.Rand) []Decision {
-	var decisions []Decision
+func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
-		d := Decision{Member: m.Member, Action: SelfMutate, Source: m.Member, Reason: "even"}
+		d := strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "even"}
 		if m.Member%2 == 1 {
-			d = Decision{Member: m.Member, Action: Replace, Source: 0, Reason: "odd"}
+			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Reason: "odd"}
 		}
 		decisions = append(decisions, d)
 	}
@@ -198,9 +201,9 @@ func (alternating) Decide(g Generation, _ *rand.Rand) []Decision {
 func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
 
 // ownValues lets replaced members mutate their own hyperparameters.
-type ownValues struct{ Strategy }
+type ownValues struct{ strategy.Strategy }
 
-func (s ownValues) Decide(g Generation, rng *rand.Rand) []Decision {
+func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	decisions := s.Strategy.Decide(g, rng)
 	for i := range decisions {
 		decisions[i].OwnHyperparameters = true
@@ -221,7 +224,7 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 func TestSoloLearnsAsPopulation(t *testing.T) {
 	t.Parallel()
 	explore := func(o *Options) {
-		o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
+		o.Mutation, o.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
 	}
 	c := newColony(5)
 	explore(&c.opt)
@@ -231,7 +234,7 @@ func TestSoloLearnsAsPopulation(t *testing.T) {
 	explore(&r.opt)
 	r.place.Synchronous = true
 	r.mustTrain(t)
-	if n := len(kinds(want.Journal(), EventReplace)); n < 5 {
+	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
 		t.Errorf("only %d replacements: this test shows little", n)
 	}
 	compareWorkspace(t, want, dir)
@@ -242,11 +245,11 @@ func TestSoloLearnsDespiteDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newTribe(4, folder(t, dir, 4))
-	r.opt.Mutation, r.opt.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+	r.opt.Mutation, r.opt.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
 	r.place.Synchronous = true
 	r.faults.train = func(m *climber) error {
 		if m.id == 1 && m.steps == 120 {
-			file, err := os.OpenFile(filepath.Join(dir, "001", JournalFile), os.O_WRONLY, 0)
+			file, err := os.OpenFile(filepath.Join(dir, "001", journal.File), os.O_WRONLY, 0)
 			if err != nil {
 				return err
 			}
@@ -256,10 +259,10 @@ func TestSoloLearnsDespiteDamage(t *testing.T) {
 		return nil
 	}
 	r.mustTrain(t)
-	if _, err := ReadWorkspace(dir); err == nil {
+	if _, err := journal.ReadWorkspace(dir); err == nil {
 		t.Error("the journal is whole: this test shows nothing")
 	}
-	if n := len(kinds(r.journal(t), EventReplace)); n < 5 {
+	if n := len(kinds(r.journal(t), journal.Replace)); n < 5 {
 		t.Errorf("only %d replacements: this test shows little", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -68,7 +69,7 @@ func (s *Solo) Train(ctx context.Context) (*Result, error) {
 
 // run goes through the intervals.
 func (s *Solo) run(ctx context.Context) error {
-	if len(s.journal.events) == 0 {
+	if len(s.journal.Events) == 0 {
 		if err := s.record(s.opt.begin([]*member{s.m})); err != nil {
 			return err
 		}
@@ -182,7 +183,7 @@ func (s *Solo) checkpoint() error {
 }
 
 // tell calls Options.Progress.
-func (s *Solo) tell(e *Event) {
+func (s *Solo) tell(e *journal.Event) {
 	if s.opt.Progress == nil {
 		return
 	}
@@ -191,7 +192,7 @@ func (s *Solo) tell(e *Event) {
 		u.Metrics = maps.Clone(s.m.metrics)
 	} else {
 		u.Iteration = e.Iteration
-		if e.Kind == EventFailed {
+		if e.Kind == journal.Failed {
 			u.Err = s.m.cause
 		}
 	}
@@ -199,11 +200,11 @@ func (s *Solo) tell(e *Event) {
 }
 
 // record writes events to the journal and tells about them.
-func (s *Solo) record(events []Event) error {
+func (s *Solo) record(events []journal.Event) error {
 	if err := s.lost(); err != nil {
 		return err
 	}
-	if err := s.journal.append(events...); err != nil {
+	if err := s.journal.Append(events...); err != nil {
 		return err
 	}
 	s.place.chronicle.add(s.place.Policy, events)

@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // TestEveryFlippedBitOfAStateIsNoticed: a state that was altered is not taken for one, unless it says the same.
@@ -47,8 +50,8 @@ func TestStateOfAnyText(t *testing.T) {
 	for _, text := range []string{"plain", "\xff\xfe", "\uFFFD", `\ufffd`, "\xff" + `\\ufffd` + "\n\x00<>&\u2028"} {
 		s := soloState{
 			Schema: stateSchema, Members: 2, Phase: phaseDecided, Iteration: 3, Sequence: 4,
-			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: numbers{text: number(math.NaN()), "b": 1e-300}},
-			Pending: &savedPending{Event: Event{Kind: EventSelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": math.NaN()}}},
+			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: number.Map{text: number.JSON(math.NaN()), "b": 1e-300}},
+			Pending: &savedPending{Event: journal.Event{Kind: journal.SelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": math.NaN()}}},
 		}
 		data, err := sealState(&s, &s.Check)
 		if err != nil {

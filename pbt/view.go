@@ -4,6 +4,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -89,15 +91,15 @@ func (l look) record(p workspace.PolicyView) *workspace.Record {
 // generation is the population as own's policy may see it, and the records behind it by policy, nil where there is none.
 // It is a pure function of its arguments. A policy without a record that may be seen, and one that has been silent for
 // too long or given up, has no objective.
-func (l look) generation(v workspace.View, own Status) (Generation, []*workspace.Record) {
-	g := Generation{Iteration: l.iteration, Members: make([]Status, len(v.Policies))}
+func (l look) generation(v workspace.View, own strategy.Status) (strategy.Generation, []*workspace.Record) {
+	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, len(v.Policies))}
 	records := make([]*workspace.Record, len(v.Policies))
 	for i, p := range v.Policies {
 		if i == l.policy {
 			g.Members[i] = own
 			continue
 		}
-		s := Status{Member: i}
+		s := strategy.Status{Member: i}
 		if h := p.Heartbeat; h != nil {
 			s.Steps, s.Hyperparameters = h.Frame, maps.Clone(h.Params)
 		}
@@ -113,8 +115,8 @@ func (l look) generation(v workspace.View, own Status) (Generation, []*workspace
 }
 
 // status is what a record says of its policy.
-func (l look) status(r workspace.Record) Status {
-	s := Status{
+func (l look) status(r workspace.Record) strategy.Status {
+	s := strategy.Status{
 		Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, WeightSteps: r.WeightFrame, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
 		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
 		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
@@ -126,7 +128,7 @@ func (l look) status(r workspace.Record) Status {
 	switch {
 	case r.Failure != "" && !r.HasObjective:
 		s.Failed = true
-	case r.Weights == nil && r.HasObjective && finite(r.Objective): // nothing that could be copied
+	case r.Weights == nil && r.HasObjective && number.Finite(r.Objective): // nothing that could be copied
 		s.HasObjective = false
 	}
 	if !s.HasObjective {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -33,11 +34,11 @@ func published1(iteration int64, objective float64) workspace.Record {
 }
 
 func TestGenerationFromView(t *testing.T) {
-	absent := Status{Member: 1, Steps: 33, Hyperparameters: map[string]float64{"a": 2}, Absent: true}
+	absent := strategy.Status{Member: 1, Steps: 33, Hyperparameters: map[string]float64{"a": 2}, Absent: true}
 	unknown := absent
 	unknown.Absent = false
-	of := func(iteration int64, objective float64) Status {
-		return Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
+	of := func(iteration int64, objective float64) strategy.Status {
+		return strategy.Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
 	exact := func(l *look) { l.exact = true }
@@ -54,14 +55,14 @@ func TestGenerationFromView(t *testing.T) {
 	for name, test := range map[string]struct {
 		peer workspace.PolicyView
 		look func(l *look)
-		want Status
+		want strategy.Status
 	}{
 		"equal or less":             {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6), published1(4, 4), published1(3, 3)), nil, of(4, 4)},
 		"equal":                     {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), nil, of(5, 5)},
 		"only newer":                {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), nil, unknown},
 		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *look) { l.rescue = true }, of(6, 6)},
 		"slack":                     {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *look) { l.slack = 1 }, of(6, 6)},
-		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *look) { l.measure.Minimise = true }, func() Status {
+		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *look) { l.measure.Minimise = true }, func() strategy.Status {
 			s := of(5, -4)
 			s.Peak = -9
 			return s
@@ -76,17 +77,17 @@ func TestGenerationFromView(t *testing.T) {
 		"yielded":                       {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"finished":                      {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"given up":                      {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
-		"never started":                 {workspace.PolicyView{Policy: 1}, nil, Status{Member: 1, Absent: true}},
-		"failed":                        {shown1(workspace.Training, 0, failure), nil, Status{Member: 1, Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
+		"never started":                 {workspace.PolicyView{Policy: 1}, nil, strategy.Status{Member: 1, Absent: true}},
+		"failed":                        {shown1(workspace.Training, 0, failure), nil, strategy.Status{Member: 1, Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
 		"diverged":                      {shown1(workspace.Training, 0, diverged), nil, nan5},
 		"no weights":                    {shown1(workspace.Training, 0, bare), nil, without},
 		"not readable":                  {shown1(workspace.Training, 0, published1(5, 5)), func(l *look) { l.without = map[int]bool{1: true} }, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own := Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
+			own := strategy.Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
 			v := workspace.View{Now: noon, Policies: []workspace.PolicyView{{Policy: 0}, test.peer}}
 			g, records := sight(test.look).generation(v, own)
-			if d := cmp.Diff(Generation{Iteration: 5, Members: []Status{own, test.want}}, g, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
+			if d := cmp.Diff(strategy.Generation{Iteration: 5, Members: []strategy.Status{own, test.want}}, g, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
 				t.Error(d)
 			}
 			if (records[1] != nil) != (test.want.Iteration > 0) || records[1] != nil && records[1].Iteration != test.want.Iteration {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Population is what a journal tells.
@@ -67,7 +67,7 @@ type Stretch struct {
 
 // population reads the journal and the checkpoints of a population's folder, or a journal alone.
 func population(path string, o Options) (*Report, error) {
-	h, err := pbt.ReadHistory(path)
+	h, err := journal.ReadHistory(path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func population(path string, o Options) (*Report, error) {
 	return r, err
 }
 
-func ofHistory(h *pbt.History) *Population {
+func ofHistory(h *journal.History) *Population {
 	p := &Population{
 		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy, IntervalSteps: h.Run.IntervalSteps,
 		Seed: h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // The presets.
@@ -129,7 +130,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	}
 	s.Name, s.Strict = f.Preset, f.Strict
 	if !s.Enabled {
-		s.Options.Strategy = pbt.Never{}
+		s.Options.Strategy = strategy.Never{}
 		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
 	}
 	return s, nil

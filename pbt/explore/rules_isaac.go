@@ -1,0 +1,37 @@
+package explore
+
+import "math"
+
+// isaacRules are those of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1].
+var isaacRules = map[string]namedRule{
+	"mutate_float":       {apply: mutateFloat, scale: logScale, check: noStep},
+	"mutate_discount":    {apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep},
+	"mutate_float_min_1": {apply: mutateFloat, natural: [2]float64{1, math.Inf(1)}, limited: true, scale: logScale, check: noStep},
+	"mutate_eps_clip":    {apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true, scale: logScale, check: noStep},
+	"mutate_mini_epochs": {apply: mutateMiniEpochs, natural: [2]float64{1, 8}, limited: true, whole: true, check: noStep},
+}
+
+func mutateFloat(value float64, in RuleInput) float64 {
+	low, high := in.ChangeRange[0], in.ChangeRange[1]
+	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
+}
+
+func mutateDiscount(value float64, in RuleInput) float64 {
+	in.ChangeRange = [2]float64{1.1, 1.2}
+	return 1 - mutateFloat(1-value, in)
+}
+
+func mutateMiniEpochs(value float64, in RuleInput) float64 {
+	if in.Uniform.Float64() < 0.5 {
+		return value + 1
+	}
+	return value - 1
+}
+
+// eitherWay draws a direction, and divides or multiplies by the factor.
+func eitherWay(value, factor float64, u Uniform) float64 {
+	if u.Float64() < 0.5 {
+		return value / factor
+	}
+	return value * factor
+}
