@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 func TestGoldenPruneIsaacLab(t *testing.T)     { pruneDialogue(t, "isaaclab") }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/testmain"
+	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
 // The tests of several processes run this test binary again, in a role, with a folder and options.

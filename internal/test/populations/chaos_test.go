@@ -1,4 +1,4 @@
-package agentstest
+package populations
 
 import (
 	"context"
@@ -42,7 +42,7 @@ const (
 // journal must replay to the states on disk, and nobody may have read half a file or adopted weights whose checksum
 // is not their record's.
 //
-//	go test ./pbt/internal/agentstest -run TestChaos -v -chaos 2m
+//	go test ./internal/test/populations -run TestChaos -v -chaos 2m
 //
 // does so with eight processes for two minutes. Without a duration three processes are killed a few times; `make chaos` is the minute of eight.
 func TestChaos(t *testing.T) {
