@@ -122,7 +122,7 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
 		}

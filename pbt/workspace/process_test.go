@@ -95,7 +95,7 @@ func (p *process) ask(t *testing.T, command string) string {
 	return p.line(t)
 }
 
-// holdSeat joins policy 0 and does what it is told.
+// holdSeat joins member 0 and does what it is told.
 func holdSeat(f *Folder) error {
 	s, err := f.Join(context.Background(), 0)
 	if err != nil {
