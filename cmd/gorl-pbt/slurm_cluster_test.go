@@ -126,7 +126,7 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
 		}
-		beats[p.Policy] = p.Heartbeat
+		beats[p.Member] = p.Heartbeat
 	}
 	return beats
 }
