@@ -3,7 +3,6 @@ package pbt
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 )
 
 // EventKind is what happened.
@@ -77,58 +76,6 @@ type RunInfo struct {
 	Strategy string `json:"strategy"`
 	// Tuned are the hyperparameters that were set, sampled or mutated, sorted.
 	Tuned []string `json:"tuned,omitempty"`
-}
-
-// number is a float64 that JSON can hold: NaN and the infinities are strings.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); !finite(f) {
-		return fmt.Appendf(nil, "%q", fmt.Sprint(f)), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-func (n *number) UnmarshalJSON(data []byte) error {
-	switch string(data) {
-	case `"NaN"`:
-		*n = number(math.NaN())
-	case `"+Inf"`:
-		*n = number(math.Inf(1))
-	case `"-Inf"`:
-		*n = number(math.Inf(-1))
-	default:
-		var f float64
-		if err := json.Unmarshal(data, &f); err != nil {
-			return err
-		}
-		*n = number(f)
-	}
-	return nil
-}
-
-type numbers map[string]number
-
-func toNumbers(values map[string]float64) numbers {
-	if values == nil {
-		return nil
-	}
-	n := make(numbers, len(values))
-	for k, v := range values {
-		n[k] = number(v)
-	}
-	return n
-}
-
-func (n numbers) floats() map[string]float64 {
-	if n == nil {
-		return nil
-	}
-	values := make(map[string]float64, len(n))
-	for k, v := range n {
-		values[k] = float64(v)
-	}
-	return values
 }
 
 // line is an Event as JSON.

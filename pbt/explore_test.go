@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -430,5 +431,42 @@ func TestContradictions(t *testing.T) {
 		if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+}
+
+// TestPB2InAPopulation trains climbers with it, twice.
+func TestPB2InAPopulation(t *testing.T) {
+	run := func() []Event {
+		rates := Range{Low: 1e-3, High: 0.4, Log: true}
+		p, err := New(Options{
+			Members: 6, Objective: "episode.return", IntervalSteps: 20, TotalSteps: 200, Seed: 3,
+			Explore: PB2{Bounds: map[string]Range{"learning_rate": rates}},
+			Sample:  map[string]Range{"learning_rate": rates},
+			New:     func(m Member) (Trainee, error) { return newClimber(m, &faults{}), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Train(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return p.Journal()
+	}
+	journal := run()
+	if diff := cmp.Diff(journal, run()); diff != "" {
+		t.Errorf("the second run is another:\n%s", diff)
+	}
+	changes := 0
+	for _, e := range journal {
+		if v, ok := e.After["learning_rate"]; ok && e.Kind != EventStart {
+			changes++
+			if v < 1e-3 || v > 0.4 {
+				t.Errorf("member %d got a learning rate of %v", e.Member, v)
+			}
+		}
+	}
+	if changes < 5 {
+		t.Errorf("only %d changes in %d events", changes, len(journal))
 	}
 }

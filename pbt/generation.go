@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 )
 
@@ -114,7 +113,3 @@ type Decision struct {
 type Strategy interface {
 	Decide(g Generation, rng *rand.Rand) []Decision
 }
-
-var nan = math.NaN()
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -96,21 +96,6 @@ func TestGoldenIsaacLab(t *testing.T) {
 	})
 }
 
-// draws are given uniform numbers.
-type draws struct {
-	t    *testing.T
-	list []float64
-	used int
-}
-
-func (d *draws) Float64() float64 {
-	if d.used == len(d.list) {
-		d.t.Fatalf("more than the %d given numbers were drawn", len(d.list))
-	}
-	d.used++
-	return d.list[d.used-1]
-}
-
 func TestDrawsOfIsaacLabAreUniformOverLeaders(t *testing.T) {
 	g := Generation{}
 	for i := range 4 {

@@ -3,6 +3,7 @@ package pbt
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -108,14 +109,14 @@ func (t *Track) add(e Event) {
 			t.Hyperparameters[key] = append(t.Hyperparameters[key], point(v))
 		}
 	}
-	objective := nan
+	objective := math.NaN()
 	if e.HasObjective {
 		objective = e.Objective
 		t.Objective = append(t.Objective, point(objective))
 	}
 	switch e.Kind {
 	case EventFailed:
-		t.Failures = append(t.Failures, point(nan))
+		t.Failures = append(t.Failures, point(math.NaN()))
 	case EventReplace:
 		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps, Objective: objective, Cause: e.Cause})
 	}

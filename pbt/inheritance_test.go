@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestInheritanceIsChecked(t *testing.T) {
 		`Inherit.Buffers is "decay"`:                                                 {Buffers: DecayPart},
 		`Inherit.MomentDecay is 0; give a factor`:                                    {Optimizer: DecayPart},
 		`Inherit.MomentDecay is 1.5`:                                                 {Optimizer: DecayPart, MomentDecay: 1.5},
-		`Inherit.MomentDecay is NaN`:                                                 {Optimizer: DecayPart, MomentDecay: nan},
+		`Inherit.MomentDecay is NaN`:                                                 {Optimizer: DecayPart, MomentDecay: math.NaN()},
 		`MomentDecay is 0.5, but Inherit.Optimizer is "reset"`:                       {Optimizer: ResetPart, MomentDecay: 0.5},
 		`MomentDecay is 0.5, but Inherit.Optimizer is ""; make `:                     {MomentDecay: 0.5},
 	} {

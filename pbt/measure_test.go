@@ -175,7 +175,7 @@ func dictate(t *testing.T, change func(o *Options), figure func(steps int64) map
 	p := mustTrain(t, c.opt)
 	for _, e := range p.Journal() {
 		if e.Kind == EventKeep || e.Kind == EventFinal {
-			v := nan
+			v := math.NaN()
 			if e.HasObjective {
 				v = e.Objective
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -117,7 +118,7 @@ func (m *member) status() Status {
 		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores), Hyperparameters: maps.Clone(m.hyperparameters),
 	}
 	if m.diverged != "" {
-		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, nan, true, 0, false
+		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, math.NaN(), true, 0, false
 	}
 	return s
 }

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/dialogue"
 )
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a
@@ -15,11 +19,11 @@ import (
 // low..high (in Bounds), and of a Parameter min, max, outside, range, step, choices, sample, logsample and default. A
 // rule in brackets is the Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
-	golden(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
+	dialogues(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
 		m := Mutation{Rules: make(map[string]string), Bounds: make(map[string][2]float64), Parameters: make(map[string]Parameter)}
 		for name, field := range map[string]*float64{"rate": &m.Rate, "resample": &m.Resample, "reset": &m.Reset} {
 			if v, ok := args[name]; ok {
-				*field = parse(t, v)
+				*field = parseFloat(t, v)
 			}
 		}
 		if v, ok := args["range"]; ok {
@@ -32,13 +36,13 @@ func TestGoldenMutation(t *testing.T) {
 			words := strings.Fields(text)
 			if words[0] == "draws" {
 				for _, w := range words[1:] {
-					u.list = append(u.list, parse(t, w))
+					u.list = append(u.list, parseFloat(t, w))
 				}
 				continue
 			}
 			key := words[0]
 			if words[1] != "?" {
-				values[key] = parse(t, words[1])
+				values[key] = parseFloat(t, words[1])
 			}
 			var p Parameter
 			if len(words) > 2 && strings.HasPrefix(words[2], "[") {
@@ -90,7 +94,7 @@ func TestGoldenMutation(t *testing.T) {
 func pair(t *testing.T, text string) [2]float64 {
 	t.Helper()
 	low, high, _ := strings.Cut(text, "..")
-	return [2]float64{parse(t, low), parse(t, high)}
+	return [2]float64{parseFloat(t, low), parseFloat(t, high)}
 }
 
 func constraints(args map[string]string) Constraint {
@@ -115,27 +119,27 @@ func (p *Parameter) set(t *testing.T, name, value string) {
 	t.Helper()
 	switch name {
 	case "min":
-		p.Min = parse(t, value)
+		p.Min = parseFloat(t, value)
 		if p.Max == 0 {
 			p.Max = math.Inf(1)
 		}
 	case "max":
-		p.Max = parse(t, value)
+		p.Max = parseFloat(t, value)
 	case "outside":
 		p.Outside = Outside(value)
 	case "range":
 		p.ChangeRange = pair(t, value)
 	case "step":
-		p.Step = parse(t, value)
+		p.Step = parseFloat(t, value)
 	case "choices":
 		for _, c := range strings.Split(value, ",") {
-			p.Choices = append(p.Choices, parse(t, c))
+			p.Choices = append(p.Choices, parseFloat(t, c))
 		}
 	case "sample", "logsample":
 		r := pair(t, value)
 		p.Sample = Range{Low: r[0], High: r[1], Log: name == "logsample"}
 	case "default":
-		p.Default = new(parse(t, value))
+		p.Default = new(parseFloat(t, value))
 	default:
 		t.Fatalf("%s is no field of a parameter", name)
 	}
@@ -143,4 +147,33 @@ func (p *Parameter) set(t *testing.T, name, value string) {
 
 func (p *Parameter) isZero() bool {
 	return p.Rule == "" && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 && p.Choices == nil && !p.sampled() && p.Default == nil
+}
+
+// draws are given uniform numbers.
+type draws struct {
+	t    *testing.T
+	list []float64
+	used int
+}
+
+func (d *draws) Float64() float64 {
+	if d.used == len(d.list) {
+		d.t.Fatalf("more than the %d given numbers were drawn", len(d.list))
+	}
+	d.used++
+	return d.list[d.used-1]
+}
+
+// dialogues runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
+func dialogues(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string { return answer(t, c.Args(), c.Input) })
+}
+
+func parseFloat(t *testing.T, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"math"
@@ -416,42 +415,5 @@ func TestPB2Validate(t *testing.T) {
 	}
 	if err := square.Validate([]string{"a", "b"}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPB2InAPopulation trains climbers with it, twice.
-func TestPB2InAPopulation(t *testing.T) {
-	run := func() []Event {
-		rates := Range{Low: 1e-3, High: 0.4, Log: true}
-		p, err := New(Options{
-			Members: 6, Objective: "episode.return", IntervalSteps: 20, TotalSteps: 200, Seed: 3,
-			Explore: PB2{Bounds: map[string]Range{"learning_rate": rates}},
-			Sample:  map[string]Range{"learning_rate": rates},
-			New:     func(m Member) (Trainee, error) { return newClimber(m, &faults{}), nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		if _, err := p.Train(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		return p.Journal()
-	}
-	journal := run()
-	if diff := cmp.Diff(journal, run()); diff != "" {
-		t.Errorf("the second run is another:\n%s", diff)
-	}
-	changes := 0
-	for _, e := range journal {
-		if v, ok := e.After["learning_rate"]; ok && e.Kind != EventStart {
-			changes++
-			if v < 1e-3 || v > 0.4 {
-				t.Errorf("member %d got a learning rate of %v", e.Member, v)
-			}
-		}
-	}
-	if changes < 5 {
-		t.Errorf("only %d changes in %d events", changes, len(journal))
 	}
 }

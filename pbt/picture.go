@@ -184,7 +184,7 @@ func (t *Track) objectiveAt(steps int64) float64 {
 			return p.Value
 		}
 	}
-	return nan
+	return math.NaN()
 }
 
 // WritePNG draws Panels.

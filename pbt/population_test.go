@@ -318,7 +318,6 @@ func TestTrainAgainReturnsTheSame(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	nan := math.NaN()
 	for name, test := range map[string]struct {
 		change func(o *Options)
 		want   string
@@ -332,15 +331,15 @@ func TestOptionsAreChecked(t *testing.T) {
 		"progress":      {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
 		"new":           {func(o *Options) { o.New = nil }, "New is nil"},
 		"initial":       {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
-		"initial nan":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": nan}} }, `Initial[0]["learning_rate"] is NaN`},
+		"initial nan":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
 		"initial key":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): the nearest is "learning_rate"`},
 		"sample key":    {func(o *Options) { o.Sample = map[string]Range{"discount": {Low: 0, High: 1}} }, `the nearest is "discount_factor"`},
 		"sample order":  {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {Low: 1}} }, "ascending"},
 		"sample log":    {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
 		"std":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
-		"abs":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdAbs: nan} }, "ThresholdAbs is NaN"},
+		"abs":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdAbs: math.NaN()} }, "ThresholdAbs is NaN"},
 		"rate":          {func(o *Options) { o.Mutation.Rate = 1.5 }, "Mutation.Rate is 1.5"},
-		"rate nan":      {func(o *Options) { o.Mutation.Rate = nan }, "Mutation.Rate is NaN"},
+		"rate nan":      {func(o *Options) { o.Mutation.Rate = math.NaN() }, "Mutation.Rate is NaN"},
 		"range":         {func(o *Options) { o.Mutation.ChangeRange = [2]float64{2, 1.1} }, "ChangeRange is [2 1.1]"},
 		"range below 1": {func(o *Options) { o.Mutation.ChangeRange = [2]float64{0.5, 1.1} }, "at least 1"},
 		"rule":          {func(o *Options) { o.Mutation.Rules = map[string]string{"learning_rate": "mutate_flaot"} }, `the nearest is "mutate_float"`},

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
@@ -125,19 +122,4 @@ func ruleByName(name string) (namedRule, bool) {
 	defer rulesMutex.RUnlock()
 	r, ok := rules[name]
 	return r, ok
-}
-
-// unknown describes a name that is not among the known ones, with the nearest of them.
-func unknown(name string, known []string) string {
-	if len(known) == 0 {
-		return "there are none"
-	}
-	sorted := slices.Sorted(slices.Values(known))
-	best, distance := "", 0
-	for _, k := range sorted {
-		if d := levenshtein.ComputeDistance(name, k); best == "" || d < distance {
-			best, distance = k, d
-		}
-	}
-	return fmt.Sprintf("the nearest is %q, known are %s", best, strings.Join(sorted, ", "))
 }

@@ -3,6 +3,7 @@ package pbt
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -32,7 +33,7 @@ func (s *Solo) publish() error {
 			r.Failure = status.Trouble()
 		}
 		if !status.Failed {
-			r.Objective, r.HasObjective = nan, true
+			r.Objective, r.HasObjective = math.NaN(), true
 		}
 	} else if s.opt.Measure.EvaluationEpisodes > 0 {
 		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -46,8 +47,8 @@ func TestStateOfAnyText(t *testing.T) {
 	for _, text := range []string{"plain", "\xff\xfe", "\uFFFD", `\ufffd`, "\xff" + `\\ufffd` + "\n\x00<>&\u2028"} {
 		s := soloState{
 			Schema: stateSchema, Members: 2, Phase: phaseDecided, Iteration: 3, Sequence: 4,
-			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: numbers{text: number(nan), "b": 1e-300}},
-			Pending: &savedPending{Event: Event{Kind: EventSelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": nan}}},
+			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: numbers{text: number(math.NaN()), "b": 1e-300}},
+			Pending: &savedPending{Event: Event{Kind: EventSelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": math.NaN()}}},
 		}
 		data, err := sealState(&s, &s.Check)
 		if err != nil {
@@ -57,4 +58,20 @@ func TestStateOfAnyText(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+func FuzzDecodeState(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"members":[{"steps":5,"objective":1,"hyperparameters":{"a":1},"snapshot":"000001.safetensors"}],"iteration":1,"sequence":1,"best":{"member":0,"iteration":1,"snapshot":"000001.safetensors"}}`))
+	f.Add([]byte(`{"schema":1,"members":[{"steps":5,"failure":"gone","parent":0}],"iteration":1,"sequence":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeState(data)
+		if err != nil {
+			return
+		}
+		for _, m := range s.Members {
+			if p := m.parent(); p < -1 || p >= len(s.Members) {
+				t.Errorf("parent %d of %d members", p, len(s.Members))
+			}
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -24,8 +25,8 @@ func TestSettle(t *testing.T) {
 		healthy(2, 100, 50),  // old enough
 		healthy(3, 200, 200), // reference
 		{Member: 4, Steps: 200, SinceCopy: 1, Failed: true},
-		{Member: 5, Steps: 1, Objective: nan, HasObjective: true},
-		{Member: 6, Steps: 1, SinceCopy: 1, Objective: nan, HasObjective: true, NotFinite: true},
+		{Member: 5, Steps: 1, Objective: math.NaN(), HasObjective: true},
+		{Member: 6, Steps: 1, SinceCopy: 1, Objective: math.NaN(), HasObjective: true, NotFinite: true},
 		{Member: 7, Steps: 1, SinceCopy: 1}, // nothing is known of it, so it is not in need of rescue
 	}}
 	decide := func(d Decision) []Decision {
