@@ -13,8 +13,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/pbt"
 )
 
 // The names of the files that Write makes.
@@ -63,7 +64,7 @@ func Write(dir string, history *journal.History, opt Options) error {
 			return err
 		}
 	}
-	if err := atomicfile.Write(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
