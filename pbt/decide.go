@@ -34,8 +34,8 @@ func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Deci
 			return nil, wrong("there is no such action")
 		case d.Action == strategy.Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
 			return nil, wrong("the source must be another member")
-		case d.Action == strategy.Replace && d.OthersHyperparameters && (d.OwnHyperparameters || d.Other < 0 || d.Other >= len(g.Members)):
-			return nil, wrong("hyperparameters are those of one member there is, or the member's own")
+		case d.Action == strategy.Replace && (d.From < 0 || d.From >= len(g.Members)):
+			return nil, wrong("From must be a member there is: the source, the member itself or another")
 		case d.Action == strategy.Replace && !g.Members[d.Source].Healthy():
 			return nil, wrong("only healthy members can be copied")
 		}

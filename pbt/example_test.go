@@ -187,7 +187,7 @@ func ExampleMeasure() {
 
 func ExampleInheritance() {
 	// Weights and scalers of the source; a fresh optimizer; the member's own environments and what is in its memories.
-	inherit := pbt.Inheritance{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
+	inherit := pbt.CopyOptions{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
 	_, err := pbt.New(pbt.Options{
 		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
 		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },

@@ -46,11 +46,6 @@ type Options struct {
 	// called with the new values and the weights are restored into what it returns. The same is done when
 	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
 	Rebuild []string
-	// Asynchronous is for [TrainAsync], and refused by [New]: members decide on their own, each at the end of its own
-	// intervals, from what the others last published, so that nobody waits for the slowest. Decisions then depend on
-	// timing. See [Join] for the rules. Default false: all members reach the interval's end before any decision, and
-	// equal seeds give equal runs.
-	Asynchronous bool
 	// Strategy decides who is replaced by whom. Default: DefaultIsaacLab().
 	Strategy strategy.Strategy
 	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or an

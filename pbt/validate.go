@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/nearest"
 	"github.com/gorl-dev/gorl/internal/number"
-	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -31,8 +30,6 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
 		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
-	case o.Asynchronous:
-		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; call TrainAsync, let each be a process of its own (see Join), or leave it false")
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
 	case o.Target != nil && !number.Finite(*o.Target):
@@ -43,9 +40,6 @@ func (o Options) validate() error {
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
 		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
-	}
-	if x, ok := o.Explore.(explore.PB2); ok && x.Minimise != o.Measure.Minimise {
-		return fmt.Errorf("pbt: PB2.Minimise is %t and Measure.Minimise %t; give both alike", x.Minimise, o.Measure.Minimise)
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {

@@ -95,7 +95,7 @@ var fields = []struct {
 }{
 	{"pbt.md", "options", pbt.Options{}},
 	{"pbt.md", "measure", pbt.Measure{}},
-	{"pbt.md", "inheritance", pbt.Inheritance{}},
+	{"pbt.md", "inheritance", pbt.CopyOptions{}},
 	{"pbt.md", "mutation", explore.Mutation{}},
 	{"pbt.md", "parameter", explore.Parameter{}},
 	{"pbt.md", "perturbation", explore.Perturbation{}},
@@ -113,7 +113,7 @@ var fields = []struct {
 	{"evolution.md", "registry", evolution.Registry{}},
 	{"evolution.md", "network group", evolution.NetworkGroup{}},
 	{"evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"pbt-cluster.md", "place", pbt.Place{}},
+	{"pbt-cluster.md", "place", pbt.WorkerOptions{}},
 	{"pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }
 

@@ -197,7 +197,7 @@ func (e *Evolution) beginnings() (map[string]float64, bool) {
 // deferred is the evolver, which is made from the first member.
 type deferred struct{ e *Evolution }
 
-func (d deferred) Evolve(in pbt.Heritage, rng *rand.Rand) (pbt.Heritage, string, error) {
+func (d deferred) Evolve(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	return d.e.evolver.Evolve(in, rng)
 }
 

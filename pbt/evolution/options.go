@@ -41,7 +41,7 @@ type Options struct {
 	Initial []map[string]float64
 	Sample  map[string]explore.Range
 	// Inherit says what is taken over beside weights, as in pbt.Options. Default: everything.
-	Inherit pbt.Inheritance
+	Inherit pbt.CopyOptions
 	// Seed makes everything random: the members' seeds, selection and mutations.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time, which does not change results. Default: the number

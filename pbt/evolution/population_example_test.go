@@ -134,7 +134,7 @@ func ExampleNewEvolver() {
 		log.Fatal(err)
 	}
 	for seed := range uint64(8) {
-		out, what, err := e.Evolve(pbt.Heritage{Iteration: 1, Snapshot: snap}, rand.New(rand.NewPCG(seed, 0)))
+		out, what, err := e.Evolve(pbt.Candidate{Iteration: 1, Snapshot: snap}, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			log.Fatal(err)
 		}

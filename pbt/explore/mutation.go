@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,8 +19,8 @@ type Mutation struct {
 	Rate float64
 	// ChangeRange are the least and greatest factor of change, both at least 1. Default (zero): 1.1 to 2.
 	ChangeRange [2]float64
-	// Rules are the names of rules by hyperparameter, e.g. "learning_rate": "mutate_float". See RegisterRule.
-	Rules map[string]string
+	// Rules are the rules by hyperparameter, e.g. "learning_rate": explore.MutateFloat.
+	Rules Rules
 	// Bounds are the least and greatest value by hyperparameter. Mutated values are put within them.
 	Bounds map[string][2]float64
 	// Parameters say more about single hyperparameters. Their rules and bounds win over Rules and Bounds.
@@ -40,7 +39,7 @@ type Mutation struct {
 // parameter is what applies to a hyperparameter, with its rule and bounds from wherever they come.
 func (m Mutation) parameter(key string) Parameter {
 	p, own := lookup(m.Parameters, key)
-	if rule, closer := lookup(m.Rules, key); closer > 0 && (p.Rule == "" || closer > own) {
+	if rule, closer := lookup(m.Rules, key); closer > 0 && (p.Rule == nil || closer > own) {
 		p.Rule = rule
 	}
 	if b, closer := lookup(m.Bounds, key); closer > 0 && (!p.bounded() || closer > own) {
@@ -53,7 +52,7 @@ func (m Mutation) parameter(key string) Parameter {
 }
 
 // tunable reports whether a parameter can change.
-func (m Mutation) tunable(p Parameter) bool { return p.Rule != "" || m.Resample > 0 && p.sampled() }
+func (m Mutation) tunable(p Parameter) bool { return p.Rule != nil || m.Resample > 0 && p.sampled() }
 
 // Keys are the hyperparameters with a rule or, if there is resampling, something to draw from, sorted; patterns stay
 // patterns.
@@ -82,8 +81,7 @@ func (m Mutation) BoundsOf(key string) ([2]float64, bool) {
 //     one more number;
 //  4. the rule's own (mutate_float: the factor, then the direction).
 //
-// A result that is not a finite number is discarded, and the value kept. Apply panics on a rule that does not exist:
-// call Validate first.
+// A result that is not a finite number is discarded, and the value kept.
 func (m Mutation) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	m = m.withDefaults()
 	mutated := maps.Clone(values)
@@ -100,23 +98,20 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 	if u.Float64() > m.Rate {
 		return value
 	}
-	rule, known := ruleByName(p.Rule)
-	if !known && p.Rule != "" {
-		panic(fmt.Sprintf("pbt: rule %q does not exist; Mutation.Validate reports that", p.Rule))
-	}
+	known := traits(p.Rule)
 	var v float64
 	switch {
 	case m.Reset > 0 && p.Default != nil && value != *p.Default && u.Float64() < m.Reset:
 		v = *p.Default
 	case m.Resample > 0 && p.sampled() && u.Float64() < m.Resample:
-		v = p.resample(u, rule.whole)
-	case known:
-		v = rule.apply(value, RuleInput{
+		v = p.resample(u, known.whole)
+	case p.Rule != nil:
+		v = p.Rule.Apply(value, RuleInput{
 			Uniform: u, ChangeRange: p.ChangeRange, Key: key, Bounds: [2]float64{p.Min, p.Max}, Bounded: p.bounded(),
 			Step: p.Step, Choices: p.Choices, Default: p.Default,
 		})
-		if rule.limited {
-			v = min(max(v, rule.natural[0]), rule.natural[1])
+		if known.limited {
+			v = min(max(v, known.natural[0]), known.natural[1])
 		}
 	default: // nothing but resampling, which was not drawn
 		return value
@@ -124,7 +119,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 	if !number.Finite(v) {
 		return value
 	}
-	return p.inside(v, rule.scale)
+	return p.inside(v, known.scale)
 }
 
 func (m Mutation) withDefaults() Mutation {

@@ -29,10 +29,10 @@ func (m Mutation) Validate(hyperparameters []string) error {
 		if err := checkKey("Mutation.Rules", key, hyperparameters); err != nil {
 			return err
 		}
-		if err := checkRule(where, m.Rules[key]); err != nil {
-			return err
+		if m.Rules[key] == nil {
+			return fmt.Errorf("pbt: %s is nil; give a rule, e.g. explore.MutateFloat, or leave the key out", where)
 		}
-		if p, ok := m.Parameters[key]; ok && p.Rule != "" {
+		if p, ok := m.Parameters[key]; ok && p.Rule != nil {
 			return fmt.Errorf("pbt: %s and Mutation.Parameters[%q] both name a rule; give one of the two", where, key)
 		}
 	}
@@ -55,30 +55,22 @@ func (m Mutation) Validate(hyperparameters []string) error {
 		if err := checkKey("Mutation.Parameters", key, hyperparameters); err != nil {
 			return err
 		}
-		p := m.Parameters[key]
-		if p.Rule == "" {
-			continue
-		}
-		if err := checkRule(fmt.Sprintf("Mutation.Parameters[%q]", key), p.Rule); err != nil {
-			return err
-		}
 	}
 	// What a name gets may come from several entries, so it is checked name by name.
 	for _, name := range slices.Sorted(slices.Values(hyperparameters)) {
 		p := m.parameter(name)
-		rule, _ := ruleByName(p.Rule)
-		if err := p.check(rule); err != nil {
+		if err := p.check(traits(p.Rule)); err != nil {
 			return fmt.Errorf("pbt: Mutation.Parameters[%q] (%s): %w", name, ruleWords(p.Rule), err)
 		}
 	}
 	return nil
 }
 
-func ruleWords(name string) string {
-	if name == "" {
+func ruleWords(r Rule) string {
+	if r == nil {
 		return "no rule"
 	}
-	return "rule " + name
+	return "rule " + r.Name()
 }
 
 // checkKey checks that a name or pattern speaks of a hyperparameter.
@@ -90,11 +82,4 @@ func checkKey(where, key string, hyperparameters []string) error {
 		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, nearest.Explain(key, hyperparameters))
 	}
 	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, nearest.Explain(key, hyperparameters))
-}
-
-func checkRule(where, name string) error {
-	if _, ok := ruleByName(name); !ok {
-		return fmt.Errorf("pbt: %s names rule %q, which does not exist: %s", where, name, nearest.Explain(name, RuleNames()))
-	}
-	return nil
 }

@@ -12,9 +12,9 @@ import (
 // Parameter says how one hyperparameter is explored. All values are float64: of truth values 0 and 1, of integers whole
 // numbers, of categories whatever number stands for them.
 type Parameter struct {
-	// Rule is the name of the rule that changes the value; see [RegisterRule] for those there are. Default: the key's in
-	// Mutation.Rules, if any. A [Perturbation] knows only "integer", for whole numbers.
-	Rule string
+	// Rule changes the value. Default: the key's in Mutation.Rules, if any. A [Perturbation] takes only Integer, for whole
+	// numbers.
+	Rule Rule
 	// Min and Max are the least and greatest value. Both zero: the key's in Mutation.Bounds, or none. An infinity leaves
 	// one side open.
 	Min, Max float64
@@ -109,7 +109,7 @@ func (p Parameter) contains(v float64) bool {
 }
 
 // check says what is wrong with a parameter to which a rule of the given kind applies (none: the zero rule).
-func (p Parameter) check(rule namedRule) error {
+func (p Parameter) check(rule *rule) error {
 	low, high := p.Min, p.Max
 	if !(low <= high) || math.IsInf(low, 1) || math.IsInf(high, -1) {
 		return fmt.Errorf("Min is %v and Max %v; give the least value, then the greatest, infinities for none", low, high)

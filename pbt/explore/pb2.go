@@ -31,8 +31,6 @@ type PB2 struct {
 	Bounds map[string]Range
 	// Integers are those of the hyperparameters that are whole numbers; their bounds must be. Values are rounded.
 	Integers []string
-	// Minimise says that lower objectives are better. Set it as [Measure].Minimise.
-	Minimise bool
 	// Rows is the greatest number of intervals that the model knows, the latest ones. The time to choose grows with its
 	// cube. Default (0): 1000.
 	Rows int

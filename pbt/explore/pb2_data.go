@@ -40,9 +40,13 @@ func (p PB2) learn(events []journal.Event) learned {
 	}
 	// An event in mid-list may speak of a source whose own event comes later.
 	scores := make(map[place]float64)
+	sign := 1.0 // higher is better
+	if len(events) > 0 && events[0].Run != nil && events[0].Run.Minimise {
+		sign = -1
+	}
 	for _, e := range events {
 		if e.HasObjective && number.Finite(e.Objective) {
-			scores[place{e.Member, e.Steps}] = p.score(e)
+			scores[place{e.Member, e.Steps}] = sign * e.Objective
 		}
 	}
 	for _, e := range events { // nor is anything known about weights that failed
@@ -100,14 +104,6 @@ func (p PB2) learn(events []journal.Event) learned {
 		}
 	}
 	return d
-}
-
-// score is an event's objective, higher is better.
-func (p PB2) score(e journal.Event) float64 {
-	if p.Minimise {
-		return -e.Objective
-	}
-	return e.Objective
 }
 
 // vector lists the values of keys; false where one is missing or not finite.

@@ -21,8 +21,8 @@ type Perturbation struct {
 	// Factors are the two numbers to multiply by, each equally likely. Default (zero): 1.2 and 0.8.
 	Factors [2]float64
 	// Parameters are the hyperparameters to explore, by name or pattern as in [Mutation]. Each has either Choices or
-	// Sample. Min and Max are the bounds, by default those of Sample; Rule is empty or, for whole numbers, "integer",
-	// which keeps multiples of Step. Default and ChangeRange are not looked at.
+	// Sample. Min and Max are the bounds, by default those of Sample; Rule is nil or, for whole numbers, Integer, which
+	// keeps multiples of Step. Default and ChangeRange are not looked at.
 	Parameters map[string]Parameter
 	// Constrain has the last word, as in Mutation (Ray Tune: custom_explore_fn).
 	Constrain Constraint
@@ -74,15 +74,10 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 			return err
 		}
 		q := p.Parameters[key]
-		var rule namedRule
-		switch q.Rule {
-		case "":
-		case "integer":
-			rule = gorlRules["integer"]
-		default:
-			return fmt.Errorf("pbt: Perturbation.Parameters[%q] names rule %q; leave it empty, or give \"integer\" for whole numbers", key, q.Rule)
+		if q.Rule != nil && q.Rule != Integer {
+			return fmt.Errorf("pbt: Perturbation.Parameters[%q] names rule %q; leave it empty, or give \"integer\" for whole numbers", key, q.Rule.Name())
 		}
-		err := q.check(rule)
+		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
 			err = fmt.Errorf("there is neither Sample nor Choices; give the range or the list that values are drawn from")
 		}
@@ -113,7 +108,7 @@ func (p Perturbation) Apply(values map[string]float64, u Uniform) map[string]flo
 }
 
 func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
-	whole := q.Rule == "integer"
+	whole := q.Rule == Integer
 	resample := u.Float64() < p.ResampleProbability
 	if len(q.Choices) > 0 {
 		at := slices.Index(q.Choices, value)

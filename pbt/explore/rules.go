@@ -1,19 +1,31 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/gorl-dev/gorl/internal/nearest"
 )
 
 // Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
 type Uniform interface{ Float64() float64 }
 
-// Rule mutates one hyperparameter that was selected for mutation.
-type Rule func(value float64, in RuleInput) float64
+// Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
+// [OneMinus], [Integer] and so on; [NewRule] makes one from a function.
+type Rule interface {
+	// Name is the rule's name in files.
+	Name() string
+	// Apply returns the new value. It must be a pure function of its arguments and of the numbers that it draws.
+	Apply(value float64, in RuleInput) float64
+}
 
-// RuleInput is what a Rule may use.
+// Rules are rules by hyperparameter.
+type Rules map[string]Rule
+
+// RuleInput is what a [Rule] may use.
 type RuleInput struct {
 	// Uniform is the only source of randomness.
 	Uniform Uniform
@@ -30,36 +42,57 @@ type RuleInput struct {
 	Default *float64
 }
 
-// namedRule is a rule with what Mutation needs to know about it.
-type namedRule struct {
-	apply Rule
+// rule is a Rule with what [Mutation] has to know about it.
+type rule struct {
+	name  string
+	apply func(value float64, in RuleInput) float64
 	// natural is the interval that results are clamped to, if limited, before the hyperparameter's own bounds.
 	natural [2]float64
 	limited bool
 	// scale is how the rule measures distances, whole that its values are multiples of Step.
 	scale scale
 	whole bool
-	// check says what else a parameter of this rule needs; nil: nothing.
+	// check returns what is wrong with a parameter of this rule; nil checks nothing.
 	check func(Parameter) error
 }
 
-var (
-	rulesMutex sync.RWMutex
-	rules      = builtinRules()
-)
+func (r *rule) Name() string { return r.name }
 
-func builtinRules() map[string]namedRule {
-	all := make(map[string]namedRule)
-	maps.Copy(all, isaacRules)
-	maps.Copy(all, sampleFactoryRules)
-	maps.Copy(all, gorlRules)
-	return all
+func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
+
+// traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.
+func traits(r Rule) *rule {
+	if known, ok := r.(*rule); ok {
+		return known
+	}
+	return &rule{}
 }
 
-// RegisterRule makes a rule known by name, for [Mutation.Rules] and [Parameter.Rule].
+// NewRule returns a rule with a name and a function. The name is what [RegisterRule] makes known to files.
+func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule {
+	return &rule{name: name, apply: apply}
+}
+
+var (
+	registryMutex sync.RWMutex
+	registry      = builtinRules()
+)
+
+func builtinRules() map[string]Rule {
+	known := make(map[string]Rule)
+	for _, list := range [][]Rule{isaacRules, sampleFactoryRules, gorlRules} {
+		for _, r := range list {
+			known[r.Name()] = r
+		}
+	}
+	return known
+}
+
+// RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a name
+// twice, or a rule without a name or function.
 //
-// Known from the start are the following. A factor is drawn from ChangeRange unless another range is given; then a
-// second number is drawn, and below one half the value is divided by the factor, else multiplied.
+// The package's own rules are known from the start. A factor is drawn from ChangeRange unless another range is given;
+// then a second number is drawn, and below one half the value is divided by the factor, else multiplied.
 //
 // Isaac Lab's (the first two) and IsaacGymEnvs':
 //
@@ -90,36 +123,36 @@ func builtinRules() map[string]namedRule {
 //   - categorical: another one of Choices, each equally likely; draws one number.
 //   - neighbour: below one half the one before in Choices, else the one after, at an end the only neighbour; one that
 //     is not among them becomes any of them. Draws one number.
-//
-// It is an error to register a name twice, an empty name or no rule.
-func RegisterRule(name string, rule Rule) error {
-	if name == "" || rule == nil {
-		return fmt.Errorf("pbt: a rule needs a name and a function (name %q)", name)
+func RegisterRule(r Rule) error {
+	if r == nil || r.Name() == "" {
+		return errors.New("pbt: a rule needs a name and a function; make it with explore.NewRule")
 	}
-	rulesMutex.Lock()
-	defer rulesMutex.Unlock()
-	if _, known := rules[name]; known {
-		return fmt.Errorf("pbt: rule %q is registered already; choose another name", name)
+	if own, ok := r.(*rule); ok && own.apply == nil {
+		return fmt.Errorf("pbt: rule %q has no function; give explore.NewRule one", r.Name())
 	}
-	rules[name] = namedRule{apply: rule}
+	registryMutex.Lock()
+	defer registryMutex.Unlock()
+	if _, known := registry[r.Name()]; known {
+		return fmt.Errorf("pbt: rule %q is registered already; choose another name", r.Name())
+	}
+	registry[r.Name()] = r
 	return nil
 }
 
 // RuleNames are the names of all known rules, sorted.
 func RuleNames() []string {
-	rulesMutex.RLock()
-	defer rulesMutex.RUnlock()
-	names := make([]string, 0, len(rules))
-	for name := range rules {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	registryMutex.RLock()
+	defer registryMutex.RUnlock()
+	return slices.Sorted(maps.Keys(registry))
 }
 
-func ruleByName(name string) (namedRule, bool) {
-	rulesMutex.RLock()
-	defer rulesMutex.RUnlock()
-	r, ok := rules[name]
-	return r, ok
+// RuleByName returns a known rule. An unknown name is an error that names the nearest one.
+func RuleByName(name string) (Rule, error) {
+	registryMutex.RLock()
+	r, ok := registry[name]
+	registryMutex.RUnlock()
+	if !ok {
+		return nil, fmt.Errorf("rule %q does not exist: %s", name, nearest.Explain(name, RuleNames()))
+	}
+	return r, nil
 }

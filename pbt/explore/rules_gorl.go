@@ -9,16 +9,25 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// gorlRules are gorl's own.
-var gorlRules = map[string]namedRule{
-	"float":       {apply: logFloat, scale: logScale, check: noStep},
-	"one_minus":   {apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep},
-	"integer":     {apply: integer, whole: true, check: checkInteger},
-	"additive":    {apply: additive, check: checkAdditive},
-	"bool":        {apply: flip, whole: true, check: noStep},
-	"categorical": {apply: categorical, check: checkChoices},
-	"neighbour":   {apply: neighbour, check: checkChoices},
-}
+// gorl's own rules; see [RegisterRule] for what they draw.
+var (
+	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
+	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
+	// OneMinus does what Float does to one minus the value, for discounts.
+	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	// Integer does what Float does to whole numbers.
+	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}
+	// Additive adds a number drawn from -Step to Step.
+	Additive Rule = &rule{name: "additive", apply: additive, check: checkAdditive}
+	// Bool turns 0 into 1 and anything else into 0.
+	Bool Rule = &rule{name: "bool", apply: flip, whole: true, check: noStep}
+	// Categorical takes another one of Choices.
+	Categorical Rule = &rule{name: "categorical", apply: categorical, check: checkChoices}
+	// Neighbour takes the choice before or after.
+	Neighbour Rule = &rule{name: "neighbour", apply: neighbour, check: checkChoices}
+)
+
+var gorlRules = []Rule{Float, OneMinus, Integer, Additive, Bool, Categorical, Neighbour}
 
 // logFactor draws a factor whose logarithm is uniform.
 func logFactor(in RuleInput) float64 {

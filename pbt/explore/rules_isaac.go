@@ -2,14 +2,21 @@ package explore
 
 import "math"
 
-// isaacRules are those of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1].
-var isaacRules = map[string]namedRule{
-	"mutate_float":       {apply: mutateFloat, scale: logScale, check: noStep},
-	"mutate_discount":    {apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep},
-	"mutate_float_min_1": {apply: mutateFloat, natural: [2]float64{1, math.Inf(1)}, limited: true, scale: logScale, check: noStep},
-	"mutate_eps_clip":    {apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true, scale: logScale, check: noStep},
-	"mutate_mini_epochs": {apply: mutateMiniEpochs, natural: [2]float64{1, 8}, limited: true, whole: true, check: noStep},
-}
+// The rules of Isaac Lab and IsaacGymEnvs, whose originals do not keep discounts within [0, 1].
+var (
+	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
+	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
+	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
+	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
+	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)}, limited: true, scale: logScale, check: noStep}
+	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
+	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true, scale: logScale, check: noStep}
+	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
+	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8}, limited: true, whole: true, check: noStep}
+)
+
+var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
 
 func mutateFloat(value float64, in RuleInput) float64 {
 	low, high := in.ChangeRange[0], in.ChangeRange[1]

@@ -5,14 +5,21 @@ import (
 	"math"
 )
 
-// sampleFactoryRules are Sample Factory's.
-var sampleFactoryRules = map[string]namedRule{
-	"perturb_float":             {apply: mutateFloat, scale: logScale, check: noStep},
-	"perturb_exponential_decay": {apply: perturbExponentialDecay, scale: oneMinus, check: noStep},
-	"perturb_vtrace":            {apply: perturbVtrace, scale: logScale, check: noStep},
-	"perturb_batch_size":        {apply: perturbBatchSize, whole: true, check: checkBatchSize},
-	"perturb_bool":              {apply: flip, whole: true, check: noStep},
-}
+// Sample Factory's rules.
+var (
+	// PerturbFloat does what MutateFloat does.
+	PerturbFloat Rule = &rule{name: "perturb_float", apply: mutateFloat, scale: logScale, check: noStep}
+	// PerturbExponentialDecay divides or multiplies one minus the value by 1.01 to 1.2.
+	PerturbExponentialDecay Rule = &rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay, scale: oneMinus, check: noStep}
+	// PerturbVtrace divides or multiplies by 1.005.
+	PerturbVtrace Rule = &rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep}
+	// PerturbBatchSize divides or multiplies by 1.2, in multiples of Step.
+	PerturbBatchSize Rule = &rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true, check: checkBatchSize}
+	// PerturbBool turns 0 into 1 and anything else into 0.
+	PerturbBool Rule = &rule{name: "perturb_bool", apply: flip, whole: true, check: noStep}
+)
+
+var sampleFactoryRules = []Rule{PerturbFloat, PerturbExponentialDecay, PerturbVtrace, PerturbBatchSize, PerturbBool}
 
 // epsilon is the least value of perturb_exponential_decay.
 const epsilon = 1e-8

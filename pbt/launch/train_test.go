@@ -34,7 +34,7 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 }
 
 // trainAll lets a file's policies train one after the other, and returns their journals.
-func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.Place)) []journal.Event {
+func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.WorkerOptions)) []journal.Event {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
@@ -58,9 +58,9 @@ func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Opti
 // What a file says of processes reaches them.
 func TestTrainTakesTheFilesPlace(t *testing.T) {
 	places := 0
-	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.Place) {
+	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.WorkerOptions) {
 		places++
-		want := pbt.Place{Board: p.Board, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
+		want := pbt.WorkerOptions{Board: p.Board, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
 		if *p != want {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}

@@ -56,7 +56,7 @@ func describe(s *Settings) string {
 	if o.Measure != (pbt.Measure{}) {
 		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
 	}
-	if o.Inherit != (pbt.Inheritance{}) {
+	if o.Inherit != (pbt.CopyOptions{}) {
 		fmt.Fprintf(&out, "inherit %+v\n", o.Inherit)
 	}
 	parameters := map[string]explore.Parameter{}

@@ -44,7 +44,7 @@ type Settings struct {
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
 	// seeds give equal runs. Those of one process always do. Default false, as in the originals.
 	Synchronous bool
-	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.Place means by these names, and LeaseTTL what
+	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.WorkerOptions means by these names, and LeaseTTL what
 	// workspace.FolderOptions means by it, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
 	Slack, SaveSteps             int64

@@ -52,7 +52,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o.Measure = pbt.Measure{Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
 		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed}
-	o.Inherit = pbt.Inheritance{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
+	o.Inherit = pbt.CopyOptions{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
 		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers)}
 	switch {
 	case c.Seed != nil:

@@ -13,9 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // The names of the files that Write makes.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"github.com/gorl-dev/gorl/internal/test/dialogue"
-	"github.com/gorl-dev/gorl/pbt"
 )
 
 func whole(t *testing.T, args map[string]string, key string, usual int) int {

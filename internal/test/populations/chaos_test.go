@@ -419,7 +419,7 @@ func chaosMember(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := pbt.Place{Policy: policy, Board: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	place := pbt.WorkerOptions{Policy: policy, Board: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)

@@ -131,7 +131,7 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 }
 
 // inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
-func inherit(t *testing.T, h pbt.Inheritance, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
+func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	var pupils []*pupil
 	var given []*checkpoint.Snapshot
@@ -221,7 +221,7 @@ func TestInheritance(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for what, h := range map[string]pbt.Inheritance{
+			for what, h := range map[string]pbt.CopyOptions{
 				"everything":                {},
 				"everything, in words":      {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart, Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
 				"own optimizer":             {Optimizer: pbt.KeepPart},
@@ -247,7 +247,7 @@ func TestInheritance(t *testing.T) {
 }
 
 // checkParts compares an agent after it took over with what was asked for.
-func checkParts(t *testing.T, h pbt.Inheritance, their, own, got *checkpoint.Snapshot) {
+func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	broken := (h.Environment == pbt.KeepPart) != (h.Buffers == pbt.KeepPart) // a rollout in progress
 	from := func(part pbt.Part) *checkpoint.Snapshot {

@@ -30,7 +30,7 @@ func TestRealPopulationResumes(t *testing.T) {
 				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
 				Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
 				Mutation: explore.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-				Inherit:  pbt.Inheritance{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
+				Inherit:  pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
 				New: func(m pbt.Member) (pbt.Trainee, error) {
 					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
 					if err != nil {

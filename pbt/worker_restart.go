@@ -10,17 +10,12 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// elsewhereError is returned in place of building a member anew in this process.
-type elsewhereError struct{ values map[string]float64 }
-
-func (e *elsewhereError) Error() string { return "it takes a new process" }
-
 // pending is a decision that a new process is to carry out: the member is built from the new hyperparameters then.
 type pending struct {
 	events []journal.Event // what came before the decision
 	event  journal.Event   // the decision itself, as announced
 	values map[string]float64
-	source inheritance // for Replace
+	source source // for Replace
 }
 
 type savedPending struct {
@@ -47,7 +42,7 @@ func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, 
 	return saved, nil
 }
 
-func (p *savedPending) check(s soloState) error {
+func (p *savedPending) check(s workerState) error {
 	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members || min(p.SourceSteps, p.SourceWeightSteps) < 0 {
 		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d steps", p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
 	}
@@ -65,24 +60,25 @@ func (p *savedPending) check(s soloState) error {
 
 // resume carries out what the last process had decided, by building the member from the new hyperparameters; where that
 // fails it is built as it was before.
-func (s *Solo) resume(saved *soloRestored) error {
+func (s *Worker) resume(saved *restoredWorker) error {
 	p, state := saved.state.Pending, saved.state
-	m := &member{id: s.place.Policy, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.place.Policy))}
-	m.load(&s.opt, state.Member)
+	m := &member{opt: &s.opt, id: s.cfg.Member, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.cfg.Member))}
+	m.load(state.Member)
 	m.hyperparameters = state.Member.Hyperparameters.Floats()
-	own := saved.snapshot
-	if m.status().Diverged() {
-		own = nil
-	}
 	values := p.Values.Floats()
 	var err error
-	switch e := &p.Event; e.Kind {
+	switch p.Event.Kind {
 	case journal.Replace:
-		source := inheritance{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
-		err = m.rebuildFrom(&s.opt, s.iteration, source, own, values)
+		src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+		var snapshot *checkpoint.Snapshot
+		if snapshot, err = m.combine(src, saved.snapshot); err == nil {
+			err = m.rebuildCopying(s.iteration, src, snapshot, values)
+		}
 	case journal.SelfMutate:
-		m.snapshot = own
-		err = m.rebuildAsIs(&s.opt, s.iteration, values)
+		if !m.status().Diverged() {
+			m.snapshot = saved.snapshot
+		}
+		err = m.rebuildMutated(s.iteration, values)
 	}
 	if s.m = m; err == nil {
 		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
@@ -93,7 +89,7 @@ func (s *Solo) resume(saved *soloRestored) error {
 		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
 		p.Event.Kind = journal.ApplyFailed
 		var broken error
-		if s.m, broken = newMember(&s.opt, s.place.Policy, &state.Member, saved.snapshot); broken != nil {
+		if s.m, broken = newMember(&s.opt, s.cfg.Member, &state.Member, saved.snapshot); broken != nil {
 			return errors.Join(broken, err)
 		}
 	}

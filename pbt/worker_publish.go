@@ -11,13 +11,13 @@ import (
 
 // publish puts the member's weights and how good they are on the board, unless they stand there already, and offers
 // them for the best.
-func (s *Solo) publish() error {
+func (s *Worker) publish() error {
 	m := s.m
 	snapshot := s.good()
 	r := workspace.Record{
 		Member: m.id, Iteration: s.iteration, Copies: s.copies, Steps: m.steps, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
 		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
-		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
+		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: s.cfg.Experiment,
 	}
 	if m.changedAt > m.copiedAt {
 		r.SinceChange = m.steps - m.changedAt
@@ -38,7 +38,7 @@ func (s *Solo) publish() error {
 	} else if s.opt.Measure.EvaluationEpisodes > 0 {
 		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
 	}
-	view, err := s.place.Board.View()
+	view, err := s.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
@@ -46,12 +46,12 @@ func (s *Solo) publish() error {
 		return err
 	}
 	if !published(view, r) {
-		if _, err := s.seat.Publish(r, snapshot); err != nil {
+		if _, err := s.lease.Publish(r, snapshot); err != nil {
 			return fmt.Errorf("pbt: policy %d: %w", m.id, err)
 		}
 	}
 	if m.status().Healthy() && (!s.hasBest || m.objective > s.best) {
-		if err := s.seat.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
+		if err := s.lease.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
 			return fmt.Errorf("pbt: policy %d: best: %w", m.id, err)
 		}
 		s.best, s.hasBest = m.objective, true
@@ -70,18 +70,18 @@ func published(v workspace.View, r workspace.Record) bool {
 }
 
 // result is the best on the board. Its snapshot is nil where it cannot be read.
-func (s *Solo) result() (*Result, error) {
-	best, ok, err := s.place.Board.Best(s.opt.Measure.Minimise)
+func (s *Worker) result() (*Result, error) {
+	best, ok, err := s.cfg.Store.Best(s.opt.Measure.Minimise)
 	for range 3 { // its policy may be replacing it by a better one
 		if err != nil || !ok {
 			break
 		}
-		snapshot, fault := s.place.Board.FetchBest(best)
+		snapshot, fault := s.cfg.Store.FetchBest(best)
 		if fault == nil {
 			return newResult(best, snapshot), nil
 		}
 		s.recovered = errors.Join(s.recovered, fmt.Errorf("pbt: best: %w", fault))
-		best, ok, err = s.place.Board.Best(s.opt.Measure.Minimise)
+		best, ok, err = s.cfg.Store.Best(s.opt.Measure.Minimise)
 	}
 	switch {
 	case err != nil:

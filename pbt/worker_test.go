@@ -34,18 +34,18 @@ func (quick) After(d time.Duration) <-chan time.Time {
 type tribe struct {
 	*colony
 	board  workspace.Store
-	place  Place // what all have in common
-	adjust func(id int, place *Place, opt *Options)
+	cfg    WorkerOptions // what all have in common
+	adjust func(id int, place *WorkerOptions, opt *Options)
 
 	mu      sync.Mutex
-	solos   []*Solo
+	solos   []*Worker
 	errs    []error
 	results []*Result
 }
 
 func newTribe(members int, board workspace.Store) *tribe {
 	t := &tribe{colony: newColony(members), board: board}
-	t.place = Place{Board: board, Clock: quick{}, Silence: time.Minute}
+	t.place = WorkerOptions{Board: board, Clock: quick{}, Silence: time.Minute}
 	build := t.opt.New
 	t.opt.New = func(m Member) (Trainee, error) {
 		t.mu.Lock()
@@ -56,7 +56,7 @@ func newTribe(members int, board workspace.Store) *tribe {
 }
 
 // join joins one policy.
-func (r *tribe) join(t *testing.T, id int) *Solo {
+func (r *tribe) join(t *testing.T, id int) *Worker {
 	t.Helper()
 	place, opt := r.place, r.opt
 	place.Policy = id
@@ -125,8 +125,8 @@ func lines(t *testing.T, events []journal.Event) string {
 	return b.String()
 }
 
-// TestSoloDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
-func TestSoloDecidesAsPopulation(t *testing.T) {
+// TestWorkerDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
+func TestWorkerDecidesAsPopulation(t *testing.T) {
 	t.Parallel()
 	for name, adjust := range map[string]func(o *Options){
 		"usual":      func(*Options) {},
@@ -220,8 +220,8 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 	return board
 }
 
-// TestSoloLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
-func TestSoloLearnsAsPopulation(t *testing.T) {
+// TestWorkerLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
+func TestWorkerLearnsAsPopulation(t *testing.T) {
 	t.Parallel()
 	explore := func(o *Options) {
 		o.Mutation, o.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
@@ -240,8 +240,8 @@ func TestSoloLearnsAsPopulation(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-// TestSoloLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
-func TestSoloLearnsDespiteDamage(t *testing.T) {
+// TestWorkerLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
+func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newTribe(4, folder(t, dir, 4))
@@ -267,9 +267,9 @@ func TestSoloLearnsDespiteDamage(t *testing.T) {
 	}
 }
 
-// TestSoloUnknownObjective: where the objective does not exist, all report what a population does, however few intervals
+// TestWorkerUnknownObjective: where the objective does not exist, all report what a population does, however few intervals
 // there are and whoever is done first.
-func TestSoloUnknownObjective(t *testing.T) {
+func TestWorkerUnknownObjective(t *testing.T) {
 	for _, total := range []int64{50, 200} {
 		adjust := func(o *Options) { o.Objective, o.TotalSteps, o.IntervalSteps = "reward", total, 50 }
 		c := newColony(3)
@@ -297,9 +297,9 @@ func TestSoloUnknownObjective(t *testing.T) {
 	}
 }
 
-// TestSoloObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
+// TestWorkerObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
 // one, and is finished where one has.
-func TestSoloObjectiveOfOthers(t *testing.T) {
+func TestWorkerObjectiveOfOthers(t *testing.T) {
 	r := newTribe(2, workspace.NewMemory(2))
 	r.opt.TotalSteps = 50
 	trained := make(chan struct{})
@@ -317,7 +317,7 @@ func TestSoloObjectiveOfOthers(t *testing.T) {
 		}
 		return nil
 	}
-	r.adjust = func(id int, _ *Place, o *Options) {
+	r.adjust = func(id int, _ *WorkerOptions, o *Options) {
 		o.Progress = func(u Update) {
 			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
 				close(trained)

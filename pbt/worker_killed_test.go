@@ -17,9 +17,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// TestSoloKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects the
+// TestWorkerKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects the
 // journals of a population that nobody disturbed.
-func TestSoloKilled(t *testing.T) {
+func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -43,7 +43,7 @@ func TestSoloKilled(t *testing.T) {
 				if run >= kills {
 					after = 1 << 30
 				}
-				cmd := exec.Command(os.Args[0], "-test.run=^TestSoloKilled$")
+				cmd := exec.Command(os.Args[0], "-test.run=^TestWorkerKilled$")
 				cmd.Env = append(os.Environ(), "PBT_TEST_SOLO_KILLED="+dir, fmt.Sprintf("PBT_TEST_POLICY=%d", id), fmt.Sprintf("PBT_TEST_AFTER=%d", after))
 				out, err := cmd.CombinedOutput()
 				var exit *exec.ExitError

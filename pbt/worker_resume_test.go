@@ -20,7 +20,7 @@ import (
 )
 
 // soloHerd trains policies over a folder, each in a goroutine that joins again until run lets it end.
-func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Solo) error) *tribe {
+func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
 	t.Helper()
 	r := newTribe(4, folder(t, dir, 4))
 	r.place.Synchronous = true
@@ -80,7 +80,7 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 		t.Fatal(err)
 	}
 	for _, st := range standings {
-		state, err := decodeSoloState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
+		state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 	}
 }
 
-func TestSoloResumeEqualsUninterrupted(t *testing.T) {
+func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 	t.Parallel()
 	c := newColony(4)
 	c.opt.ProgressSteps, c.opt.TotalSteps = 20, 300
@@ -100,7 +100,7 @@ func TestSoloResumeEqualsUninterrupted(t *testing.T) {
 	dir := t.TempDir()
 	var runs atomic.Int64
 	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.place.SaveSteps = 20, 300, 7 }
-	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Solo) error {
+	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		runs.Add(1)
@@ -127,8 +127,8 @@ func TestSoloResumeEqualsUninterrupted(t *testing.T) {
 	}
 }
 
-// TestSoloTakesTurns: four policies where there is room for two end as four that train at once.
-func TestSoloTakesTurns(t *testing.T) {
+// TestWorkerTakesTurns: four policies where there is room for two end as four that train at once.
+func TestWorkerTakesTurns(t *testing.T) {
 	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
@@ -166,9 +166,9 @@ func TestSoloTakesTurns(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-// TestSoloTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
+// TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
 // come back after it has yielded.
-func TestSoloTakesTurnsWithoutTheDead(t *testing.T) {
+func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var broken atomic.Bool
@@ -216,8 +216,8 @@ func TestSoloTakesTurnsWithoutTheDead(t *testing.T) {
 	}
 }
 
-// TestSoloRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
-func TestSoloRestartsProcess(t *testing.T) {
+// TestWorkerRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
+func TestWorkerRestartsProcess(t *testing.T) {
 	t.Parallel()
 	c := newColony(4)
 	c.opt.Rebuild = []string{"discount_factor"}
@@ -241,11 +241,11 @@ func TestSoloRestartsProcess(t *testing.T) {
 			}
 			return trainee, err
 		}
-	}, func(ctx context.Context, id, run int, s *Solo) error {
+	}, func(ctx context.Context, id, run int, s *Worker) error {
 		_, err := s.Train(ctx)
 		if errors.Is(err, ErrRestart) {
 			restarts.Add(1)
-			state, err := decodeSoloState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
+			state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
 			if err != nil || state.Phase != phaseDecided {
 				t.Errorf("the state is %+v, %v", state, err)
 			}
@@ -258,8 +258,8 @@ func TestSoloRestartsProcess(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-// TestSoloRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
-func TestSoloRestartThatFails(t *testing.T) {
+// TestWorkerRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
+func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := soloHerd(t, dir, func(r *tribe) {
@@ -271,7 +271,7 @@ func TestSoloRestartThatFails(t *testing.T) {
 			}
 			return build(m)
 		}
-	}, func(ctx context.Context, id, run int, s *Solo) error {
+	}, func(ctx context.Context, id, run int, s *Worker) error {
 		_, err := s.Train(ctx)
 		return err
 	})
@@ -292,8 +292,8 @@ func TestSoloRestartThatFails(t *testing.T) {
 	checkStates(t, dir, events)
 }
 
-// TestSoloDamagedState: the state before is used, and what is damaged is said.
-func TestSoloDamagedState(t *testing.T) {
+// TestWorkerDamagedState: the state before is used, and what is damaged is said.
+func TestWorkerDamagedState(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, dir string){
 		"state": func(t *testing.T, dir string) {
@@ -303,11 +303,11 @@ func TestSoloDamagedState(t *testing.T) {
 			}
 		},
 		"snapshot": func(t *testing.T, dir string) {
-			state, err := decodeSoloState(read(t, dir, stateFile))
+			state, err := decodeWorkerState(read(t, dir, stateFile))
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(dir, soloSnapshots, state.Member.Snapshot)
+			path := filepath.Join(dir, workerSnapshots, state.Member.Snapshot)
 			data := read(t, path)
 			data[len(data)-1] ^= 1
 			if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -318,7 +318,7 @@ func TestSoloDamagedState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			run := func(stop bool) *Solo {
+			run := func(stop bool) *Worker {
 				r := newTribe(2, folder(t, dir, 2))
 				r.place.SaveSteps = 20
 				s := r.join(t, 0)
@@ -355,8 +355,8 @@ func TestSoloDamagedState(t *testing.T) {
 	}
 }
 
-// TestSoloDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
-func TestSoloDamagedSnapshot(t *testing.T) {
+// TestWorkerDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
+func TestWorkerDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newTribe(2, folder(t, dir, 2))
@@ -377,11 +377,11 @@ func TestSoloDamagedSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, dir := range append(copies, dir) {
-		state, err := decodeSoloState(read(t, dir, "000", stateFile))
+		state, err := decodeWorkerState(read(t, dir, "000", stateFile))
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(dir, "000", soloSnapshots, state.Member.Snapshot)
+		path := filepath.Join(dir, "000", workerSnapshots, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1
 		if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -414,13 +414,13 @@ func TestSoloDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestSoloMoreSteps: a policy that trained to the end goes on when there is more to train.
-func TestSoloMoreSteps(t *testing.T) {
+// TestWorkerMoreSteps: a policy that trained to the end goes on when there is more to train.
+func TestWorkerMoreSteps(t *testing.T) {
 	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
 	for _, total := range []int64{50, 150, 175, 500, 500} {
-		soloHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Solo) error {
+		soloHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Worker) error {
 			_, err := s.Train(ctx)
 			return err
 		})
@@ -428,7 +428,7 @@ func TestSoloMoreSteps(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-func TestSoloOtherPopulation(t *testing.T) {
+func TestWorkerOtherPopulation(t *testing.T) {
 	dir := t.TempDir()
 	r := newTribe(2, folder(t, dir, 2))
 	s := r.join(t, 0)
@@ -440,16 +440,16 @@ func TestSoloOtherPopulation(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(o *Options, p *Place){
-		"Seed is 11 there and 1 here":                func(o *Options, _ *Place) { o.Seed = 1 },
-		"Objective is episode.return there and loss": func(o *Options, _ *Place) { o.Objective = "loss" },
-		"must be equal":                              func(o *Options, _ *Place) { o.Members = 3 },
-		"policies are 0 to 1":                        func(_ *Options, p *Place) { p.Policy = 2 },
-		"contradict each other":                      func(o *Options, p *Place) { o.Asynchronous, p.Synchronous = true, true },
-		"give 0 or more":                             func(_ *Options, p *Place) { p.Slice = -1 },
-		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *Place) { o.Evolve = breeder{} },
-		"Silence must be several heartbeats":         func(_ *Options, p *Place) { p.Silence = 1 },
-		"Board is nil":                               func(_ *Options, p *Place) { p.Board = nil },
+	for want, change := range map[string]func(o *Options, p *WorkerOptions){
+		"Seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
+		"Objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
+		"must be equal":                              func(o *Options, _ *WorkerOptions) { o.Members = 3 },
+		"policies are 0 to 1":                        func(_ *Options, p *WorkerOptions) { p.Policy = 2 },
+		"contradict each other":                      func(o *Options, p *WorkerOptions) { o.Asynchronous, p.Synchronous = true, true },
+		"give 0 or more":                             func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
+		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
+		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
+		"Board is nil":                               func(_ *Options, p *WorkerOptions) { p.Board = nil },
 	} {
 		opt, place := r.opt, r.place
 		change(&opt, &place)
@@ -461,7 +461,7 @@ func TestSoloOtherPopulation(t *testing.T) {
 		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
-	if _, err := Join(cancelled, r.opt, Place{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {
+	if _, err := Join(cancelled, r.opt, WorkerOptions{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {
 		t.Errorf("a policy that is held: %v", err)
 	}
 	if err := held.Close(); err != nil {
@@ -473,7 +473,7 @@ func FuzzDecodeSoloState(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},"snapshot":"000001.safetensors"}}`))
 	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},"source":1,"snapshot":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeSoloState(data)
+		s, err := decodeWorkerState(data)
 		if err != nil {
 			return
 		}

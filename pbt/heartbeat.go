@@ -10,8 +10,8 @@ import (
 )
 
 // pulse gives signs of life from a goroutine of its own.
-type pulse struct {
-	seat    workspace.Lease
+type heartbeat struct {
+	lease   workspace.Lease
 	mu      sync.Mutex
 	now     workspace.Heartbeat
 	started bool // whether there is something to say
@@ -20,27 +20,27 @@ type pulse struct {
 }
 
 // begin starts the goroutine. It says nothing before the first send. last is the policy's last heartbeat, or nil.
-func (p *pulse) begin(seat workspace.Lease, place Place, last *workspace.Heartbeat) {
+func (p *heartbeat) begin(lease workspace.Lease, cfg WorkerOptions, last *workspace.Heartbeat) {
 	p.now.Parent = -1
 	if last != nil {
 		p.now = *last
 		p.now.Owner = ""
 	}
-	p.seat, p.stop, p.stopped = seat, make(chan struct{}), make(chan struct{})
+	p.lease, p.stop, p.stopped = lease, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(p.stopped)
 		for {
 			select {
 			case <-p.stop:
 				return
-			case <-seat.Lost():
+			case <-lease.Lost():
 				return
-			case <-place.Clock.After(place.Heartbeat):
+			case <-cfg.after(cfg.Heartbeat):
 			}
 			p.mu.Lock()
 			// A heartbeat that fails is not the end: the next one may succeed. Where the seat is lost, Lost says so.
 			if p.started {
-				_ = seat.Beat(p.now)
+				_ = lease.Beat(p.now)
 			}
 			p.mu.Unlock()
 		}
@@ -48,25 +48,25 @@ func (p *pulse) begin(seat workspace.Lease, place Place, last *workspace.Heartbe
 }
 
 // update changes what the next heartbeat says.
-func (p *pulse) update(change func(h *workspace.Heartbeat)) {
+func (p *heartbeat) update(change func(h *workspace.Heartbeat)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.now)
 }
 
 // send says it now.
-func (p *pulse) send() error {
+func (p *heartbeat) send() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.started = true
-	if err := p.seat.Beat(p.now); err != nil {
+	if err := p.lease.Beat(p.now); err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
 }
 
 // end stops the goroutine and waits until it has.
-func (p *pulse) end() {
+func (p *heartbeat) end() {
 	if p.stop != nil {
 		close(p.stop)
 		<-p.stopped
@@ -75,9 +75,9 @@ func (p *pulse) end() {
 }
 
 // describe puts what stands with the policy into its heartbeat, without giving one.
-func (s *Solo) describe() {
+func (s *Worker) describe() {
 	m := s.m
-	s.pulse.update(func(h *workspace.Heartbeat) {
+	s.heartbeat.update(func(h *workspace.Heartbeat) {
 		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = m.id, s.iteration, s.copies, m.steps, s.opt.TotalSteps
 		h.Objective, h.HasObjective = s.opt.Measure.signed(m.objective), m.hasObjective
 		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, s.cause
@@ -85,23 +85,23 @@ func (s *Solo) describe() {
 }
 
 // beat gives a heartbeat now.
-func (s *Solo) beat(phase workspace.Phase) error {
+func (s *Worker) beat(phase workspace.Phase) error {
 	s.describe()
-	s.pulse.update(func(h *workspace.Heartbeat) { h.Phase = phase })
-	return s.pulse.send()
+	s.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
+	return s.heartbeat.send()
 }
 
 // lost is the error of a policy that another process has taken over, nil while it is this one's.
-func (s *Solo) lost() error {
+func (s *Worker) lost() error {
 	select {
-	case <-s.seat.Lost():
-		return fmt.Errorf("pbt: policy %d: %w", s.place.Policy, workspace.ErrLeaseLost)
+	case <-s.lease.Lost():
+		return fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, workspace.ErrLeaseLost)
 	default:
 		return nil
 	}
 }
 
 // isLost reports whether err, or the seat itself, says that the policy is another process's.
-func (s *Solo) isLost(err error) bool {
+func (s *Worker) isLost(err error) bool {
 	return errors.Is(err, workspace.ErrLeaseLost) || s.lost() != nil
 }

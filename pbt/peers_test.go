@@ -14,8 +14,8 @@ import (
 // noon is the board's time in these tests; whoever looks joined a minute before.
 var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func sight(change func(l *look)) look {
-	l := look{policy: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50, total: 100}
+func sight(change func(l *peerFilter)) peerFilter {
+	l := peerFilter{policy: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50, total: 100}
 	if change != nil {
 		change(&l)
 	}
@@ -41,7 +41,7 @@ func TestGenerationFromView(t *testing.T) {
 		return strategy.Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
-	exact := func(l *look) { l.exact = true }
+	exact := func(l *peerFilter) { l.exact = true }
 	failure := workspace.Record{Member: 1, Iteration: 5, Steps: 42, Failure: "gone", Hyperparameters: map[string]float64{"a": 1}}
 	diverged := published1(5, math.NaN())
 	diverged.Weights, diverged.Failure = nil, "objective is NaN"
@@ -54,15 +54,15 @@ func TestGenerationFromView(t *testing.T) {
 	nan5 := of(5, math.NaN())
 	for name, test := range map[string]struct {
 		peer workspace.MemberView
-		look func(l *look)
+		look func(l *peerFilter)
 		want strategy.Status
 	}{
 		"equal or less":             {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6), published1(4, 4), published1(3, 3)), nil, of(4, 4)},
 		"equal":                     {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), nil, of(5, 5)},
 		"only newer":                {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), nil, unknown},
-		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *look) { l.rescue = true }, of(6, 6)},
-		"slack":                     {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *look) { l.slack = 1 }, of(6, 6)},
-		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *look) { l.measure.Minimise = true }, func() strategy.Status {
+		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *peerFilter) { l.rescue = true }, of(6, 6)},
+		"slack":                     {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *peerFilter) { l.slack = 1 }, of(6, 6)},
+		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *peerFilter) { l.measure.Minimise = true }, func() strategy.Status {
 			s := of(5, -4)
 			s.Peak = -9
 			return s
@@ -73,7 +73,7 @@ func TestGenerationFromView(t *testing.T) {
 		"exactly, of a shorter run":     {shown1(workspace.Training, 0, short), exact, unknown},
 		"exactly, silent since":         {shown1(workspace.Training, time.Hour, published1(5, 5)), exact, of(5, 5)},
 		"silent":                        {shown1(workspace.Training, time.Hour, published1(4, 4)), nil, absent},
-		"silent, but we have just come": {shown1(workspace.Training, time.Hour, published1(4, 4)), func(l *look) { l.since = noon.Add(-time.Second) }, of(4, 4)},
+		"silent, but we have just come": {shown1(workspace.Training, time.Hour, published1(4, 4)), func(l *peerFilter) { l.since = noon.Add(-time.Second) }, of(4, 4)},
 		"yielded":                       {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"finished":                      {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"given up":                      {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
@@ -81,7 +81,7 @@ func TestGenerationFromView(t *testing.T) {
 		"failed":                        {shown1(workspace.Training, 0, failure), nil, strategy.Status{Member: 1, Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
 		"diverged":                      {shown1(workspace.Training, 0, diverged), nil, nan5},
 		"no weights":                    {shown1(workspace.Training, 0, bare), nil, without},
-		"not readable":                  {shown1(workspace.Training, 0, published1(5, 5)), func(l *look) { l.without = map[int]bool{1: true} }, unknown},
+		"not readable":                  {shown1(workspace.Training, 0, published1(5, 5)), func(l *peerFilter) { l.without = map[int]bool{1: true} }, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := strategy.Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
@@ -106,21 +106,21 @@ func TestComplete(t *testing.T) {
 	less.Heartbeat.Total = 40
 	for name, test := range map[string]struct {
 		peer              workspace.MemberView
-		look              func(l *look)
+		look              func(l *peerFilter)
 		complete, hopeful bool
 	}{
 		"has published":               {peer: shown1(workspace.Waiting, 0, published1(5, 5)), complete: true, hopeful: true},
 		"has diverged":                {peer: shown1(workspace.Waiting, 0, diverged), complete: true},
 		"trains":                      {peer: shown1(workspace.Training, 0, published1(4, 4)), hopeful: true},
 		"silent":                      {peer: shown1(workspace.Training, time.Minute, published1(4, 4)), complete: true},
-		"not heard of since we came":  {peer: shown1(workspace.Training, time.Hour, published1(4, 4)), look: func(l *look) { l.since = noon }, hopeful: true},
+		"not heard of since we came":  {peer: shown1(workspace.Training, time.Hour, published1(4, 4)), look: func(l *peerFilter) { l.since = noon }, hopeful: true},
 		"never started":               {peer: workspace.MemberView{Member: 1}, complete: true},
-		"about to start":              {peer: workspace.MemberView{Member: 1}, look: func(l *look) { l.since = noon }, hopeful: true},
+		"about to start":              {peer: workspace.MemberView{Member: 1}, look: func(l *peerFilter) { l.since = noon }, hopeful: true},
 		"yielded":                     {peer: shown1(workspace.Yielded, time.Hour, published1(4, 4)), hopeful: true},
 		"finished":                    {peer: shown1(workspace.Finished, 0, published1(4, 4)), complete: true},
 		"finished a shorter run":      {peer: less, hopeful: true},
 		"given up":                    {peer: shown1(workspace.Failed, 0, published1(4, 4)), complete: true},
-		"had given up before we came": {peer: shown1(workspace.Failed, time.Second, published1(4, 4)), look: func(l *look) { l.since = noon }, hopeful: true},
+		"had given up before we came": {peer: shown1(workspace.Failed, time.Second, published1(4, 4)), look: func(l *peerFilter) { l.since = noon }, hopeful: true},
 		"beyond":                      {peer: beyond, complete: true, hopeful: true},
 	} {
 		t.Run(name, func(t *testing.T) {

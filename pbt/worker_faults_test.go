@@ -30,8 +30,8 @@ func sorted(t *testing.T, events []journal.Event) []journal.Event {
 	return merged
 }
 
-// TestSoloTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
-func TestSoloTroublesAsPopulation(t *testing.T) {
+// TestWorkerTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
+func TestWorkerTroublesAsPopulation(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(m *climber) error{
 		"NaN":        func(m *climber) error { m.x[1] = math.NaN(); return nil },
@@ -101,8 +101,8 @@ func (w *watch) View() (workspace.View, error) {
 	return v, err
 }
 
-// TestSoloEqualOrLess: members of different speed look at peers of their own age or younger only.
-func TestSoloEqualOrLess(t *testing.T) {
+// TestWorkerEqualOrLess: members of different speed look at peers of their own age or younger only.
+func TestWorkerEqualOrLess(t *testing.T) {
 	for _, slack := range []int64{0, 2} {
 		r := newTribe(5, workspace.NewMemory(5))
 		r.place.Slack = slack
@@ -174,8 +174,8 @@ func (s spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	return s.Strategy.Decide(g, rng)
 }
 
-// TestSoloWithoutTheDead: policies that never started, or ended without a word, hold the others up only for a while.
-func TestSoloWithoutTheDead(t *testing.T) {
+// TestWorkerWithoutTheDead: policies that never started, or ended without a word, hold the others up only for a while.
+func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		board := workspace.NewMemory(4)
 		r := newTribe(4, board)
@@ -223,8 +223,8 @@ func TestSoloWithoutTheDead(t *testing.T) {
 	}
 }
 
-// TestSoloClockSetBack: where the board's clock is set back, those who died before are not waited for until it has caught up.
-func TestSoloClockSetBack(t *testing.T) {
+// TestWorkerClockSetBack: where the board's clock is set back, those who died before are not waited for until it has caught up.
+func TestWorkerClockSetBack(t *testing.T) {
 	board := workspace.NewMemory(3)
 	r := newTribe(3, board)
 	r.place.Synchronous = true
@@ -238,7 +238,7 @@ func TestSoloClockSetBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0
-	s.place.Clock = clockFunc(func(time.Duration) <-chan time.Time {
+	s.cfg.Clock = clockFunc(func(time.Duration) <-chan time.Time {
 		if looks++; looks > 1000 {
 			cancel()
 		}
@@ -249,13 +249,13 @@ func TestSoloClockSetBack(t *testing.T) {
 	}
 }
 
-// TestSoloLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
-func TestSoloLate(t *testing.T) {
+// TestWorkerLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
+func TestWorkerLate(t *testing.T) {
 	r := newTribe(4, workspace.NewMemory(4))
 	r.opt.TotalSteps = 400
 	r.place.Synchronous, r.place.Silence, r.place.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
 	spy := spy{r.opt.Strategy, &shown{}}
-	r.adjust = func(id int, _ *Place, opt *Options) {
+	r.adjust = func(id int, _ *WorkerOptions, opt *Options) {
 		if id == 3 {
 			opt.Strategy = spy
 		}
@@ -289,8 +289,8 @@ func TestSoloLate(t *testing.T) {
 	}
 }
 
-// TestSoloCorruptPeer: weights that cannot be verified are never adopted, and another source is tried.
-func TestSoloCorruptPeer(t *testing.T) {
+// TestWorkerCorruptPeer: weights that cannot be verified are never adopted, and another source is tried.
+func TestWorkerCorruptPeer(t *testing.T) {
 	for name, fault := range map[string]error{
 		"damaged": &checkpoint.DamagedError{Path: "x", Reason: "the checksum is not the record's"},
 		"pruned":  errors.New("file does not exist"),
@@ -334,8 +334,8 @@ func TestSoloCorruptPeer(t *testing.T) {
 	}
 }
 
-// TestSoloFetchAgain: a source that is being replaced is read again.
-func TestSoloFetchAgain(t *testing.T) {
+// TestWorkerFetchAgain: a source that is being replaced is read again.
+func TestWorkerFetchAgain(t *testing.T) {
 	c := newColony(4)
 	want := mustTrain(t, c.opt)
 	board := &watch{Store: workspace.NewMemory(4)}
@@ -357,8 +357,8 @@ func TestSoloFetchAgain(t *testing.T) {
 	}
 }
 
-// TestSoloAllNaN: when nobody is healthy every process gives up, and the good states stay.
-func TestSoloAllNaN(t *testing.T) {
+// TestWorkerAllNaN: when nobody is healthy every process gives up, and the good states stay.
+func TestWorkerAllNaN(t *testing.T) {
 	t.Parallel()
 	for _, synchronous := range []bool{true, false} {
 		dir := t.TempDir()
@@ -424,8 +424,8 @@ func TestSoloAllNaN(t *testing.T) {
 	}
 }
 
-// TestSoloWaitsForRescue: who diverged before anybody had published waits until somebody has.
-func TestSoloWaitsForRescue(t *testing.T) {
+// TestWorkerWaitsForRescue: who diverged before anybody had published waits until somebody has.
+func TestWorkerWaitsForRescue(t *testing.T) {
 	for name, fault := range map[string]func(m *climber) error{
 		"NaN":   func(m *climber) error { m.x[0] = math.NaN(); return nil },
 		"error": func(*climber) error { return errors.New("gone") },
@@ -444,7 +444,7 @@ func TestSoloWaitsForRescue(t *testing.T) {
 				}
 				return nil
 			}
-			r.adjust = func(id int, place *Place, _ *Options) {
+			r.adjust = func(id int, place *WorkerOptions, _ *Options) {
 				if id == 0 {
 					place.Clock = clockFunc(func(d time.Duration) <-chan time.Time {
 						if v, err := board.View(); err == nil && v.Members[0].Heartbeat != nil && v.Members[0].Heartbeat.Phase == workspace.Waiting {
@@ -474,8 +474,8 @@ type clockFunc func(d time.Duration) <-chan time.Time
 
 func (f clockFunc) After(d time.Duration) <-chan time.Time { return f(d) }
 
-// TestSoloNobodyToRescue: a policy that failed, whose peers are gone, gives up with what went wrong.
-func TestSoloNobodyToRescue(t *testing.T) {
+// TestWorkerNobodyToRescue: a policy that failed, whose peers are gone, gives up with what went wrong.
+func TestWorkerNobodyToRescue(t *testing.T) {
 	r := newTribe(2, workspace.NewMemory(2))
 	r.place.Silence, r.place.Heartbeat = 20*time.Millisecond, 5*time.Millisecond
 	gone := errors.New("gone")
@@ -490,8 +490,8 @@ func TestSoloNobodyToRescue(t *testing.T) {
 	}
 }
 
-// TestSoloTakenOver: a policy whose lease is lost writes nothing any more.
-func TestSoloTakenOver(t *testing.T) {
+// TestWorkerTakenOver: a policy whose lease is lost writes nothing any more.
+func TestWorkerTakenOver(t *testing.T) {
 	board := workspace.NewMemory(2)
 	r := newTribe(2, board)
 	var before workspace.View

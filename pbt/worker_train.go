@@ -21,7 +21,7 @@ import (
 //
 // A policy whose training fails or panics, or whose weights or objective are not finite, publishes that, and is rescued
 // at the interval's end by another, so far as the strategy does that; it waits for one as long as others may get well.
-func (s *Solo) Train(ctx context.Context) (*Result, error) {
+func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case s.closed:
 		return nil, errors.New("pbt: the policy is closed; join again")
@@ -36,8 +36,8 @@ func (s *Solo) Train(ctx context.Context) (*Result, error) {
 	defer close(ended)
 	go func() {
 		select {
-		case <-s.seat.Lost():
-			cancel(fmt.Errorf("pbt: policy %d: %w", s.place.Policy, workspace.ErrLeaseLost))
+		case <-s.lease.Lost():
+			cancel(fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, workspace.ErrLeaseLost))
 		case <-ended:
 		}
 	}()
@@ -54,7 +54,7 @@ func (s *Solo) Train(ctx context.Context) (*Result, error) {
 	case errors.Is(err, ErrRestart):
 		err = errors.Join(err, s.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		err = fmt.Errorf("pbt: policy %d stopped in interval %d of %d: %w", s.place.Policy, s.iteration, s.opt.lastIteration(), err)
+		err = fmt.Errorf("pbt: policy %d stopped in interval %d of %d: %w", s.cfg.Member, s.iteration, s.opt.lastIteration(), err)
 		if s.phase == phaseTraining {
 			err = errors.Join(err, s.checkpoint())
 		}
@@ -68,7 +68,7 @@ func (s *Solo) Train(ctx context.Context) (*Result, error) {
 }
 
 // run goes through the intervals.
-func (s *Solo) run(ctx context.Context) error {
+func (s *Worker) run(ctx context.Context) error {
 	if len(s.journal.Events) == 0 {
 		if err := s.record(s.opt.begin([]*member{s.m})); err != nil {
 			return err
@@ -81,18 +81,18 @@ func (s *Solo) run(ctx context.Context) error {
 		if err := s.interval(ctx); err != nil || s.done {
 			return err
 		}
-		if s.place.Slice > 0 && n >= s.place.Slice {
+		if s.cfg.Slice > 0 && n >= s.cfg.Slice {
 			return s.yield()
 		}
 	}
 }
 
-func (s *Solo) yield() error {
-	return fmt.Errorf("pbt: policy %d, interval %d: %w", s.place.Policy, s.iteration, ErrYield)
+func (s *Worker) yield() error {
+	return fmt.Errorf("pbt: policy %d, interval %d: %w", s.cfg.Member, s.iteration, ErrYield)
 }
 
 // interval trains to the interval's end, publishes, decides, applies and saves.
-func (s *Solo) interval(ctx context.Context) error {
+func (s *Worker) interval(ctx context.Context) error {
 	if s.phase == phaseTraining {
 		if err := s.beat(workspace.Training); err != nil {
 			return err
@@ -111,15 +111,15 @@ func (s *Solo) interval(ctx context.Context) error {
 	if err := s.publish(); err != nil {
 		return err
 	}
-	return s.conclude(ctx)
+	return s.decideAndApply(ctx)
 }
 
 // inSlot runs f when the processes's other policies leave room for it.
-func (s *Solo) inSlot(ctx context.Context, f func(context.Context) error) error {
-	if s.place.slots != nil {
+func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) error {
+	if s.cfg.slots != nil {
 		select {
-		case s.place.slots <- struct{}{}:
-			defer func() { <-s.place.slots }()
+		case s.cfg.slots <- struct{}{}:
+			defer func() { <-s.cfg.slots }()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -129,16 +129,16 @@ func (s *Solo) inSlot(ctx context.Context, f func(context.Context) error) error 
 
 // train advances the member to the interval's end, and completes what is known of it there. What goes wrong with the
 // trainee is its failure, not an error.
-func (s *Solo) train(ctx context.Context) error {
+func (s *Worker) train(ctx context.Context) error {
 	m, target := s.m, s.opt.target(s.iteration)
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		end := s.opt.pause(s.iteration, m.steps)
 		stop := end
-		if n := s.place.SaveSteps; n > 0 {
+		if n := s.cfg.SaveSteps; n > 0 {
 			stop = min(stop, max(s.savedAt+n, m.steps+1))
 		}
 		m.snapshot = nil
-		err := s.interruptibly(ctx, func(ctx context.Context) error { return m.advance(ctx, &s.opt, s.iteration, stop, end) })
+		err := guarded(func() error { return m.advance(ctx, s.iteration, stop, end) })
 		if err != nil {
 			m.fail(s.iteration, err)
 			break
@@ -147,16 +147,15 @@ func (s *Solo) train(ctx context.Context) error {
 		if m.steps >= end {
 			s.tell(nil)
 		}
-		requested := s.saving.taken()
-		due := s.place.SaveSteps > 0 && m.steps >= s.savedAt+s.place.SaveSteps && m.steps < target
-		if requested || due {
+		due := s.cfg.SaveSteps > 0 && m.steps >= s.savedAt+s.cfg.SaveSteps && m.steps < target
+		if due {
 			if err := s.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
 	if ctx.Err() == nil {
-		m.conclude(ctx, &s.opt, s.iteration)
+		m.measureEnd(ctx, s.iteration)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -164,14 +163,8 @@ func (s *Solo) train(ctx context.Context) error {
 	return nil
 }
 
-func (s *Solo) interruptibly(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := s.saving.interruptible(ctx)
-	defer cancel(nil)
-	return guarded(func() error { return f(ctx) })
-}
-
 // checkpoint saves in mid-interval, where there is something good to save.
-func (s *Solo) checkpoint() error {
+func (s *Worker) checkpoint() error {
 	if err := s.lost(); err != nil {
 		return err
 	}
@@ -183,7 +176,7 @@ func (s *Solo) checkpoint() error {
 }
 
 // tell calls Options.Progress.
-func (s *Solo) tell(e *journal.Event) {
+func (s *Worker) tell(e *journal.Event) {
 	if s.opt.Progress == nil {
 		return
 	}
@@ -200,14 +193,14 @@ func (s *Solo) tell(e *journal.Event) {
 }
 
 // record writes events to the journal and tells about them.
-func (s *Solo) record(events []journal.Event) error {
+func (s *Worker) record(events []journal.Event) error {
 	if err := s.lost(); err != nil {
 		return err
 	}
 	if err := s.journal.Append(events...); err != nil {
 		return err
 	}
-	s.place.chronicle.add(s.place.Policy, events)
+	s.cfg.sharedJournals.add(s.cfg.Member, events)
 	for i := range events {
 		if events[i].Member >= 0 {
 			s.tell(&events[i])
