@@ -3,6 +3,8 @@ package pbt
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // EventKind is what happened.
@@ -99,7 +101,7 @@ type line struct {
 
 // MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
 func (e Event) MarshalJSON() ([]byte, error) {
-	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: toNumbers(e.Before), After: toNumbers(e.After), Mutation: e.Mutation, Architecture: e.Architecture, Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: durable.NumbersOf(e.Before), After: durable.NumbersOf(e.After), Mutation: e.Mutation, Architecture: e.Architecture, Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
 	if e.Run == nil {
 		l.Member = &e.Member
 		if e.Parent >= 0 {
@@ -119,7 +121,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.floats(), After: l.After.floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
 	switch e.Kind {
 	case EventPopulation:
 		if l.Run == nil {

@@ -57,7 +57,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	values := o.initial(id)
 	if saved != nil {
 		m.load(o, *saved)
-		values = saved.Hyperparameters.floats()
+		values = saved.Hyperparameters.Floats()
 	}
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
 		return nil, wrapMember(id, err)

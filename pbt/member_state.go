@@ -1,5 +1,7 @@
 package pbt
 
+import "github.com/gorl-dev/gorl/internal/durable"
+
 // savedMember is what a member's next process needs beside its snapshot. Objectives are the figures themselves.
 type savedMember struct {
 	Steps           int64   `json:"steps"`
@@ -30,7 +32,7 @@ type savedMember struct {
 // state is the member's, with the name of its snapshot.
 func (m *member) state(o *Options, snapshot string) savedMember {
 	s := savedMember{
-		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: toNumbers(m.hyperparameters),
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: durable.NumbersOf(m.hyperparameters),
 		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
 		ScoredAt: m.scoredAt, Snapshot: snapshot,
 	}

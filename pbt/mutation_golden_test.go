@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a

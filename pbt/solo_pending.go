@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // elsewhereError is returned in place of building a member anew in this process.
@@ -34,7 +35,7 @@ type savedPending struct {
 }
 
 func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, error) {
-	saved := &savedPending{Events: p.events, Event: p.event, Values: toNumbers(p.values)}
+	saved := &savedPending{Events: p.events, Event: p.event, Values: durable.NumbersOf(p.values)}
 	if p.event.Kind == EventReplace {
 		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
 		var err error
@@ -67,12 +68,12 @@ func (s *Solo) resume(saved *soloRestored) error {
 	p, state := saved.state.Pending, saved.state
 	m := &member{id: s.place.Policy, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.place.Policy))}
 	m.load(&s.opt, state.Member)
-	m.hyperparameters = state.Member.Hyperparameters.floats()
+	m.hyperparameters = state.Member.Hyperparameters.Floats()
 	own := saved.snapshot
 	if m.status().Diverged() {
 		own = nil
 	}
-	values := p.Values.floats()
+	values := p.Values.Floats()
 	var err error
 	switch e := &p.Event; e.Kind {
 	case EventReplace:

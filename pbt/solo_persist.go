@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -13,7 +14,7 @@ import (
 func (s *Solo) announce(m savedMember) error {
 	s.pulse.update(func(h *workspace.Heartbeat) {
 		h.Member, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
-		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
+		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.Floats(), ""
 	})
 	return s.pulse.send()
 }
@@ -85,9 +86,9 @@ func (s *Solo) persist() error {
 		}
 		state.Pending = saved
 	}
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
 	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
@@ -120,9 +121,9 @@ func (s *Solo) keepWaiting() error {
 	}
 	state := s.last.state
 	state.WaitingSince = &s.joined
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	if err := writeFile(filepath.Join(s.seat.Dir(), stateFile), data); err != nil {
 		return err

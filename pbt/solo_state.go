@@ -61,9 +61,6 @@ func (s soloState) names() []string {
 // decodeSoloState reads and checks a policy's state file.
 func decodeSoloState(data []byte) (soloState, error) {
 	var s soloState
-	if err := checkSchema(data); err != nil {
-		return s, fmt.Errorf("not a policy's state: %w", err)
-	}
 	if err := openState(data, &s, &s.Check); err != nil {
 		return s, fmt.Errorf("not a policy's state: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // TestEveryFlippedBitOfAStateIsNoticed: a state that was altered is not taken for one, unless it says the same.
@@ -50,7 +52,7 @@ func TestStateOfAnyText(t *testing.T) {
 			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: numbers{text: number(math.NaN()), "b": 1e-300}},
 			Pending: &savedPending{Event: Event{Kind: EventSelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": math.NaN()}}},
 		}
-		data, err := sealState(&s, &s.Check)
+		data, err := durable.Seal(&s, &s.Check)
 		if err != nil {
 			t.Fatal(err)
 		}

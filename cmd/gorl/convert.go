@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
@@ -220,7 +221,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err := os.Rename(manifest(path), manifest(to)); err != nil {
 		return err
 	}
-	return checkpoint.OS().SyncDir(filepath.Dir(to))
+	return durable.SyncDir(filepath.Dir(to))
 }
 
 // step is how far a checkpoint's training was.

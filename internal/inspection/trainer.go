@@ -1,14 +1,18 @@
 package inspection
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/durable"
+)
 
 // Trainer is a trainer's own part.
 type Trainer struct {
 	Timestep int64 `json:"timestep"`
 	// Best is the best figure so far.
-	Best *Number `json:"best,omitempty"`
+	Best *durable.Number `json:"best,omitempty"`
 	// Metrics are the latest figures; those of episodes are means over the last 100.
-	Metrics map[string]Number `json:"metrics,omitempty"`
+	Metrics map[string]durable.Number `json:"metrics,omitempty"`
 }
 
 // ofTrainer describes a trainer's part; nil where there is none.
@@ -17,17 +21,17 @@ func ofTrainer(v any) *Trainer {
 	if !ok {
 		return nil
 	}
-	t := &Trainer{Metrics: map[string]Number{}}
+	t := &Trainer{Metrics: map[string]durable.Number{}}
 	t.Timestep, _ = values["timestep"].(int64)
 	if best, ok := number(values["best"]); ok {
-		t.Best = (*Number)(&best)
+		t.Best = (*durable.Number)(&best)
 	}
 	for _, kind := range []string{"steps", "tracked", "episodes"} {
 		figures, _ := values[kind].(map[string]any)
 		for name, f := range figures {
 			figure, _ := f.(map[string]any)
 			if x, ok := latest(figure, kind == "episodes"); ok {
-				t.Metrics[name] = Number(x)
+				t.Metrics[name] = durable.Number(x)
 			}
 		}
 	}
