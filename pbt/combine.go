@@ -11,7 +11,7 @@ import (
 
 // combine returns what a member is to restore: the source's snapshot, with those parts of the member's own that it
 // keeps (own is nil where it has none worth keeping). Neither is changed.
-func (h Inheritance) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	if own == nil {
 		own = source
 	}
@@ -39,7 +39,7 @@ func (h Inheritance) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 }
 
 // all reports whether the same becomes of every part.
-func (h Inheritance) all(part Part) bool {
+func (h CopyOptions) all(part Part) bool {
 	for _, p := range []Part{h.Optimizer, h.Normalizers, h.Schedule, h.Environment, h.Buffers} {
 		if p != part && (p != "" || part != CopyPart) {
 			return false
@@ -48,7 +48,7 @@ func (h Inheritance) all(part Part) bool {
 	return true
 }
 
-func (h Inheritance) combineAgent(c combination, a agentPart, own map[string]any) error {
+func (h CopyOptions) combineAgent(c combination, a agentPart, own map[string]any) error {
 	optimizers, _ := a.values["optimizer_steps"].(map[string]any)
 	moments := func(name string) bool {
 		name, ok := strings.CutPrefix(name, a.prefix)

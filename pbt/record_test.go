@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func TestHistory(t *testing.T) {
@@ -22,7 +25,7 @@ func TestHistory(t *testing.T) {
 		return nil
 	}
 	p := mustTrain(t, c.opt)
-	h, err := NewHistory(p.Journal())
+	h, err := journal.NewHistory(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +59,10 @@ func TestHistory(t *testing.T) {
 			}
 		}
 	}
-	if want := len(kinds(p.Journal(), EventReplace)); copies != want || want == 0 {
+	if want := len(kinds(p.Journal(), journal.Replace)); copies != want || want == 0 {
 		t.Errorf("%d copies, want %d", copies, want)
 	}
-	panels := h.Panels()
+	panels := Panels(h)
 	if len(panels) != 3 || panels[0].YLabel != "episode.return" || panels[1].Title != "discount_factor" || panels[2].Title != "learning_rate" {
 		t.Fatalf("panels are %+v", panels)
 	}
@@ -80,11 +83,11 @@ func TestPictureOfLineages(t *testing.T) {
 	for _, members := range []int{4, 8, 30} {
 		c := newColony(members)
 		p := mustTrain(t, c.opt)
-		h, err := NewHistory(p.Journal())
+		h, err := journal.NewHistory(p.Journal())
 		if err != nil {
 			t.Fatal(err)
 		}
-		panels, d := h.Panels(), h.drawing()
+		panels, d := Panels(h), drawingOf(h)
 		names := make(map[string]bool)
 		for i, s := range d.stretches {
 			want := fmt.Sprintf("from member %d", s.founder)
@@ -106,10 +109,10 @@ func TestPictureOfLineages(t *testing.T) {
 				continue
 			}
 			objective, rate := panels[0].Series[i], panels[2].Series[i]
-			if at := h.Members[s.copied.Parent].objectiveAt(s.copied.ParentSteps); objective.X[0] != float64(s.copied.Steps) || objective.Y[0] != at || !finite(at) {
+			if at := objectiveAt(&h.Members[s.copied.Parent], s.copied.ParentSteps); objective.X[0] != float64(s.copied.Steps) || objective.Y[0] != at || !number.Finite(at) {
 				t.Errorf("%d members: a copy of %v begins at %v, %v", members, at, objective.X[0], objective.Y[0])
 			}
-			for _, e := range kinds(p.Journal(), EventReplace) {
+			for _, e := range kinds(p.Journal(), journal.Replace) {
 				if e.Member == s.member && e.Iteration == s.copied.Iteration && (rate.X[0] != float64(e.Steps) || rate.Y[0] != e.After["learning_rate"]) {
 					t.Errorf("%d members: the learning rate of %+v begins at %v, %v", members, e, rate.X[0], rate.Y[0])
 				}
@@ -138,7 +141,7 @@ func TestPictureOfLineages(t *testing.T) {
 				t.Errorf("%d members, panel %q: %d points, want %d", members, panel.Title, got, want)
 			}
 		}
-		if err := h.WritePNG(filepath.Join(t.TempDir(), "population.png")); err != nil {
+		if err := WritePNG(h, filepath.Join(t.TempDir(), "population.png")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -165,7 +168,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("line %d is %q, want %q in it", i, got, want)
 		}
 	}
-	c.opt.Mutation, c.opt.Sample = Mutation{}, nil
+	c.opt.Mutation, c.opt.Sample = explore.Mutation{}, nil
 	if keys := mustNew(t, c.opt).Table().Keys; len(keys) != 2 {
 		t.Errorf("without tuned hyperparameters the keys are %v", keys)
 	}
@@ -198,12 +201,12 @@ func TestReplayMatchesPopulation(t *testing.T) {
 	c := newColony(6)
 	c.opt.Diversify = true
 	p := mustTrain(t, c.opt)
-	standings, err := Replay(p.Journal())
+	standings, err := journal.Replay(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	copies := make(map[int]int64)
-	for _, e := range kinds(p.Journal(), EventReplace) {
+	for _, e := range kinds(p.Journal(), journal.Replace) {
 		copies[e.Member]++
 	}
 	for i, row := range p.Table().Rows {
@@ -216,9 +219,9 @@ func TestReplayMatchesPopulation(t *testing.T) {
 
 func TestMergeJournals(t *testing.T) {
 	want := mustTrain(t, newColony(3).opt).Journal()
-	journals := make([][]Event, 3)
+	journals := make([][]journal.Event, 3)
 	for i := range journals {
-		journals[i] = []Event{want[0]}
+		journals[i] = []journal.Event{want[0]}
 		for _, e := range want[1:] {
 			if e.Member == i {
 				journals[i] = append(journals[i], e)
@@ -226,7 +229,7 @@ func TestMergeJournals(t *testing.T) {
 		}
 	}
 	for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}} {
-		got, err := MergeJournals(journals[order[0]], nil, journals[order[1]], journals[order[2]])
+		got, err := journal.Merge(journals[order[0]], nil, journals[order[1]], journals[order[2]])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,10 +241,10 @@ func TestMergeJournals(t *testing.T) {
 	run := *other[0].Run
 	run.Seed++
 	other[0].Run = &run
-	if _, err := MergeJournals(journals[0], other); err == nil || !strings.Contains(err.Error(), "another population") {
+	if _, err := journal.Merge(journals[0], other); err == nil || !strings.Contains(err.Error(), "another population") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := MergeJournals(journals[0][1:]); err == nil || !strings.Contains(err.Error(), "give whole journals") {
+	if _, err := journal.Merge(journals[0][1:]); err == nil || !strings.Contains(err.Error(), "give whole journals") {
 		t.Errorf("the error is %v", err)
 	}
 
@@ -255,19 +258,19 @@ func TestMergeJournals(t *testing.T) {
 			if i == 2 {
 				text += `{"event":"keep","iter` // being written
 			}
-			if err := os.WriteFile(filepath.Join(dir, name, JournalFile), []byte(text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name, journal.File), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	got, err := ReadWorkspace(dir)
+	got, err := journal.ReadWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the workspace's journal differs: %s", d)
 	}
-	if _, err := ReadWorkspace(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no policy has a journal") {
+	if _, err := journal.ReadWorkspace(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no policy has a journal") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // StateFile is the name of the population's state in its directory. Where it exists New continues.
@@ -45,11 +46,11 @@ type savedState struct {
 }
 
 type savedBest struct {
-	Member          int     `json:"member"`
-	Iteration       int64   `json:"iteration"`
-	Steps           int64   `json:"steps"`
-	Objective       float64 `json:"objective"`
-	Hyperparameters numbers `json:"hyperparameters"`
+	Member          int        `json:"member"`
+	Iteration       int64      `json:"iteration"`
+	Steps           int64      `json:"steps"`
+	Objective       float64    `json:"objective"`
+	Hyperparameters number.Map `json:"hyperparameters"`
 	// Snapshot is the name of the snapshot in the folder "best".
 	Snapshot string `json:"snapshot"`
 }
@@ -117,13 +118,13 @@ func (p *Population) save(finished bool) error {
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
 		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
-		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.length,
+		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
 	}
 	if b := p.best; b != nil {
-		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: durable.NumbersOf(b.Hyperparameters), Snapshot: b.file}
+		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: number.MapOf(b.Hyperparameters), Snapshot: b.file}
 	}
 	for i, m := range p.members {
-		s.Members = append(s.Members, m.state(&p.opt, names[i]))
+		s.Members = append(s.Members, m.state(names[i]))
 	}
 	return s
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -97,11 +99,11 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: o.low, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25}}
 	opt := evolution.Options{
 		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Mutations: &m, Seed: seed,
-		Sample: map[string]pbt.Range{"learning_rate": {Low: o.low, High: o.high, Log: true}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: o.low, High: o.high, Log: true}},
 		New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.nodes) },
 	}
 	if kind == "control" {
-		opt.Selection = pbt.Never{}
+		opt.Selection = strategy.Never{}
 	}
 	e, err := evolution.New(opt)
 	if err != nil {

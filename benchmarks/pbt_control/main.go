@@ -23,6 +23,8 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -100,11 +102,11 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
 			"learning_rate": "mutate_float", "entropy_loss_scale": "mutate_float",
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-5, High: 1e-2, Log: true},
 			"entropy_loss_scale": {Low: 1e-4, High: 1e-1, Log: true},
 		},
@@ -123,7 +125,7 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		New: member,
 	}
 	if kind == "control" {
-		opt.Strategy = pbt.Never{}
+		opt.Strategy = strategy.Never{}
 	}
 	p, err := pbt.New(opt)
 	if err != nil {

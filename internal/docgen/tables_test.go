@@ -19,7 +19,9 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
@@ -93,25 +95,25 @@ var fields = []struct {
 }{
 	{"pbt.md", "options", pbt.Options{}},
 	{"pbt.md", "measure", pbt.Measure{}},
-	{"pbt.md", "inheritance", pbt.Inheritance{}},
-	{"pbt.md", "mutation", pbt.Mutation{}},
-	{"pbt.md", "parameter", pbt.Parameter{}},
-	{"pbt.md", "perturbation", pbt.Perturbation{}},
-	{"pbt.md", "pb2", pbt.PB2{}},
-	{"pbt.md", "isaaclab", pbt.IsaacLab{}},
-	{"pbt.md", "isaacgymenvs", pbt.IsaacGymEnvs{}},
-	{"pbt.md", "samplefactory", pbt.SampleFactory{}},
-	{"pbt.md", "quantile", pbt.Quantile{}},
+	{"pbt.md", "inheritance", pbt.CopyOptions{}},
+	{"pbt.md", "mutation", explore.Mutation{}},
+	{"pbt.md", "parameter", explore.Parameter{}},
+	{"pbt.md", "perturbation", explore.Perturbation{}},
+	{"pbt.md", "pb2", explore.PB2{}},
+	{"pbt.md", "isaaclab", strategy.IsaacLab{}},
+	{"pbt.md", "isaacgymenvs", strategy.IsaacGymEnvs{}},
+	{"pbt.md", "samplefactory", strategy.SampleFactory{}},
+	{"pbt.md", "quantile", strategy.Quantile{}},
 	{"evolution.md", "evolution options", evolution.Options{}},
 	{"evolution.md", "mutations", evolution.Mutations{}},
 	{"evolution.md", "rl parameter", evolution.RLParameter{}},
 	{"evolution.md", "limits", models.Limits{}},
-	{"evolution.md", "tournament", evolution.Tournament{}},
-	{"evolution.md", "multi frequency", evolution.MultiFrequency{}},
+	{"evolution.md", "tournament", strategy.Tournament{}},
+	{"evolution.md", "multi frequency", strategy.MultiFrequency{}},
 	{"evolution.md", "registry", evolution.Registry{}},
 	{"evolution.md", "network group", evolution.NetworkGroup{}},
 	{"evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"pbt-cluster.md", "place", pbt.Place{}},
+	{"pbt-cluster.md", "place", pbt.WorkerOptions{}},
 	{"pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }
 
@@ -275,7 +277,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	got, err := docgen.Fields(root, module, pbt.Range{})
+	got, err := docgen.Fields(root, module, explore.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}

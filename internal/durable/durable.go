@@ -5,7 +5,7 @@
 //     delete what a crash left behind. [FS] is the file system beneath, which tests replace.
 //   - [SyncDir] makes the names in a folder survive a power failure.
 //   - [Lock] lets one process at a time work in a folder.
-//   - [Seal] and [Unseal] write and read JSON with its own checksum in it, and [Number] is a float64 that JSON can hold.
+//   - [Seal] and [Unseal] write and read JSON with its own checksum in it.
 package durable
 
 import "errors"

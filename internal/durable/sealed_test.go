@@ -1,19 +1,19 @@
 package durable
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 type sealedFile struct {
-	Schema int    `json:"schema"`
-	Text   string `json:"text"`
-	Value  Number `json:"value"`
-	Check  string `json:"check"`
+	Schema int         `json:"schema"`
+	Text   string      `json:"text"`
+	Value  number.JSON `json:"value"`
+	Check  string      `json:"check"`
 }
 
 // written is a file as every version has written it; its check is the SHA-256 of
@@ -28,7 +28,7 @@ const written = `{
 
 func TestSealedBytes(t *testing.T) {
 	for name, text := range map[string]string{"invalid UTF-8": "a\xffb", "the character itself": "a\uFFFDb"} {
-		v := sealedFile{Schema: 3, Text: text, Value: Number(math.NaN())}
+		v := sealedFile{Schema: 3, Text: text, Value: number.JSON(math.NaN())}
 		got, err := Seal(&v, &v.Check)
 		if err != nil {
 			t.Fatal(err)
@@ -68,20 +68,5 @@ func TestUnsealReadsOneObject(t *testing.T) {
 	var v sealedFile
 	if err := Unseal([]byte(written+"{}"), &v, &v.Check); err == nil || !strings.Contains(err.Error(), "follows") {
 		t.Errorf("two objects: %v", err)
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	want := map[string]float64{"a": math.Inf(1), "b": math.Inf(-1), "c": 1e-300, "d": math.Copysign(0, -1)}
-	text, err := json.Marshal(NumbersOf(want))
-	if err != nil || string(text) != `{"a":"+Inf","b":"-Inf","c":1e-300,"d":-0}` {
-		t.Errorf("written as %s, %v", text, err)
-	}
-	var got Numbers
-	if err := json.Unmarshal(text, &got); err != nil || !maps.Equal(got.Floats(), want) {
-		t.Errorf("read as %v, %v", got, err)
-	}
-	if NumbersOf(nil) != nil || Numbers(nil).Floats() != nil {
-		t.Error("nil does not stay nil")
 	}
 }

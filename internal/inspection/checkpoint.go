@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
-	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -197,10 +197,10 @@ func flatten(into map[string]any, at string, v any) {
 	}
 }
 
-// writable is a value that JSON can hold: a [durable.Number] for one that it has none for, which a .pt may have.
+// writable is a value that JSON can hold: a [number.JSON] for one that it has none for, which a .pt may have.
 func writable(v any) any {
 	if x, ok := v.(float64); ok && x-x != 0 {
-		return durable.Number(x)
+		return number.JSON(x)
 	}
 	return v
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Tensor describes one array.
@@ -24,9 +24,9 @@ type Tensor struct {
 
 // Stats are the least, the mean and the greatest of a tensor's finite elements.
 type Stats struct {
-	Min  durable.Number `json:"min"`
-	Mean durable.Number `json:"mean"`
-	Max  durable.Number `json:"max"`
+	Min  number.JSON `json:"min"`
+	Mean number.JSON `json:"mean"`
+	Max  number.JSON `json:"max"`
 }
 
 // Totals are of all tensors of a file.
@@ -62,7 +62,7 @@ func tensor(name string, a checkpoint.Array, stats bool) Tensor {
 		}
 	}
 	if stats && n > 0 {
-		t.Stats = &Stats{durable.Number(lo), durable.Number(mean), durable.Number(hi)}
+		t.Stats = &Stats{number.JSON(lo), number.JSON(mean), number.JSON(hi)}
 	}
 	return t
 }

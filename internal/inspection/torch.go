@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
-	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // size is what is known of a file without a manifest.
@@ -67,7 +67,7 @@ func ofSkrl(path string) (Agent, bool) {
 		for name, x := range map[string]float64{
 			"learning_rate": adam.LearningRate, "adam_beta1": adam.Beta1, "adam_beta2": adam.Beta2, "adam_eps": adam.Eps, "weight_decay": adam.WeightDecay,
 		} {
-			a.Settings[name] = durable.Number(x)
+			a.Settings[name] = number.JSON(x)
 		}
 	}
 	return a, true
@@ -92,7 +92,7 @@ func scalars(into map[string]any, at string, v any) {
 		listed(into, at, v, under)
 	case *torchfile.Tensor, nil:
 	case float64:
-		into[at] = durable.Number(v)
+		into[at] = number.JSON(v)
 	case bool, int64:
 		into[at] = v
 	case []byte:

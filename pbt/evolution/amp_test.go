@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -72,7 +73,7 @@ func TestAMPEvolves(t *testing.T) {
 	}
 	edits, activations := 0, 0
 	for _, event := range e.Population().Journal() {
-		if event.Kind == pbt.EventApplyFailed || event.Kind == pbt.EventFailed {
+		if event.Kind == journal.ApplyFailed || event.Kind == journal.Failed {
 			t.Errorf("%+v", event)
 		}
 		if strings.HasPrefix(event.Mutation, "head.") {

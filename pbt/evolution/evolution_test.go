@@ -21,6 +21,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -68,13 +70,13 @@ func busy() *evolution.Mutations {
 func options() evolution.Options {
 	return evolution.Options{
 		PopulationSize: 4, EvoSteps: 4 * 45, MaxSteps: 4 * 45 * 6, PreTrainingMutation: true, Mutations: busy(), Seed: 3,
-		Sample: map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
 	}
 }
 
 // outcome is everything that an evolution leads to.
 type outcome struct {
-	journal   []pbt.Event
+	journal   []journal.Event
 	snapshots []*checkpoint.Snapshot
 }
 
@@ -188,7 +190,7 @@ func TestResumeInMidGeneration(t *testing.T) {
 		t.Errorf("only %d interruptions", breaks)
 	}
 	read := func(dir string) string {
-		data, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+		data, err := os.ReadFile(filepath.Join(dir, journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,7 +116,7 @@ func (e *Evolver) rank(network string) int {
 
 // Evolve implements pbt.Evolver: it does one thing to a member. What it says was done is the hyperparameter's name, the
 // edit, "param" for noise, or "none", with the reason where something else was drawn.
-func (e *Evolver) Evolve(in pbt.Heritage, rng *rand.Rand) (pbt.Heritage, string, error) {
+func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	m := e.mutations
 	rng = rand.New(rand.NewPCG(rng.Uint64(), uint64(m.Seed)))
 	kind := m.draw(rng, in.Iteration == 0)
@@ -135,7 +135,7 @@ func (e *Evolver) Evolve(in pbt.Heritage, rng *rand.Rand) (pbt.Heritage, string,
 }
 
 // hyperparameter changes one.
-func (e *Evolver) hyperparameter(in pbt.Heritage, rng *rand.Rand) (pbt.Heritage, string, error) {
+func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	if len(e.keys) == 0 {
 		return in, kindNone + " (there is no hyperparameter to mutate)", nil
 	}

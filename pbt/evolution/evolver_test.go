@@ -71,19 +71,19 @@ func only(set func(m *Mutations)) Mutations {
 	return m
 }
 
-func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Heritage) {
+func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	t.Helper()
 	snap, r := handmade(t)
 	e, err := NewEvolver(m, r, snap, handmadeValues)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, pbt.Heritage{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
+	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
 // evolve checks what holds for every mutation: the heritage given is not changed, the same numbers give the same result,
 // targets are copies, and everything fits together.
-func evolve(t *testing.T, e *Evolver, in pbt.Heritage, seed uint64) (pbt.Heritage, string) {
+func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
 	before, _ := handmade(t)
 	out, what, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/preset"
 )
 
@@ -62,9 +62,9 @@ func ExampleFromFile() {
 }
 
 func ExampleRayTuneFiles() {
-	files := preset.RayTuneFiles([]pbt.Event{
-		{Kind: pbt.EventKeep, Iteration: 1, Member: 0, Parent: -1, Before: map[string]float64{"learning_rate": 0.1}},
-		{Kind: pbt.EventReplace, Iteration: 1, Member: 1, Parent: 0, After: map[string]float64{"learning_rate": 0.12}},
+	files := preset.RayTuneFiles([]journal.Event{
+		{Kind: journal.Keep, Iteration: 1, Member: 0, Parent: -1, Before: map[string]float64{"learning_rate": 0.1}},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, After: map[string]float64{"learning_rate": 0.12}},
 	})
 	fmt.Println(slices.Sorted(maps.Keys(files)))
 	fmt.Print(string(files["pbt_policy_1.txt"]))
@@ -84,8 +84,8 @@ func ExampleReadPolicy() {
 }
 
 func ExampleSampleFactoryFiles() {
-	files := preset.SampleFactoryFiles([]pbt.Event{
-		{Kind: pbt.EventStart, Member: 0, Parent: -1, After: map[string]float64{"entropy_loss_scale": 0.003, "env.delta.0": 1, "env.delta.1": 2}},
+	files := preset.SampleFactoryFiles([]journal.Event{
+		{Kind: journal.Start, Member: 0, Parent: -1, After: map[string]float64{"entropy_loss_scale": 0.003, "env.delta.0": 1, "env.delta.1": 2}},
 	})
 	fmt.Print(string(files["policy_00_cfg.json"]), string(files["policy_00_reward_shaping.json"]))
 	// Output:

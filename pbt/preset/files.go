@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Files are the files that the preset's own system would have written about a run, by their paths in its folder: those of
 // [RayTuneFiles] or [SampleFactoryFiles]. The Isaac systems write metadata beside their checkpoints only, which a
 // population of processes keeps in its folder itself; for them there are none. events are a journal's; see
 // [pbt.ReadJournal].
-func (s *Settings) Files(events []pbt.Event) map[string][]byte {
+func (s *Settings) Files(events []journal.Event) map[string][]byte {
 	switch {
 	case s.Name == SampleFactory:
 		return SampleFactoryFiles(events)
@@ -138,11 +138,11 @@ func split(values map[string]float64) (agent, environment map[string]float64) {
 }
 
 // latest are the hyperparameters of every member at the end of a journal.
-func latest(events []pbt.Event) map[int]map[string]float64 {
+func latest(events []journal.Event) map[int]map[string]float64 {
 	members := make(map[int]map[string]float64)
 	for _, e := range events {
 		switch {
-		case e.Kind == pbt.EventPopulation:
+		case e.Kind == journal.Population:
 		case e.After != nil:
 			members[e.Member] = maps.Clone(e.After)
 		case e.Before != nil:

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // PolicyRow is one line of Ray Tune's policy files: a trial took over another's weights and went on with a new
@@ -33,7 +33,7 @@ type PolicyRow struct {
 // every member that was ever replaced: the rows by which its present weights and hyperparameters came about, those of
 // the members it copied before its own. Hyperparameters have RLlib's names where it has any, those of the environment
 // are under env_config.
-func RayTuneFiles(events []pbt.Event) map[string][]byte {
+func RayTuneFiles(events []journal.Event) map[string][]byte {
 	var global []byte
 	policies := make(map[int][]byte)
 	present := make(map[int]map[string]float64)
@@ -43,7 +43,7 @@ func RayTuneFiles(events []pbt.Event) map[string][]byte {
 		end := i
 		for ; end < len(events) && events[end].Iteration == events[i].Iteration; end++ {
 			e := events[end]
-			if e.Kind == pbt.EventPopulation {
+			if e.Kind == journal.Population {
 				continue
 			}
 			if e.Before != nil {
@@ -51,7 +51,7 @@ func RayTuneFiles(events []pbt.Event) map[string][]byte {
 			}
 		}
 		for _, e := range events[i:end] {
-			if e.Kind == pbt.EventReplace {
+			if e.Kind == journal.Replace {
 				row := PolicyRow{Target: strconv.Itoa(e.Member), Source: strconv.Itoa(e.Parent), TargetIteration: e.Iteration, SourceIteration: e.Iteration, Old: before[e.Parent], New: e.After}
 				line := row.line()
 				global = append(global, line...)
@@ -61,7 +61,7 @@ func RayTuneFiles(events []pbt.Event) map[string][]byte {
 				}
 				policies[e.Member] = slices.Concat(own, line)
 			}
-			if e.Kind != pbt.EventPopulation && e.After != nil {
+			if e.Kind != journal.Population && e.After != nil {
 				present[e.Member] = e.After
 			}
 		}

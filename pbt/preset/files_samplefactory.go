@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // SampleFactoryFiles are the files policy_%02d_cfg.json and policy_%02d_reward_shaping.json of Sample Factory for every
 // member in a journal, as they stand at its end: the agent's hyperparameters by Sample Factory's names where it has any,
 // and the environment's as a tree, null where there are none. Truth values are 0 and 1.
-func SampleFactoryFiles(events []pbt.Event) map[string][]byte {
+func SampleFactoryFiles(events []journal.Event) map[string][]byte {
 	files := make(map[string][]byte)
 	back := sampleFactoryNames.inverse()
 	for member, values := range latest(events) {

@@ -8,26 +8,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 type values = map[string]float64
 
 // journal is that of three members over three intervals: 2 copies 0, then 1 copies 2 (as it was) while 2 copies 0 again.
-func journal() []pbt.Event {
-	start := func(member int, rate float64) pbt.Event {
-		return pbt.Event{Kind: pbt.EventStart, Member: member, Parent: -1, After: values{"learning_rate": rate, "custom": 3, "env.bonus": 1}}
+func recorded() []journal.Event {
+	start := func(member int, rate float64) journal.Event {
+		return journal.Event{Kind: journal.Start, Member: member, Parent: -1, After: values{"learning_rate": rate, "custom": 3, "env.bonus": 1}}
 	}
-	return []pbt.Event{
-		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Members: 3}},
+	return []journal.Event{
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Members: 3}},
 		start(0, 0.1), start(1, 0.2), start(2, 0.3),
-		{Kind: pbt.EventKeep, Iteration: 1, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
-		{Kind: pbt.EventSelfMutate, Iteration: 1, Member: 1, Parent: -1, Before: values{"learning_rate": 0.2, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.25, "custom": 3, "env.bonus": 1}},
-		{Kind: pbt.EventReplace, Iteration: 1, Member: 2, Parent: 0, Before: values{"learning_rate": 0.3, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.15, "custom": 3, "env.bonus": 2}},
-		{Kind: pbt.EventKeep, Iteration: 2, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
-		{Kind: pbt.EventReplace, Iteration: 2, Member: 1, Parent: 2, Before: values{"learning_rate": 0.25, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.18, "custom": 3, "env.bonus": 2}},
-		{Kind: pbt.EventReplace, Iteration: 2, Member: 2, Parent: 0, Before: values{"learning_rate": 0.15, "custom": 3, "env.bonus": 2}, After: values{"learning_rate": 0.05, "custom": 3, "env.bonus": 0.5}},
-		{Kind: pbt.EventFinal, Iteration: 3, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
+		{Kind: journal.Keep, Iteration: 1, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 1, Parent: -1, Before: values{"learning_rate": 0.2, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.25, "custom": 3, "env.bonus": 1}},
+		{Kind: journal.Replace, Iteration: 1, Member: 2, Parent: 0, Before: values{"learning_rate": 0.3, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.15, "custom": 3, "env.bonus": 2}},
+		{Kind: journal.Keep, Iteration: 2, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
+		{Kind: journal.Replace, Iteration: 2, Member: 1, Parent: 2, Before: values{"learning_rate": 0.25, "custom": 3, "env.bonus": 1}, After: values{"learning_rate": 0.18, "custom": 3, "env.bonus": 2}},
+		{Kind: journal.Replace, Iteration: 2, Member: 2, Parent: 0, Before: values{"learning_rate": 0.15, "custom": 3, "env.bonus": 2}, After: values{"learning_rate": 0.05, "custom": 3, "env.bonus": 0.5}},
+		{Kind: journal.Final, Iteration: 3, Member: 0, Parent: -1, Before: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}},
 	}
 }
 
@@ -41,7 +41,7 @@ func TestRayTuneFiles(t *testing.T) {
 		"pbt_policy_2.txt": first + third,
 	}
 	got := make(map[string]string)
-	for name, data := range RayTuneFiles(journal()) {
+	for name, data := range RayTuneFiles(recorded()) {
 		got[name] = string(data)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -80,11 +80,11 @@ func TestFilesWithoutEvents(t *testing.T) {
 		t.Errorf("files are %v", files)
 	}
 	for name, want := range map[string]int{IsaacLab: 0, IsaacGymEnvs: 0, SampleFactory: 6, RayTune: 3} {
-		if n := len((&Settings{Name: name, LogConfig: true}).Files(journal())); n != want {
+		if n := len((&Settings{Name: name, LogConfig: true}).Files(recorded())); n != want {
 			t.Errorf("%s writes %d files, want %d", name, n, want)
 		}
 	}
-	if n := len((&Settings{Name: RayTune}).Files(journal())); n != 0 {
+	if n := len((&Settings{Name: RayTune}).Files(recorded())); n != 0 {
 		t.Errorf("without log_config there are %d files", n)
 	}
 	if initial, changes := Schedule(nil); initial != nil || changes != nil {
@@ -93,9 +93,9 @@ func TestFilesWithoutEvents(t *testing.T) {
 }
 
 func TestSampleFactoryFiles(t *testing.T) {
-	events := append(journal(), pbt.Event{Kind: pbt.EventStart, Member: 12, Parent: -1, After: values{
+	events := append(recorded(), journal.Event{Kind: journal.Start, Member: 12, Parent: -1, After: values{
 		"entropy_loss_scale": 0.003, "discount_factor": math.NaN(), "env.delta.0": 1, "env.delta.1": 2, "env.deep.a.0": 5, "env.deep.b": 6, "env.gap.1": 7,
-	}}, pbt.Event{Kind: pbt.EventStart, Member: 3, Parent: -1, After: values{"grad_norm_clip": 4}})
+	}}, journal.Event{Kind: journal.Start, Member: 3, Parent: -1, After: values{"grad_norm_clip": 4}})
 	files := SampleFactoryFiles(events)
 	for name, want := range map[string]string{
 		"policy_00_cfg.json":            `{"custom":3,"learning_rate":0.1}`,
@@ -149,7 +149,7 @@ func TestReadPolicyOfRay(t *testing.T) {
 }
 
 func FuzzReadPolicy(f *testing.F) {
-	for _, data := range RayTuneFiles(journal()) {
+	for _, data := range RayTuneFiles(recorded()) {
 		f.Add(data)
 	}
 	f.Add([]byte(`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, {"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))

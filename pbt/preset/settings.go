@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // The presets.
@@ -43,7 +44,7 @@ type Settings struct {
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
 	// seeds give equal runs. Those of one process always do. Default false, as in the originals.
 	Synchronous bool
-	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.Place means by these names, and LeaseTTL what
+	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.WorkerOptions means by these names, and LeaseTTL what
 	// workspace.FolderOptions means by it, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
 	Slack, SaveSteps             int64
@@ -129,7 +130,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	}
 	s.Name, s.Strict = f.Preset, f.Strict
 	if !s.Enabled {
-		s.Options.Strategy = pbt.Never{}
+		s.Options.Strategy = strategy.Never{}
 		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
 	}
 	return s, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func TestTunableAreTheAgents(t *testing.T) {
@@ -98,7 +99,7 @@ func TestNotEnabled(t *testing.T) {
 			t.Errorf("%s: the best is %+v, %v", key, best, err)
 		}
 		for _, e := range population.Journal() {
-			if e.Kind == pbt.EventReplace || e.Kind == pbt.EventSelfMutate {
+			if e.Kind == journal.Replace || e.Kind == journal.SelfMutate {
 				t.Errorf("%s: %+v", key, e)
 			}
 		}
@@ -133,10 +134,10 @@ func TestPresetsTrain(t *testing.T) {
 				}
 				replaced, changed := 0, 0
 				for _, e := range population.Journal() {
-					if e.Kind == pbt.EventReplace {
+					if e.Kind == journal.Replace {
 						replaced++
 					}
-					if e.After != nil && e.Kind != pbt.EventStart && !maps.Equal(e.Before, e.After) {
+					if e.After != nil && e.Kind != journal.Start && !maps.Equal(e.Before, e.After) {
 						changed++
 					}
 				}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -139,7 +139,7 @@ func sharedDefaults() shared {
 }
 
 // span is a range to draw from: [low, high] or {low, high, log}.
-type span struct{ pbt.Range }
+type span struct{ explore.Range }
 
 // SetConfig implements config.Setter.
 func (s *span) SetConfig(value any) error {
@@ -167,6 +167,6 @@ func (s *span) SetConfig(value any) error {
 	if config.Merge(&r, dict, config.Options{}) != nil || r.Low > r.High || r.Log && r.Low <= 0 {
 		return wrong
 	}
-	s.Range = pbt.Range{Low: r.Low, High: r.High, Log: r.Log}
+	s.Range = explore.Range{Low: r.Low, High: r.High, Log: r.Log}
 	return nil
 }

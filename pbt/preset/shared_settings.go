@@ -7,6 +7,8 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // settings are what the shared keys say.
@@ -50,7 +52,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o.Measure = pbt.Measure{Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
 		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed}
-	o.Inherit = pbt.Inheritance{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
+	o.Inherit = pbt.CopyOptions{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
 		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers)}
 	switch {
 	case c.Seed != nil:
@@ -61,7 +63,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	if initial, _ := rename(f, n, "initial", c.Initial, p, &s.Notes); len(initial) > 0 {
 		o.Initial = []map[string]float64{initial}
 	}
-	o.Sample = make(map[string]pbt.Range)
+	o.Sample = make(map[string]explore.Range)
 	samples, _ := rename(f, n, "sample", c.Sample, p, &s.Notes)
 	for key, r := range samples {
 		o.Sample[key] = r.Range
@@ -70,7 +72,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 }
 
 // mutation completes a mutation by bounds and parameters.
-func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *problems) pbt.Mutation {
+func (c *shared) mutation(f *file, n names, s *Settings, m explore.Mutation, p *problems) explore.Mutation {
 	bounds, called := rename(f, n, "bounds", c.Bounds, p, &s.Notes)
 	for _, key := range sorted(bounds) {
 		b := bounds[key]
@@ -85,7 +87,7 @@ func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *prob
 	}
 	if own := c.parameters(f, n, s, p); len(own) > 0 {
 		if m.Parameters == nil {
-			m.Parameters = make(map[string]pbt.Parameter)
+			m.Parameters = make(map[string]explore.Parameter)
 		}
 		for key, q := range own {
 			if q.Rule != "" { // it replaces the preset's
@@ -103,15 +105,15 @@ func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *prob
 }
 
 // parameters are those of the file, by gorl's names.
-func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[string]pbt.Parameter {
+func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[string]explore.Parameter {
 	given, called := rename(f, n, "parameters", c.Parameters, p, &s.Notes)
-	parameters := make(map[string]pbt.Parameter, len(given))
+	parameters := make(map[string]explore.Parameter, len(given))
 	for _, key := range sorted(given) {
 		q, at := given[key], "parameters."+called[key]
 		if q.Rule != "" {
 			checkRule(at+".rule", q.Rule, p)
 		}
-		r := pbt.Parameter{Rule: q.Rule, Outside: pbt.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default}
+		r := explore.Parameter{Rule: q.Rule, Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default}
 		if q.Min != nil || q.Max != nil {
 			r.Min, r.Max = math.Inf(-1), math.Inf(1)
 		}
@@ -134,15 +136,15 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 
 // checkRule looks for a rule.
 func checkRule(key, rule string, p *problems) {
-	if known := pbt.RuleNames(); !slices.Contains(known, rule) {
+	if known := explore.RuleNames(); !slices.Contains(known, rule) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt." + key, Given: rule, Allowed: "one of " + quoted(known), Nearest: config.Nearest(rule, known)})
 	}
 }
 
 // limited puts the limit of copies around a strategy.
-func (c *shared) limited(s pbt.Strategy) pbt.Strategy {
+func (c *shared) limited(s strategy.Strategy) strategy.Strategy {
 	if c.MaxCopies > 0 {
-		return pbt.Limited{Strategy: s, MaxCopies: c.MaxCopies}
+		return strategy.Limited{Strategy: s, MaxCopies: c.MaxCopies}
 	}
 	return s
 }

@@ -8,7 +8,10 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -33,9 +36,9 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 func TestReplayOfPPO(t *testing.T) {
 	p, err := pbt.New(pbt.Options{
 		Members: 4, Objective: "episode.length", IntervalSteps: 160, TotalSteps: 640, Seed: 3, Parallel: 2,
-		Strategy: pbt.IsaacLab{ThresholdStd: 0.8},
-		Mutation: pbt.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.8},
+		Mutation: explore.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
+		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
 		New:      func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
 	})
 	if err != nil {
@@ -45,7 +48,7 @@ func TestReplayOfPPO(t *testing.T) {
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h, err := pbt.NewHistory(p.Journal())
+	h, err := journal.NewHistory(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

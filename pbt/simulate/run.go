@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Config is what to simulate.
@@ -78,7 +80,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 				seed, to := c.seed(i/2), &r.Runs[i/2]
 				opt := c.Options
 				if i%2 == 1 {
-					opt.Strategy, to = pbt.Never{}, &r.Controls[i/2]
+					opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
 				}
 				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
 			}
@@ -179,17 +181,17 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 }
 
 // outcome counts what a journal tells.
-func outcome(journal []pbt.Event, members, intervals int) (Outcome, error) {
-	h, err := pbt.NewHistory(journal)
+func outcome(recorded []journal.Event, members, intervals int) (Outcome, error) {
+	h, err := journal.NewHistory(recorded)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o := Outcome{Replaced: make([]int, intervals), Lineages: make([]int, intervals)}
 	for _, e := range h.Events {
-		if e.Kind == pbt.EventSelfMutate {
+		if e.Kind == journal.SelfMutate {
 			o.SelfMutations++
 		}
-		if e.Kind != pbt.EventStart && e.HasObjective && math.IsNaN(e.Objective) {
+		if e.Kind != journal.Start && e.HasObjective && math.IsNaN(e.Objective) {
 			o.Diverged++
 		}
 	}

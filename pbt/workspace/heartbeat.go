@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 const (
@@ -22,7 +23,7 @@ type heartbeatFile struct {
 	Copies    int64              `json:"copies"`
 	Frame     int64              `json:"frame"`
 	Total     int64              `json:"total"`
-	Objective *durable.Number    `json:"objective,omitempty"`
+	Objective *number.JSON       `json:"objective,omitempty"`
 	Params    map[string]float64 `json:"params,omitempty"`
 	Parent    int                `json:"parent"`
 	Note      string             `json:"note,omitempty"`
@@ -35,7 +36,7 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 		Frame: h.Steps, Total: h.Total, Params: h.Hyperparameters, Parent: h.Parent, Note: h.Note,
 	}
 	if h.HasObjective {
-		o := durable.Number(h.Objective)
+		o := number.JSON(h.Objective)
 		f.Objective = &o
 	}
 	text, err := durable.Seal(&f, &f.Check)

@@ -22,6 +22,9 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -69,9 +72,9 @@ func run(ctx context.Context, o options) error {
 	}
 	e, err := evolution.New(evolution.Options{
 		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
-		Selection: evolution.Tournament{TournamentSize: 2, Elitism: true},
+		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true},
 		Mutations: &mutations,
-		Sample:    map[string]pbt.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
+		Sample:    map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
 		Directory: filepath.Join(o.out, "population"),
 		SaveElite: true, ElitePath: filepath.Join(o.out, "elite"),
 		Progress: func(u pbt.Update) {
@@ -111,7 +114,7 @@ func run(ctx context.Context, o options) error {
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{plot, "fitness and hyperparameters, and who continued from whom"},
 		{filepath.Join(o.out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(o.out, "population", pbt.JournalFile), "every selection and mutation, one a line"},
+		{filepath.Join(o.out, "population", journal.File), "every selection and mutation, one a line"},
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -73,11 +75,11 @@ func run(ctx context.Context, o options) error {
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: map[string]string{
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: map[string]string{
 			"learning_rate": "mutate_float", "discount_factor": "mutate_discount", "style_reward_scale": "mutate_float",
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-4, High: 1e-3, Log: true},
 			"discount_factor":    {Low: 0.95, High: 0.98},
 			"style_reward_scale": {Low: 0.5, High: 2, Log: true},

@@ -20,8 +20,11 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -87,11 +90,11 @@ func run(ctx context.Context, o options) error {
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
 			"learning_rate": "mutate_float", "discount_factor": "mutate_discount",
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":   {Low: 1e-4, High: 3e-3, Log: true},
 			"discount_factor": {Low: 0.85, High: 0.99},
 		},
@@ -114,7 +117,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
-	history, err := pbt.NewHistory(population.Journal())
+	history, err := journal.NewHistory(population.Journal())
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -74,15 +77,15 @@ func run(ctx context.Context, o options) error {
 		Objective:     objective,
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
-		Mutation: pbt.Mutation{
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
+		Mutation: explore.Mutation{
 			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
 			Rules: map[string]string{"learning_rate": "mutate_float", "env.height": "mutate_float", "env.velocity": "mutate_float"},
 			Bounds: map[string][2]float64{
 				"learning_rate": {1e-5, 1e-2}, "env.height": {1e-3, 100}, "env.velocity": {1e-3, 100},
 			},
 		},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate": {Low: 1e-4, High: 3e-3, Log: true},
 			"env.height":    {Low: 1e-3, High: 1e-1, Log: true},
 			"env.velocity":  {Low: 1e-2, High: 1e2, Log: true},
@@ -177,6 +180,6 @@ func report(ctx context.Context, o options, population *pbt.Population, best *pb
 	if err := tracking.Table(os.Stdout, []string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
 		return err
 	}
-	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", pbt.JournalFile))
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", journal.File))
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -129,12 +131,12 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 }
 
 // inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
-func inherit(t *testing.T, h pbt.Inheritance, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
+func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	var pupils []*pupil
 	var given []*checkpoint.Snapshot
 	p, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Inherit: h, Strategy: decided{{Member: 1, Action: pbt.Replace, Source: 0, Reason: "test"}},
+		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Inherit: h, Strategy: decided{{Member: 1, Action: strategy.Replace, Source: 0, Reason: "test"}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			a := build(t, uint64(1+10*m.ID))
 			if err := a.Bind(4); err != nil {
@@ -156,9 +158,9 @@ func inherit(t *testing.T, h pbt.Inheritance, sp spaces.Set, build func(t testin
 					}
 					given = append(given, agenttest.Through(t, s))
 				}
-			case u.Event != nil && u.Event.Kind == pbt.EventApplyFailed:
+			case u.Event != nil && u.Event.Kind == journal.ApplyFailed:
 				t.Error(u.Event.Cause)
-			case u.Event != nil && u.Event.Kind == pbt.EventReplace:
+			case u.Event != nil && u.Event.Kind == journal.Replace:
 				for i, x := range pupils {
 					if d := agenttest.Differences(given[i], agenttest.Through(t, x.given)); len(d) > 0 {
 						t.Errorf("a snapshot that member %d gave has changed in %q", i, d)
@@ -188,9 +190,9 @@ func inherit(t *testing.T, h pbt.Inheritance, sp spaces.Set, build func(t testin
 }
 
 // decided gives fixed decisions at the first interval's end, and keeps everyone later.
-type decided []pbt.Decision
+type decided []strategy.Decision
 
-func (d decided) Decide(g pbt.Generation, _ *rand.Rand) []pbt.Decision {
+func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	if g.Iteration > 1 {
 		return nil
 	}
@@ -219,7 +221,7 @@ func TestInheritance(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for what, h := range map[string]pbt.Inheritance{
+			for what, h := range map[string]pbt.CopyOptions{
 				"everything":                {},
 				"everything, in words":      {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart, Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
 				"own optimizer":             {Optimizer: pbt.KeepPart},
@@ -245,7 +247,7 @@ func TestInheritance(t *testing.T) {
 }
 
 // checkParts compares an agent after it took over with what was asked for.
-func checkParts(t *testing.T, h pbt.Inheritance, their, own, got *checkpoint.Snapshot) {
+func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	broken := (h.Environment == pbt.KeepPart) != (h.Buffers == pbt.KeepPart) // a rollout in progress
 	from := func(part pbt.Part) *checkpoint.Snapshot {

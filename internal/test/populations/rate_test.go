@@ -10,6 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -122,8 +125,8 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			c := newRealColony(t, 3, test.sp, test.make(t))
-			c.opt.Strategy = decided{{Member: 2, Action: pbt.Replace, Source: 0, Reason: "test"}, {Member: 1, Action: pbt.SelfMutate}}
-			c.opt.Mutation = pbt.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+			c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Reason: "test"}, {Member: 1, Action: strategy.SelfMutate}}
+			c.opt.Mutation = explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
 			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
 			c.opt.Inherit.Schedule = test.schedule
 			var before, after []place
@@ -135,12 +138,12 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 				case u.Event != nil && u.Iteration == 1 && after == nil:
 					after = c.placesOf(t)
 				}
-				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == pbt.EventKeep {
+				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == journal.Keep {
 					return
 				}
 				checked++
 				id := u.Event.Member
-				scheduled := map[pbt.Action]place{pbt.Replace: before[0], pbt.SelfMutate: before[1]}[pbt.Action(u.Event.Kind)]
+				scheduled := map[strategy.Action]place{strategy.Replace: before[0], strategy.SelfMutate: before[1]}[strategy.Action(u.Event.Kind)]
 				if test.schedule == pbt.KeepPart {
 					scheduled = before[id]
 				}
