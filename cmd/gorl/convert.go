@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/inspection"
@@ -192,7 +193,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	if _, err := snap.Text("agent"); err != nil || filepath.Ext(to) != ".safetensors" {
+	if _, err := snap.Text(layout.Agent); err != nil || filepath.Ext(to) != ".safetensors" {
 		if err := spoils(to); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -30,7 +31,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspection: %s: %w", path, err)
 	}
-	if _, ours := snap.Values["agent"]; ours { // converted from a checkpoint of gorl's
+	if _, ours := snap.Values[layout.Agent]; ours { // converted from a checkpoint of gorl's
 		c := ofSnapshot(size(path), snap, o)
 		return c, nil
 	}
@@ -38,7 +39,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	c.tensors(snap.Arrays, o)
 	scalars(c.Values, "", v)
 	for name := range snap.Arrays {
-		if strings.HasPrefix(name, "policy/") { // else reading it again would tell nothing
+		if strings.HasPrefix(name, layout.Parameter(layout.Policy, "")) { // else reading it again would tell nothing
 			if a, ok := ofSkrl(path); ok {
 				c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
 			}
@@ -51,11 +52,11 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 // ofSkrl describes an agent of skrl's, if the file is one.
 func ofSkrl(path string) (Agent, bool) {
 	k, err := skrl.Read(path)
-	if err != nil || k.Module("policy") == nil {
+	if err != nil || k.Module(layout.Policy) == nil {
 		return Agent{}, false
 	}
 	a := Agent{Class: "PPO", Settings: map[string]any{}, Undescribed: "skrl's checkpoints do not say what the policy computes"}
-	if k.Module("discriminator") != nil {
+	if k.Module(layout.Discriminator) != nil {
 		a.Class = "AMP"
 	}
 	var names []string
