@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // maxLanes is the number of members that are drawn; those on the way to the best come first.
@@ -38,7 +39,7 @@ type facts struct {
 	copied   []int       // how often each member was copied
 	troubles []trouble
 	alive    map[int]int // by founder, how many members have weights that began with it
-	inks     map[int]ink // by founder
+	rank     []int       // by founder, its place in the order of colours and of the legend
 
 	evolves   bool          // networks do, so far as the journal says
 	changes   [][]change    // by member, of those that evolve
@@ -69,6 +70,12 @@ type trouble struct {
 	cause  string
 }
 
+// tip is the tooltip of its sign.
+func (m trouble) tip() string { return fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause) }
+
+// drawable values are finite, and so are their differences.
+func drawable(v float64) bool { return math.Abs(v) < 1e150 }
+
 func gather(h *pbt.History) (*facts, error) {
 	switch {
 	case h == nil:
@@ -98,7 +105,7 @@ func gather(h *pbt.History) (*facts, error) {
 	if err := f.count(); err != nil {
 		return nil, err
 	}
-	if err := f.rank(); err != nil {
+	if err := f.findBest(); err != nil {
 		return nil, err
 	}
 	f.evolve()
@@ -198,8 +205,8 @@ func (f *facts) better(a, b float64) bool {
 	return a > b
 }
 
-// rank finds the best member there is and the best there ever was.
-func (f *facts) rank() (err error) {
+// findBest finds the best member there is and the best there ever was.
+func (f *facts) findBest() (err error) {
 	var replaced *stand // the best whose weights have been replaced since
 	if member, at, ok := f.Best(); ok {
 		f.ever = &stand{member, at}
@@ -275,10 +282,25 @@ func (f *facts) choose() {
 	slices.SortStableFunc(founders, func(a, b int) int {
 		return cmp.Or(compareBool(b == onPath, a == onPath), cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(descendants[b], descendants[a]))
 	})
-	f.inks = make(map[int]ink, len(founders))
+	f.rank = make([]int, len(founders))
 	for i, founder := range founders {
-		f.inks[founder] = ink(i % maxInks)
+		f.rank[founder] = i
 	}
+}
+
+// maxInks is the number of lineages after which colours begin again.
+const maxInks = 2 * maxLanes
+
+// ink returns the colour of a lineage.
+func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
+
+// inks returns all inks that the page's pictures have.
+func (f *facts) inks() []plot.Ink {
+	inks := slices.Clone(ownInks)
+	for k := range min(len(f.Members), maxInks) {
+		inks = append(inks, plot.Color(k))
+	}
+	return inks
 }
 
 func compareBool(a, b bool) int {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // The names of the files that Write makes.
@@ -50,17 +51,15 @@ func Write(dir string, history *pbt.History, opt Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	type picture struct {
-		name string
-		draw func() *scene
+	pictures := map[string]func() plot.Picture{
+		LineageFile: f.lineage, ObjectiveFile: f.objectivePicture, HyperparametersFile: f.hyperparameterPictures,
 	}
-	pictures := []picture{{LineageFile, f.lineage}, {ObjectiveFile, f.objective}, {HyperparametersFile, f.panels}}
 	if f.evolves {
-		pictures = append(pictures, picture{ArchitecturesFile, f.evolution})
+		pictures[ArchitecturesFile] = f.evolution
 	}
-	for _, picture := range pictures {
-		if err := picture.draw().writePNG(filepath.Join(dir, picture.name)); err != nil {
-			return err
+	for name, picture := range pictures {
+		if err := picture().WritePNG(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("report: %w", err)
 		}
 	}
 	if err := atomicfile.Write(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {

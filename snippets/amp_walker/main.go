@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -57,10 +57,10 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

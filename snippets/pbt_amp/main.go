@@ -22,7 +22,9 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -63,10 +65,10 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -99,11 +101,11 @@ func run(ctx context.Context, o options) error {
 	defer population.Close()
 
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
-	return report(o, population, best)
+	return summarise(o, population, best)
 }
 
 // member builds one walker's trainer, with the settings that all members share.
@@ -133,8 +135,8 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
 }
 
-// report evaluates the best member and writes the table, the plot and the film.
-func report(o options, population *pbt.Population, best *pbt.Result) error {
+// summarise evaluates the best member and writes the table, the plot and the film.
+func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	walker, err := member(o.envs, o.seed)
 	if err != nil {
 		return err
@@ -148,7 +150,11 @@ func report(o options, population *pbt.Population, best *pbt.Result) error {
 		return err
 	}
 	plot, film := filepath.Join(o.out, "population.png"), filepath.Join(o.out, "walk.gif")
-	if err := population.WritePNG(plot); err != nil {
+	history, err := pbt.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(plot, history); err != nil {
 		return err
 	}
 	if err := record(film, best.Snapshot, o.seed); err != nil {

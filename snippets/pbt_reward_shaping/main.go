@@ -20,7 +20,9 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -64,10 +66,10 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -103,11 +105,11 @@ func run(ctx context.Context, o options) error {
 	defer population.Close()
 
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
-	return report(ctx, o, population, best)
+	return compare(ctx, o, population, best)
 }
 
 // member builds one car's trainer. Nothing is shaped unless the population says so.
@@ -131,8 +133,8 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
 }
 
-// report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
-func report(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
+// compare compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
+func compare(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
 	plain, err := member(o.envs, o.seed)
 	if err != nil {
 		return err
@@ -150,7 +152,11 @@ func report(ctx context.Context, o options, population *pbt.Population, best *pb
 		return err
 	}
 	picture := filepath.Join(o.out, "population.png")
-	if err := population.WritePNG(picture); err != nil {
+	history, err := pbt.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(picture, history); err != nil {
 		return err
 	}
 	fmt.Println()

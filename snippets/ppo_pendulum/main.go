@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -51,10 +51,10 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}
