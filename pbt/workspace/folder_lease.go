@@ -165,3 +165,38 @@ func (s *folderLease) Release() error {
 	}
 	return s.did("releasing", s.store.release(s.lease))
 }
+
+// PublishBest offers weights for the best of the population, see Lease. One is kept.
+func (s *folderLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if weights == nil {
+		return errNoBest
+	}
+	r, err := prepare(r, s.member, s.store.members)
+	if err != nil {
+		return err
+	}
+	return s.did("publishing the best", s.publishBest(r, weights, minimise))
+}
+
+func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if err := s.mine(); err != nil {
+		return err
+	}
+	if _, ok := r.score(); !ok {
+		return nil
+	}
+	s.store.mu.Lock()
+	records, _ := s.store.records(s.member, true)
+	s.store.mu.Unlock()
+	if best, ok := bestOf(records, minimise); ok && !r.beats(best, minimise) {
+		return nil
+	}
+	store, err := checkpoint.NewStore(s.store.path(s.bestFolder), checkpoint.Options{})
+	if err != nil {
+		return err
+	}
+	if err := s.publish(&r, weights, store, s.bestFolder); err != nil {
+		return err
+	}
+	return s.sweep(s.bestFolder, func(iteration int64) bool { return iteration == r.Iteration })
+}

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +20,6 @@ import (
 // checksummed, and what is read is the reader's own. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
-	clock   func() time.Time
 	members []*memoryMember
 	files   map[string][]byte
 	written int64
@@ -40,33 +41,11 @@ func NewMemory(members int) *Memory {
 	if err := checkMembers(members); err != nil {
 		panic(err)
 	}
-	m := &Memory{clock: time.Now, files: make(map[string][]byte)}
+	m := &Memory{files: make(map[string][]byte)}
 	for range members {
 		m.members = append(m.members, &memoryMember{records: make(map[int64]Record)})
 	}
 	return m
-}
-
-// SetClock replaces the store's clock, which is time.Now otherwise. The store calls it one call at a time.
-func (m *Memory) SetClock(now func() time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clock = now
-}
-
-// Evict takes a member's lease from its holder, as a shared folder does with a process that has been silent for too
-// long: the lease's Lost is closed and its methods return ErrLeaseLost. Without a holder it does nothing.
-func (m *Memory) Evict(member int) error {
-	if err := checkMember(member, len(m.members)); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.members[member].holder; s != nil {
-		close(s.lost)
-		m.vacate(member)
-	}
-	return nil
 }
 
 func (m *Memory) vacate(member int) {
@@ -78,7 +57,7 @@ func (m *Memory) vacate(member int) {
 // Members is the number of members.
 func (m *Memory) Members() int { return len(m.members) }
 
-// Join takes a member's lease, see Store. A holder that does not release it holds it until Evict.
+// Join takes a member's lease, see Store. A holder that does not release it holds it for ever.
 func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
@@ -87,7 +66,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 		m.mu.Lock()
 		p := m.members[member]
 		if p.holder == nil {
-			s := &memoryLease{store: m, member: member, lost: make(chan struct{})}
+			s := &memoryLease{store: m, member: member}
 			p.holder, p.free = s, make(chan struct{})
 			m.mu.Unlock()
 			return s, nil
@@ -127,7 +106,7 @@ func (m *Memory) View() (View, error) {
 		pv.Records, pv.Stale = present(records, p.heartbeat)
 		v.Members = append(v.Members, pv)
 	}
-	v.Now = m.clock()
+	v.Now = time.Now()
 	return v, nil
 }
 
@@ -195,4 +174,152 @@ func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 func (m *Memory) name(folder string, iteration int64) string {
 	m.written++
 	return fmt.Sprintf("%s/%06d-%d.safetensors", folder, iteration, m.written)
+}
+
+// memoryLease is a lease on a store in memory. All its state is guarded by the store's mutex.
+type memoryLease struct {
+	store  *Memory
+	member int
+}
+
+func (s *memoryLease) Member() int { return s.member }
+func (s *memoryLease) Dir() string { return "" }
+
+// Lost is never closed: no other goroutine can take the lease over.
+func (s *memoryLease) Lost() <-chan struct{} { return nil }
+
+// mine returns the member's data while the lease is held; the store is locked.
+func (s *memoryLease) mine() (*memoryMember, error) {
+	if p := s.store.members[s.member]; p.holder == s {
+		return p, nil
+	}
+	return nil, released(s.member)
+}
+
+func released(member int) error {
+	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
+}
+
+func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
+	r, err := prepare(r, s.member, s.store.Members())
+	if err != nil {
+		return r, err
+	}
+	var data []byte
+	if weights != nil {
+		if data, r.Weights, err = encode(weights); err != nil {
+			return r, err
+		}
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return r, err
+	}
+	if r.Weights != nil {
+		r.Weights.Path = s.store.name(folderName(s.member), r.Iteration)
+		s.store.files[r.Weights.Path] = data
+	}
+	p.records[r.Iteration] = r
+	return r.clone(), nil
+}
+
+// folderName is a member's folder.
+func folderName(member int) string { return fmt.Sprintf("%03d", member) }
+
+func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if weights == nil {
+		return errNoBest
+	}
+	r, err := prepare(r, s.member, s.store.Members())
+	if err != nil {
+		return err
+	}
+	data, reference, err := encode(weights)
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	if _, ok := r.score(); !ok || p.best != nil && !r.beats(*p.best, minimise) {
+		return nil
+	}
+	if p.best != nil {
+		delete(s.store.files, p.best.Weights.Path)
+	}
+	reference.Path = s.store.name("best/"+folderName(s.member), r.Iteration)
+	s.store.files[reference.Path] = data
+	r.Weights, p.best = reference, &r
+	return nil
+}
+
+func (s *memoryLease) Beat(h Heartbeat) error {
+	h, err := h.prepare(s.member, s.store.Members(), "a goroutine")
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	p.heartbeat, p.seen = &h, time.Now()
+	return nil
+}
+
+func (s *memoryLease) Prune(k Keep) error {
+	k, err := k.withDefaults()
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	iterations := slices.Sorted(maps.Keys(p.records))
+	last := newestWithWeights(p.records)
+	for _, i := range k.superfluous(iterations) {
+		if i != last {
+			delete(p.records, i)
+		}
+	}
+	wanted := make(map[string]bool)
+	for _, r := range p.records {
+		if r.Weights != nil {
+			wanted[r.Weights.Path] = true
+		}
+	}
+	maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
+		return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
+	})
+	return nil
+}
+
+// newestWithWeights is the iteration of the newest record with weights, 0 where there is none. Prune never deletes it:
+// it is what a member that has diverged can go back to.
+func newestWithWeights(records map[int64]Record) int64 {
+	var newest int64
+	for i, r := range records {
+		if r.Weights != nil {
+			newest = max(newest, i)
+		}
+	}
+	return newest
+}
+
+func (s *memoryLease) Release() error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.members[s.member].holder == s {
+		s.store.vacate(s.member)
+	}
+	return nil
 }

@@ -223,3 +223,23 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 	}
 	return c.damage
 }
+
+// Best is the best record there ever was, see Store.
+func (f *Folder) Best(minimise bool) (Record, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	var all []Record
+	for member := range f.members {
+		records, _ := f.records(member, true)
+		for _, r := range records {
+			if !r.Foreign && r.Weights != nil {
+				all = append(all, r)
+			}
+		}
+	}
+	best, ok := bestOf(all, minimise)
+	return best, ok, nil
+}
