@@ -16,8 +16,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Memory is a store for the goroutines of one process, with the semantics of Folder: what is published is encoded and
-// checksummed, and what is read is the reader's own. It is safe for concurrent use.
+// Memory is a store for the goroutines of one process, with the semantics of [Folder]: weights are encoded and
+// checksummed when they are published and decoded when they are fetched, so that readers and the publisher share no
+// memory. It keeps nothing beyond the process. A goroutine cannot die alone, so leases are never lost: a goroutine that
+// does not release its lease holds the member for ever. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	members []*memoryMember
@@ -25,8 +27,9 @@ type Memory struct {
 	written int64
 }
 
+// memoryMember is what Memory keeps of one member.
 type memoryMember struct {
-	holder    *memoryLease
+	holder    *memoryLease  // nil while the member is free
 	free      chan struct{} // closed when the holder leaves
 	heartbeat *Heartbeat
 	seen      time.Time
@@ -48,6 +51,7 @@ func NewMemory(members int) *Memory {
 	return m
 }
 
+// vacate frees a member and wakes up those that wait for it. m.mu is held.
 func (m *Memory) vacate(member int) {
 	p := m.members[member]
 	close(p.free)
@@ -57,7 +61,7 @@ func (m *Memory) vacate(member int) {
 // Members is the number of members.
 func (m *Memory) Members() int { return len(m.members) }
 
-// Join takes a member's lease, see Store. A holder that does not release it holds it for ever.
+// Join takes a member's lease, see [Store].
 func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 
 const memoryOwner = "another goroutine"
 
-// taken says who keeps a lease that was waited for.
+// taken is the error of a Join that waited until its context ended. It names the owner.
 func taken(ctx context.Context, member int, owner string) error {
 	return fmt.Errorf("workspace: member %d belongs to %s: %w (%w); end that process, or give this one another member", member, owner, ErrTaken, context.Cause(ctx))
 }
@@ -124,7 +128,7 @@ func (m *Memory) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	return decodeWeights(r.Weights.Path, slices.Clone(data), *r.Weights)
 }
 
-// decodeWeights verifies and reads weights. The snapshot shares data's memory.
+// decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
 func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
 	if int64(len(data)) != want.Size {
 		return nil, damaged(path, "%d bytes, where the record says %d", len(data), want.Size)
@@ -139,6 +143,7 @@ func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot
 	return snap, nil
 }
 
+// damaged returns an error that wraps a *checkpoint.DamagedError of the weights at path.
 func damaged(path, format string, args ...any) error {
 	return fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
@@ -160,7 +165,7 @@ func (m *Memory) Best(minimise bool) (Record, bool, error) {
 // FetchBest reads the weights of what Best returned.
 func (m *Memory) FetchBest(r Record) (*checkpoint.Snapshot, error) { return m.Fetch(r) }
 
-// encode returns the bytes of a snapshot and what refers to them; the path is not set.
+// encode returns the bytes of a snapshot, and their size and checksum in Weights without a path.
 func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	var b bytes.Buffer
 	if err := checkpoint.EncodeSafetensors(&b, snapshot); err != nil {
@@ -170,13 +175,13 @@ func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	return b.Bytes(), &Weights{Size: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// name returns a path that no other weights have or had.
+// name returns a path that no other weights have or had, so that a record of replaced weights never finds the new ones.
 func (m *Memory) name(folder string, iteration int64) string {
 	m.written++
 	return fmt.Sprintf("%s/%06d-%d.safetensors", folder, iteration, m.written)
 }
 
-// memoryLease is a lease on a store in memory. All its state is guarded by the store's mutex.
+// memoryLease is a [Lease] of a Memory. All its state is guarded by the store's mutex.
 type memoryLease struct {
 	store  *Memory
 	member int
@@ -188,7 +193,7 @@ func (s *memoryLease) Dir() string { return "" }
 // Lost is never closed: no other goroutine can take the lease over.
 func (s *memoryLease) Lost() <-chan struct{} { return nil }
 
-// mine returns the member's data while the lease is held; the store is locked.
+// mine returns the member's data while the lease is held, and an error once it has been released. The store is locked.
 func (s *memoryLease) mine() (*memoryMember, error) {
 	if p := s.store.members[s.member]; p.holder == s {
 		return p, nil
@@ -196,6 +201,7 @@ func (s *memoryLease) mine() (*memoryMember, error) {
 	return nil, released(s.member)
 }
 
+// released is the error of a lease's methods after Release.
 func released(member int) error {
 	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
 }
@@ -225,7 +231,7 @@ func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, e
 	return r.clone(), nil
 }
 
-// folderName is a member's folder.
+// folderName is the name of a member's folder, and the beginning of the paths of its weights in memory.
 func folderName(member int) string { return fmt.Sprintf("%03d", member) }
 
 func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
@@ -303,8 +309,8 @@ func (s *memoryLease) Prune(k Keep) error {
 	return nil
 }
 
-// newestWithWeights is the iteration of the newest record with weights, 0 where there is none. Prune never deletes it:
-// it is what a member that has diverged can go back to.
+// newestWithWeights returns the iteration of the newest record with weights, 0 where there is none. Prune never deletes
+// that record, because a member that has diverged goes back to its weights.
 func newestWithWeights(records map[int64]Record) int64 {
 	var newest int64
 	for i, r := range records {

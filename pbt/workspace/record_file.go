@@ -14,9 +14,10 @@ import (
 	"strings"
 )
 
-// A record's file holds Isaac Lab's seven keys, so that people and tools that know its workspaces can read it, gorl's
-// own, and in the last line the SHA-256 of everything before. Numbers are written so that YAML 1.1 readers, PyYAML among
-// them, take them for numbers: a float always has a point.
+// A record's file is YAML. It holds Isaac Lab's seven keys first, so that people and tools that know its workspaces can
+// read it, then gorl's own, and in the last line the SHA-256 of everything before. Keys are older than the names in Go:
+// "policy" is the member, "frame" its steps, "params" its hyperparameters. Numbers are written so that YAML 1.1
+// readers, PyYAML among them, take them for numbers: a float always has a point.
 const (
 	recordSchema = 1
 	recordSuffix = ".yaml"
@@ -24,10 +25,10 @@ const (
 	checkKey     = "check: "
 )
 
-// unknownScore is what Isaac Lab takes for: nothing is known.
+// unknownScore is the figure that Isaac Lab writes where it knows none.
 const unknownScore = -1e9
 
-// folderOf is a member's folder on a store, with forward slashes; that of its best has the prefix "best/".
+// folderOf is a member's folder below the store's, with forward slashes; that of its best has the prefix "best/".
 func folderOf(member int, best bool) string {
 	if best {
 		return "best/" + folderName(member)
@@ -35,9 +36,11 @@ func folderOf(member int, best bool) string {
 	return folderName(member)
 }
 
+// recordName is the name of a record's file in its member's folder.
 func recordName(iteration int64) string { return fmt.Sprintf("%06d", iteration) + recordSuffix }
 
-// encodeRecord returns the file's text of a record in a folder.
+// encodeRecord returns the text of a record's file in a folder. The same record gives the same text. More than
+// maxRecord bytes, which readers would refuse, are an error.
 func encodeRecord(r Record, folder string) ([]byte, error) {
 	var b bytes.Buffer
 	line := func(key, value string) { fmt.Fprintf(&b, "%s: %s\n", key, value) }
@@ -92,7 +95,7 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// yamlFloat writes a number with a point, a sign in the exponent, and YAML's names for what is no number.
+// yamlFloat writes a number with a point and a sign in the exponent, and NaN and infinities by YAML's names.
 func yamlFloat(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -113,8 +116,8 @@ func yamlFloat(v float64) string {
 	return mantissa
 }
 
-// decodeRecord reads the file of a record that lies in a member's folder under the name of its iteration. It takes gorl's
-// own records and Isaac Lab's.
+// decodeRecord reads the text of a record's file that lies in a member's folder under the name of its iteration. It
+// takes gorl's own records and Isaac Lab's: a file with a "schema" or a "check" is gorl's and must be whole.
 func decodeRecord(text []byte, member, members int, folder string, iteration int64) (Record, error) {
 	fields, err := yamlFields(text)
 	if err != nil {
@@ -148,6 +151,8 @@ func sealed(text []byte) error {
 	return nil
 }
 
+// decodeOwn reads gorl's records. The path of the weights must be one that Publish gives, in this folder and of this
+// iteration, so that a record cannot point a reader at another file.
 func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
 	if n := f.integer("schema"); f.err == nil && n != recordSchema {
 		return Record{}, fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, or a newer one", n, recordSchema)
@@ -189,8 +194,9 @@ func ownWeights(p, folder string, iteration int64) bool {
 	return ok && kind == weightsFile && n == iteration
 }
 
-// decodeForeign reads Isaac Lab's record. Of its paths only the last part counts, as it may have been written on a
-// machine where the folder lies elsewhere. Parameters that are no finite numbers cannot be mutated and are left out.
+// decodeForeign reads Isaac Lab's record. Of its paths only the last part counts, because it may have been written on a
+// machine where the folder lies elsewhere. Parameters that are not finite numbers cannot be mutated and are left out.
+// Isaac Lab knows no copies: all steps count as the member's own.
 func decodeForeign(f *fields, member int, folder string) (Record, error) {
 	r := Record{Member: member, Parent: -1, Foreign: true}
 	r.Iteration, r.Steps = f.integer("iteration"), f.integer("frame")
