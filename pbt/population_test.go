@@ -333,8 +333,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"new":           {func(o *Options) { o.New = nil }, "New is nil"},
 		"initial":       {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
 		"initial nan":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": nan}} }, `Initial[0]["learning_rate"] is NaN`},
-		"initial key":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): the nearest is "learning_rate"`},
-		"sample key":    {func(o *Options) { o.Sample = map[string]Range{"discount": {Low: 0, High: 1}} }, `the nearest is "discount_factor"`},
+		"initial key":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): did you mean "learning_rate"?`},
+		"sample key":    {func(o *Options) { o.Sample = map[string]Range{"discount": {Low: 0, High: 1}} }, `did you mean "discount_factor"?`},
 		"sample order":  {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {Low: 1}} }, "ascending"},
 		"sample log":    {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
 		"std":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
@@ -343,8 +343,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"rate nan":      {func(o *Options) { o.Mutation.Rate = nan }, "Mutation.Rate is NaN"},
 		"range":         {func(o *Options) { o.Mutation.ChangeRange = [2]float64{2, 1.1} }, "ChangeRange is [2 1.1]"},
 		"range below 1": {func(o *Options) { o.Mutation.ChangeRange = [2]float64{0.5, 1.1} }, "at least 1"},
-		"rule":          {func(o *Options) { o.Mutation.Rules = map[string]string{"learning_rate": "mutate_flaot"} }, `the nearest is "mutate_float"`},
-		"rule key":      {func(o *Options) { o.Mutation.Rules = map[string]string{"learningrate": "mutate_float"} }, `the nearest is "learning_rate"`},
+		"rule":          {func(o *Options) { o.Mutation.Rules = map[string]string{"learning_rate": "mutate_flaot"} }, `did you mean "mutate_float"?`},
+		"rule key":      {func(o *Options) { o.Mutation.Rules = map[string]string{"learningrate": "mutate_float"} }, `did you mean "learning_rate"?`},
 		"bounds key":    {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"rate": {0, 1}} }, `"rate"`},
 		"bounds":        {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} }, "outside Mutation.Bounds [1 2]"},
 		"new fails": {func(o *Options) {
@@ -412,7 +412,7 @@ func TestUnknownObjective(t *testing.T) {
 	c := newColony(2)
 	c.opt.Objective, c.opt.Directory = "episode.retrun", t.TempDir()
 	_, err := mustNew(t, c.opt).Train(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `the nearest is "episode.return", known are episode.return, loss`) {
+	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `did you mean "episode.return"? (one of episode.return, loss`) {
 		t.Errorf("the error is %v", err)
 	}
 	c.opt.InitialDelay = 400 // it may appear until then

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
@@ -128,16 +127,4 @@ func ruleByName(name string) (namedRule, bool) {
 }
 
 // unknown describes a name that is not among the known ones, with the nearest of them.
-func unknown(name string, known []string) string {
-	if len(known) == 0 {
-		return "there are none"
-	}
-	sorted := slices.Sorted(slices.Values(known))
-	best, distance := "", 0
-	for _, k := range sorted {
-		if d := levenshtein.ComputeDistance(name, k); best == "" || d < distance {
-			best, distance = k, d
-		}
-	}
-	return fmt.Sprintf("the nearest is %q, known are %s", best, strings.Join(sorted, ", "))
-}
+func unknown(name string, known []string) string { return config.Among(name, known) }
