@@ -25,7 +25,8 @@ type Trainer struct {
 	env   envs.Env
 	agent agents.Agent
 	cfg   Config
-	err   error // of construction, returned by the first use
+	err   error   // of construction, returned by the first use
+	made  *runner // the dictionary that it was made of; nil where it was made of none
 
 	timestep   int64
 	now        *envs.Step  // what to act on

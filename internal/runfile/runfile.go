@@ -45,7 +45,7 @@ var known = []struct {
 	readers Reader
 }{
 	{"seed", Trainers | Populations | Evolutions},
-	{"environment", Environments | Evolutions},
+	{"environment", Environments},
 	{"preset", Populations},
 	{"strict", Populations | Evolutions},
 	{"pbt", Populations | Launchers},
