@@ -54,7 +54,7 @@ learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quot
 .PHONY: chaos
 chaos: setup ## kill processes while they save, publish and train: hundreds of times (minutes)
 	$(GO) test -run KillNine -count=1 ./checkpoint ./pbt/workspace -kills 200
-	$(GO) test -run TestChaos -count=1 -v ./pbt/internal/agentstest -chaos 1m
+	$(GO) test -run TestChaos -count=1 -v ./internal/test/populations -chaos 1m
 
 .PHONY: fuzz
 fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)

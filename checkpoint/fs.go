@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // FS is what a store needs of a file system. Tests put one that fails in its place.
@@ -67,4 +67,4 @@ func (osFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path
 func (osFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (osFS) Rename(from, to string) error               { return os.Rename(from, to) }
 func (osFS) Remove(path string) error                   { return os.Remove(path) }
-func (osFS) SyncDir(path string) error                  { return atomicfile.SyncDir(path) }
+func (osFS) SyncDir(path string) error                  { return durable.SyncDir(path) }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/testmain"
+	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
 var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that saves")

@@ -17,7 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
-	"github.com/gorl-dev/gorl/internal/actors"
+	"github.com/gorl-dev/gorl/internal/test/actors"
 )
 
 // TestAgreesElsewhere builds a program without cgo, runs it on every kind of policy and compares its actions with the agents':

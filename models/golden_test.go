@@ -3,7 +3,7 @@ package models_test
 import (
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"

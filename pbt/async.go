@@ -27,7 +27,7 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	var board workspace.Board = workspace.NewMemory(opt.Members)
+	var board workspace.Store = workspace.NewMemory(opt.Members)
 	if opt.Directory != "" {
 		folder, err := workspace.OpenFolder(opt.Directory, opt.Members, workspace.FolderOptions{})
 		if err != nil {

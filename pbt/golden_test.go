@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 // golden runs the dialogues in testdata/<dir>. The arguments of a case are key=value.

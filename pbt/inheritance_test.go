@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// What becomes of the snapshots of gorl's agents is tested with them, in internal/agentstest: a test program with
+// What becomes of the snapshots of gorl's agents is tested with them, in internal/test/populations: a test program with
 // libtorch in it takes too long to start for tests that kill processes.
 
 // TestInheritanceOfOthers copies snapshots that are not of gorl's agents as they are, and gives a member without anything

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // JournalFile is the journal's name in Options.Directory.
@@ -78,7 +78,7 @@ func openJournal(dir string, keep int64, interesting bool) (j *journal, err erro
 	if err := file.Truncate(keep); err != nil {
 		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
-	if err := errors.Join(file.Sync(), atomicfile.SyncDir(dir)); err != nil {
+	if err := errors.Join(file.Sync(), durable.SyncDir(dir)); err != nil {
 		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
 	return &journal{path: path, file: file, length: keep, events: events}, nil

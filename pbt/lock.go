@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gorl-dev/gorl/internal/folderlock"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // lockDirectory makes sure that one population at a time uses dir.
 func lockDirectory(dir string) (unlock func() error, err error) {
-	unlock, err = folderlock.Take(dir, "lock")
+	unlock, err = durable.Lock(dir, "lock")
 	switch {
-	case errors.Is(err, folderlock.ErrInUse):
+	case errors.Is(err, durable.ErrInUse):
 		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
 	case err != nil:
 		return nil, fmt.Errorf("pbt: lock: %w", err)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/testmain"
+	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
 func TestMain(m *testing.M) {

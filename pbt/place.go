@@ -13,7 +13,7 @@ type Place struct {
 	// Policy is its number, 0 to Options.Members-1.
 	Policy int
 	// Board is all that the policies share; its number of policies is Options.Members.
-	Board workspace.Board
+	Board workspace.Store
 	// Synchronous makes the policies wait for each other at every interval's end. All then decide from the same
 	// records, as a [Population] with the same options does. Policies that are silent, that failed or that trained to the
 	// end hold nobody up. By default nobody waits.
@@ -73,8 +73,8 @@ func (p Place) validate(o *Options) error {
 	switch {
 	case p.Board == nil:
 		return errors.New("pbt: Place.Board is nil; give the board that the policies share, e.g. workspace.OpenFolder")
-	case p.Board.Policies() != o.Members:
-		return fmt.Errorf("pbt: Place.Board is one of %d policies, and Options.Members is %d; they must be equal", p.Board.Policies(), o.Members)
+	case p.Board.Members() != o.Members:
+		return fmt.Errorf("pbt: Place.Board is one of %d policies, and Options.Members is %d; they must be equal", p.Board.Members(), o.Members)
 	case p.Policy < 0 || p.Policy >= o.Members:
 		return fmt.Errorf("pbt: Place.Policy is %d; policies are 0 to %d", p.Policy, o.Members-1)
 	case p.Synchronous && o.Asynchronous:

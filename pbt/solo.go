@@ -38,7 +38,7 @@ const (
 type Solo struct {
 	opt     Options
 	place   Place
-	seat    workspace.Seat
+	seat    workspace.Lease
 	m       *member
 	journal *journal
 	store   *checkpoint.Store // nil on a board in memory
@@ -111,7 +111,7 @@ func (r *saveRequest) taken() bool {
 
 // Join takes a policy's place in a population of Options.Members, builds its trainee and, where the policy has trained
 // before, puts it back to its private state: the same options and place continue where the last process ended. While
-// another process holds the policy, Join waits until the context ends, see [workspace.Board]. Nothing is trained.
+// another process holds the policy, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
 //
 // Options mean what they mean to [New], with these exceptions: Directory and Parallel are not looked at, New is called
 // for this one policy only, and Progress is told about it only; Evolve, Target and OnInterval are refused, and strategies
@@ -142,7 +142,7 @@ func (s *Solo) fail(cause error) {
 		return
 	}
 	s.pulse.update(func(h *workspace.Heartbeat) {
-		h.Policy, h.Phase, h.Note = s.place.Policy, workspace.Failed, cause.Error()
+		h.Member, h.Phase, h.Note = s.place.Policy, workspace.Failed, cause.Error()
 	})
 	_ = s.pulse.send()
 }
@@ -156,7 +156,7 @@ func (s *Solo) open(ctx context.Context) (err error) {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	s.joined = view.Now
-	own := view.Policies[s.place.Policy]
+	own := view.Members[s.place.Policy]
 	s.pulse.begin(s.seat, s.place, own.Heartbeat)
 	saved, err := s.load()
 	if err != nil {

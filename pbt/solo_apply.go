@@ -119,7 +119,7 @@ func (s *Solo) fetch(ctx context.Context, l look, r workspace.Record) (inheritan
 		snapshot, err := s.place.Board.Fetch(r)
 		if err == nil {
 			if err = snapshot.CheckFinite(); err == nil {
-				return inheritance{member: r.Policy, snapshot: snapshot, hyperparameters: r.Params, steps: r.Frame, weightSteps: r.WeightFrame}, nil
+				return inheritance{member: r.Member, snapshot: snapshot, hyperparameters: r.Hyperparameters, steps: r.Steps, weightSteps: r.WeightSteps}, nil
 			}
 		}
 		if try == 4 {
@@ -129,7 +129,7 @@ func (s *Solo) fetch(ctx context.Context, l look, r workspace.Record) (inheritan
 		if wrong != nil {
 			return inheritance{}, wrong
 		}
-		again := l.record(view.Policies[r.Policy])
+		again := l.record(view.Members[r.Member])
 		if again == nil || again.Weights == nil {
 			return inheritance{}, err
 		}

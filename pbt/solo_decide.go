@@ -109,11 +109,11 @@ func (s *Solo) awaitKnown(ctx context.Context) error {
 	}
 	for !s.known && err == nil {
 		l, more := s.look(), false
-		for _, p := range view.Policies {
+		for _, p := range view.Members {
 			for _, r := range slices.Concat(p.Records, p.Stale) {
 				s.known = s.known || r.HasObjective
 			}
-			more = more || p.Policy != s.place.Policy && len(p.Records) == 0 && l.live(view.Now, p)
+			more = more || p.Member != s.place.Policy && len(p.Records) == 0 && l.live(view.Now, p)
 		}
 		switch {
 		case s.known:
@@ -131,8 +131,8 @@ func (s *Solo) checkKnown(l look, view workspace.View) error {
 	if s.known || s.opt.target(s.iteration) < s.opt.InitialDelay && s.iteration < s.opt.lastIteration() || s.m.status().Failed {
 		return nil
 	}
-	for _, p := range view.Policies {
-		if p.Policy != s.place.Policy && (l.live(view.Now, p) && len(p.Records) == 0 || slices.ContainsFunc(p.Records, func(r workspace.Record) bool { return r.HasObjective })) {
+	for _, p := range view.Members {
+		if p.Member != s.place.Policy && (l.live(view.Now, p) && len(p.Records) == 0 || slices.ContainsFunc(p.Records, func(r workspace.Record) bool { return r.HasObjective })) {
 			return nil
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Solo) decide(ctx context.Context, l look, view workspace.View) ([]Event
 				return nil, context.Cause(ctx)
 			}
 			if err != nil {
-				e := s.announced(d, records[d.Source].Frame)
+				e := s.announced(d, records[d.Source].Steps)
 				e.Kind, e.Cause = EventApplyFailed, fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
 				events, l.without[d.Source] = append(events, e), true
 				continue

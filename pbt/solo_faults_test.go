@@ -72,7 +72,7 @@ func TestSoloTroublesAsPopulation(t *testing.T) {
 
 // watch collects what is published, and checks what every policy may look at.
 type watch struct {
-	workspace.Board
+	workspace.Store
 	mu      sync.Mutex
 	fetched []workspace.Record
 	fetch   func(r workspace.Record) error
@@ -88,11 +88,11 @@ func (w *watch) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 			return nil, err
 		}
 	}
-	return w.Board.Fetch(r)
+	return w.Store.Fetch(r)
 }
 
 func (w *watch) View() (workspace.View, error) {
-	v, err := w.Board.View()
+	v, err := w.Store.View()
 	if err == nil && w.view != nil {
 		w.view(&v)
 	}
@@ -294,10 +294,10 @@ func TestSoloCorruptPeer(t *testing.T) {
 		"pruned":  errors.New("file does not exist"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			board := &watch{Board: workspace.NewMemory(5)}
+			board := &watch{Store: workspace.NewMemory(5)}
 			var refused atomic.Int64
 			board.fetch = func(rec workspace.Record) error {
-				if rec.Policy == 4 {
+				if rec.Member == 4 {
 					refused.Add(1)
 					return fault
 				}
@@ -336,7 +336,7 @@ func TestSoloCorruptPeer(t *testing.T) {
 func TestSoloFetchAgain(t *testing.T) {
 	c := newColony(4)
 	want := mustTrain(t, c.opt)
-	board := &watch{Board: workspace.NewMemory(4)}
+	board := &watch{Store: workspace.NewMemory(4)}
 	tries := make(map[string]int)
 	var mu sync.Mutex
 	board.fetch = func(rec workspace.Record) error {
@@ -378,7 +378,7 @@ func TestSoloAllNaN(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if !slices.ContainsFunc(view.Policies, func(p workspace.PolicyView) bool {
+				if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 					return !slices.ContainsFunc(slices.Concat(p.Records, p.Stale), func(r workspace.Record) bool { return r.Iteration >= 3 })
 				}) {
 					break
@@ -445,7 +445,7 @@ func TestSoloWaitsForRescue(t *testing.T) {
 			r.adjust = func(id int, place *Place, _ *Options) {
 				if id == 0 {
 					place.Clock = clockFunc(func(d time.Duration) <-chan time.Time {
-						if v, err := board.View(); err == nil && v.Policies[0].Heartbeat != nil && v.Policies[0].Heartbeat.Phase == workspace.Waiting {
+						if v, err := board.View(); err == nil && v.Members[0].Heartbeat != nil && v.Members[0].Heartbeat.Phase == workspace.Waiting {
 							select {
 							case <-held:
 							default:
@@ -514,13 +514,13 @@ func TestSoloTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(before.Policies, after.Policies); d != "" || events != 3 {
+	if d := cmp.Diff(before.Members, after.Members); d != "" || events != 3 {
 		t.Errorf("%d events; the board changed: %s", events, d)
 	}
 	if _, again := s.Train(context.Background()); again == nil {
 		t.Error("it can train on")
 	}
-	if !slices.ContainsFunc(after.Policies[0].Records, func(rec workspace.Record) bool { return rec.Iteration == 1 }) {
+	if !slices.ContainsFunc(after.Members[0].Records, func(rec workspace.Record) bool { return rec.Iteration == 1 }) {
 		t.Error("it never published")
 	}
 }

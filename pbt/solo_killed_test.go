@@ -69,7 +69,7 @@ const killedSteps = 300
 
 // lethal counts what is done with a board.
 type lethal struct {
-	workspace.Board
+	workspace.Store
 	count func() error
 }
 
@@ -77,34 +77,34 @@ func (l lethal) View() (workspace.View, error) {
 	if err := l.count(); err != nil {
 		return workspace.View{}, err
 	}
-	return l.Board.View()
+	return l.Store.View()
 }
 
 func (l lethal) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 	if err := l.count(); err != nil {
 		return nil, err
 	}
-	return l.Board.Fetch(r)
+	return l.Store.Fetch(r)
 }
 
-func (l lethal) Join(ctx context.Context, policy int) (workspace.Seat, error) {
-	s, err := l.Board.Join(ctx, policy)
+func (l lethal) Join(ctx context.Context, policy int) (workspace.Lease, error) {
+	s, err := l.Store.Join(ctx, policy)
 	return lethalSeat{s, l.count}, err
 }
 
 type lethalSeat struct {
-	workspace.Seat
+	workspace.Lease
 	count func() error
 }
 
 func (l lethalSeat) Publish(r workspace.Record, weights *checkpoint.Snapshot) (workspace.Record, error) {
-	r, err := l.Seat.Publish(r, weights)
+	r, err := l.Lease.Publish(r, weights)
 	return r, errors.Join(err, l.count())
 }
 
-func (l lethalSeat) Beat(h workspace.Heartbeat) error { return errors.Join(l.Seat.Beat(h), l.count()) }
+func (l lethalSeat) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lease.Beat(h), l.count()) }
 
-func (l lethalSeat) Prune(k workspace.Keep) error { return errors.Join(l.Seat.Prune(k), l.count()) }
+func (l lethalSeat) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.count()) }
 
 func soloKilled(t *testing.T, dir string) {
 	policy, err1 := strconv.Atoi(os.Getenv("PBT_TEST_POLICY"))

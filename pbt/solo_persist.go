@@ -12,8 +12,8 @@ import (
 // announce gives a sign of life before the member is built, which may take long.
 func (s *Solo) announce(m savedMember) error {
 	s.pulse.update(func(h *workspace.Heartbeat) {
-		h.Policy, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
-		h.Frame, h.Total, h.Parent, h.Params, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
+		h.Member, h.Phase, h.Iteration, h.Copies = s.place.Policy, workspace.Training, s.iteration, s.copies
+		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.floats(), ""
 	})
 	return s.pulse.send()
 }
@@ -24,7 +24,7 @@ func (s *Solo) outdate() error {
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	for _, r := range view.Policies[s.place.Policy].Records {
+	for _, r := range view.Members[s.place.Policy].Records {
 		if r.Copies > s.copies {
 			s.copies = r.Copies + 1
 		}

@@ -14,9 +14,9 @@ func (s *Solo) publish() error {
 	m := s.m
 	snapshot := s.good()
 	r := workspace.Record{
-		Policy: m.id, Iteration: s.iteration, Copies: s.copies, Frame: m.steps, WeightFrame: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Member: m.id, Iteration: s.iteration, Copies: s.copies, Steps: m.steps, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
 		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
-		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Params: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
+		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: s.place.Experiment,
 	}
 	if m.changedAt > m.copiedAt {
 		r.SinceChange = m.steps - m.changedAt
@@ -60,9 +60,9 @@ func (s *Solo) publish() error {
 
 // published reports whether a record like r stands on the board.
 func published(v workspace.View, r workspace.Record) bool {
-	for _, old := range v.Policies[r.Policy].Records {
+	for _, old := range v.Members[r.Member].Records {
 		if old.Iteration == r.Iteration {
-			return old.Copies == r.Copies && old.Frame == r.Frame && old.Weights != nil && r.Failure == ""
+			return old.Copies == r.Copies && old.Steps == r.Steps && old.Weights != nil && r.Failure == ""
 		}
 	}
 	return false
@@ -96,5 +96,5 @@ func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
 	if r.HasEvaluation {
 		objective = r.Evaluation
 	}
-	return &Result{Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, Objective: objective, Hyperparameters: r.Params, Snapshot: snapshot}
+	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective, Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
 }

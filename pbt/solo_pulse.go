@@ -11,7 +11,7 @@ import (
 
 // pulse gives signs of life from a goroutine of its own.
 type pulse struct {
-	seat    workspace.Seat
+	seat    workspace.Lease
 	mu      sync.Mutex
 	now     workspace.Heartbeat
 	started bool // whether there is something to say
@@ -20,7 +20,7 @@ type pulse struct {
 }
 
 // begin starts the goroutine. It says nothing before the first send. last is the policy's last heartbeat, or nil.
-func (p *pulse) begin(seat workspace.Seat, place Place, last *workspace.Heartbeat) {
+func (p *pulse) begin(seat workspace.Lease, place Place, last *workspace.Heartbeat) {
 	p.now.Parent = -1
 	if last != nil {
 		p.now = *last
@@ -78,9 +78,9 @@ func (p *pulse) end() {
 func (s *Solo) describe() {
 	m := s.m
 	s.pulse.update(func(h *workspace.Heartbeat) {
-		h.Policy, h.Iteration, h.Copies, h.Frame, h.Total = m.id, s.iteration, s.copies, m.steps, s.opt.TotalSteps
+		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = m.id, s.iteration, s.copies, m.steps, s.opt.TotalSteps
 		h.Objective, h.HasObjective = s.opt.Measure.signed(m.objective), m.hasObjective
-		h.Params, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, s.cause
+		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, s.cause
 	})
 }
 

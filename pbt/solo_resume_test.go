@@ -210,7 +210,7 @@ func TestSoloTakesTurnsWithoutTheDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := v.Policies[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
+	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
 		t.Errorf("who could not be built says %+v", h)
 	}
 }
@@ -456,8 +456,8 @@ func TestSoloOtherPopulation(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	if v, err := r.board.View(); err != nil || v.Policies[0].Heartbeat.Phase != workspace.Stopped {
-		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Policies[0].Heartbeat, err)
+	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
+		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
 	if _, err := Join(cancelled, r.opt, Place{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {

@@ -30,7 +30,7 @@ func (quick) After(d time.Duration) <-chan time.Time {
 // tribe are the policies of one board, each in a goroutine.
 type tribe struct {
 	*colony
-	board  workspace.Board
+	board  workspace.Store
 	place  Place // what all have in common
 	adjust func(id int, place *Place, opt *Options)
 
@@ -40,7 +40,7 @@ type tribe struct {
 	results []*Result
 }
 
-func newTribe(members int, board workspace.Board) *tribe {
+func newTribe(members int, board workspace.Store) *tribe {
 	t := &tribe{colony: newColony(members), board: board}
 	t.place = Place{Board: board, Clock: quick{}, Silence: time.Minute}
 	build := t.opt.New

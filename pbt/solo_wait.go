@@ -70,7 +70,7 @@ func (s *Solo) view(ctx context.Context) (workspace.View, error) {
 // wentOn reports whether the population has been at work since a time: nowhere in between had all been silent for too long.
 func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
 	times := []time.Time{v.Now}
-	for _, p := range v.Policies {
+	for _, p := range v.Members {
 		if p.Seen.After(since) && p.Seen.Before(v.Now) {
 			times = append(times, p.Seen)
 		}
@@ -93,8 +93,8 @@ func (s *Solo) setBack(v *workspace.View) {
 	if s.joined.After(v.Now) {
 		s.joined = v.Now
 	}
-	for i := range v.Policies {
-		p := &v.Policies[i]
+	for i := range v.Members {
+		p := &v.Members[i]
 		if !p.Seen.After(v.Now) {
 			continue
 		}
@@ -120,7 +120,7 @@ func (s *Solo) gather(ctx context.Context) (workspace.View, error) {
 		if l.complete(view) {
 			return view, nil
 		}
-		if n%4 == 0 && l.record(view.Policies[s.place.Policy]) == nil { // what others wait for has got lost
+		if n%4 == 0 && l.record(view.Members[s.place.Policy]) == nil { // what others wait for has got lost
 			if err := s.publish(); err != nil {
 				return view, err
 			}
@@ -135,8 +135,8 @@ func (s *Solo) gather(ctx context.Context) (workspace.View, error) {
 func (s *Solo) news(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, w := news(old), waiter{s: s}
 	for view := old; ; {
-		if !slices.ContainsFunc(view.Policies, func(p workspace.PolicyView) bool {
-			return p.Policy != s.place.Policy && s.look().live(view.Now, p)
+		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
+			return p.Member != s.place.Policy && s.look().live(view.Now, p)
 		}) {
 			return view, errors.Join(fmt.Errorf("pbt: policy %d: training failed, and nobody is left to rescue it", s.place.Policy), s.m.cause)
 		}

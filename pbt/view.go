@@ -32,7 +32,7 @@ type look struct {
 
 // silent reports whether nothing has been heard of a policy for too long. One that trained to the end, or gave its place
 // to another for a while, has no need to be heard.
-func (l look) silent(now time.Time, p workspace.PolicyView) bool {
+func (l look) silent(now time.Time, p workspace.MemberView) bool {
 	last := l.since
 	if h := p.Heartbeat; h != nil {
 		if h.Phase == workspace.Yielded || l.finished(h) {
@@ -52,7 +52,7 @@ func (l look) finished(h *workspace.Heartbeat) bool {
 
 // live reports whether more can be expected of a policy. One that failed before this process joined may be about to be
 // started again like this one.
-func (l look) live(now time.Time, p workspace.PolicyView) bool {
+func (l look) live(now time.Time, p workspace.MemberView) bool {
 	if h := p.Heartbeat; h != nil && (l.finished(h) || h.Phase == workspace.Failed && p.Seen.After(l.since)) {
 		return false
 	}
@@ -60,11 +60,11 @@ func (l look) live(now time.Time, p workspace.PolicyView) bool {
 }
 
 // record is the one of a policy's records that may be looked at; nil where there is none.
-func (l look) record(p workspace.PolicyView) *workspace.Record {
+func (l look) record(p workspace.MemberView) *workspace.Record {
 	if l.exact { // those who were early have gone on, perhaps with other weights
 		for _, records := range [][]workspace.Record{p.Records, p.Stale} {
 			for i := range records {
-				if r := &records[i]; r.Iteration == l.iteration && (r.Frame >= l.frames || r.Failure != "") {
+				if r := &records[i]; r.Iteration == l.iteration && (r.Steps >= l.frames || r.Failure != "") {
 					return r
 				}
 			}
@@ -90,16 +90,16 @@ func (l look) record(p workspace.PolicyView) *workspace.Record {
 // It is a pure function of its arguments. A policy without a record that may be seen, and one that has been silent for
 // too long or given up, has no objective.
 func (l look) generation(v workspace.View, own Status) (Generation, []*workspace.Record) {
-	g := Generation{Iteration: l.iteration, Members: make([]Status, len(v.Policies))}
-	records := make([]*workspace.Record, len(v.Policies))
-	for i, p := range v.Policies {
+	g := Generation{Iteration: l.iteration, Members: make([]Status, len(v.Members))}
+	records := make([]*workspace.Record, len(v.Members))
+	for i, p := range v.Members {
 		if i == l.policy {
 			g.Members[i] = own
 			continue
 		}
 		s := Status{Member: i}
 		if h := p.Heartbeat; h != nil {
-			s.Steps, s.Hyperparameters = h.Frame, maps.Clone(h.Params)
+			s.Steps, s.Hyperparameters = h.Steps, maps.Clone(h.Hyperparameters)
 		}
 		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil && p.Heartbeat.Phase == workspace.Failed
 		s.Absent = gone
@@ -115,10 +115,10 @@ func (l look) generation(v workspace.View, own Status) (Generation, []*workspace
 // status is what a record says of its policy.
 func (l look) status(r workspace.Record) Status {
 	s := Status{
-		Member: r.Policy, Iteration: r.Iteration, Steps: r.Frame, WeightSteps: r.WeightFrame, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
+		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
 		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
 		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
-		Samples: r.Samples, Hyperparameters: maps.Clone(r.Params),
+		Samples: r.Samples, Hyperparameters: maps.Clone(r.Hyperparameters),
 	}
 	if r.SinceChange > 0 {
 		s.SinceChange = r.SinceChange
@@ -140,7 +140,7 @@ func (l look) status(r workspace.Record) Status {
 
 // complete reports whether every policy that more can be expected of has a record of this very iteration, or is beyond it.
 func (l look) complete(v workspace.View) bool {
-	for i, p := range v.Policies {
+	for i, p := range v.Members {
 		if i == l.policy || !l.live(v.Now, p) {
 			continue
 		}
@@ -152,7 +152,7 @@ func (l look) complete(v workspace.View) bool {
 }
 
 // reached is the interval that a policy is in, as far as is known.
-func reached(p workspace.PolicyView) int64 {
+func reached(p workspace.MemberView) int64 {
 	reached := int64(0)
 	if p.Heartbeat != nil {
 		reached = p.Heartbeat.Iteration
@@ -168,7 +168,7 @@ func reached(p workspace.PolicyView) int64 {
 // hopeful reports whether a peer may yet have weights worth copying: one that more can be expected of, and whose latest
 // ones are not known to have diverged.
 func (l look) hopeful(v workspace.View) bool {
-	for i, p := range v.Policies {
+	for i, p := range v.Members {
 		if i == l.policy || !l.live(v.Now, p) {
 			continue
 		}
@@ -182,8 +182,8 @@ func (l look) hopeful(v workspace.View) bool {
 // oldest is the least iteration among the newest records of all policies that more can be expected of, own included.
 func (l look) oldest(v workspace.View) int64 {
 	oldest := l.iteration
-	for _, p := range v.Policies {
-		if p.Policy != l.policy && l.live(v.Now, p) {
+	for _, p := range v.Members {
+		if p.Member != l.policy && l.live(v.Now, p) {
 			oldest = min(oldest, reached(p))
 		}
 	}
@@ -193,7 +193,7 @@ func (l look) oldest(v workspace.View) int64 {
 // news are what makes two views differ for somebody who waits: newest records and phases, not heartbeats.
 func news(v workspace.View) []any {
 	var n []any
-	for _, p := range v.Policies {
+	for _, p := range v.Members {
 		var phase workspace.Phase
 		copies, iteration := int64(-1), int64(-1)
 		if p.Heartbeat != nil {

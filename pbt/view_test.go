@@ -21,15 +21,15 @@ func sight(change func(l *look)) look {
 	return l
 }
 
-func shown1(phase workspace.Phase, ago time.Duration, records ...workspace.Record) workspace.PolicyView {
-	p := workspace.PolicyView{Policy: 1, Seen: noon.Add(-ago), Records: records}
-	p.Heartbeat = &workspace.Heartbeat{Policy: 1, Phase: phase, Frame: 33, Total: 100, Params: map[string]float64{"a": 2}, Iteration: 4}
+func shown1(phase workspace.Phase, ago time.Duration, records ...workspace.Record) workspace.MemberView {
+	p := workspace.MemberView{Member: 1, Seen: noon.Add(-ago), Records: records}
+	p.Heartbeat = &workspace.Heartbeat{Member: 1, Phase: phase, Steps: 33, Total: 100, Hyperparameters: map[string]float64{"a": 2}, Iteration: 4}
 	return p
 }
 
 func published1(iteration int64, objective float64) workspace.Record {
-	return workspace.Record{Policy: 1, Iteration: iteration, Frame: 10 * iteration, WeightFrame: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
-		Peak: 9, HasPeak: true, Samples: 3, Params: map[string]float64{"a": 1}, Weights: &workspace.Weights{Path: "x"}}
+	return workspace.Record{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
+		Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}, Weights: &workspace.Weights{Path: "x"}}
 }
 
 func TestGenerationFromView(t *testing.T) {
@@ -41,7 +41,7 @@ func TestGenerationFromView(t *testing.T) {
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
 	exact := func(l *look) { l.exact = true }
-	failure := workspace.Record{Policy: 1, Iteration: 5, Frame: 42, Failure: "gone", Params: map[string]float64{"a": 1}}
+	failure := workspace.Record{Member: 1, Iteration: 5, Steps: 42, Failure: "gone", Hyperparameters: map[string]float64{"a": 1}}
 	diverged := published1(5, math.NaN())
 	diverged.Weights, diverged.Failure = nil, "objective is NaN"
 	bare := published1(5, 4)
@@ -49,10 +49,10 @@ func TestGenerationFromView(t *testing.T) {
 	without := of(5, 0)
 	without.HasObjective = false
 	short := published1(5, 4)
-	short.Frame = 45 // of a run that was to train less
+	short.Steps = 45 // of a run that was to train less
 	nan5 := of(5, math.NaN())
 	for name, test := range map[string]struct {
-		peer workspace.PolicyView
+		peer workspace.MemberView
 		look func(l *look)
 		want Status
 	}{
@@ -67,7 +67,7 @@ func TestGenerationFromView(t *testing.T) {
 			return s
 		}()},
 		"exactly":                       {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), exact, of(5, 5)},
-		"exactly, gone on":              {workspace.PolicyView{Policy: 1, Seen: noon, Heartbeat: &workspace.Heartbeat{}, Stale: []workspace.Record{published1(5, 5)}, Records: []workspace.Record{published1(6, 6)}}, exact, of(5, 5)},
+		"exactly, gone on":              {workspace.MemberView{Member: 1, Seen: noon, Heartbeat: &workspace.Heartbeat{}, Stale: []workspace.Record{published1(5, 5)}, Records: []workspace.Record{published1(6, 6)}}, exact, of(5, 5)},
 		"exactly, not there":            {shown1(workspace.Training, 0, published1(4, 4)), exact, unknown},
 		"exactly, of a shorter run":     {shown1(workspace.Training, 0, short), exact, unknown},
 		"exactly, silent since":         {shown1(workspace.Training, time.Hour, published1(5, 5)), exact, of(5, 5)},
@@ -76,7 +76,7 @@ func TestGenerationFromView(t *testing.T) {
 		"yielded":                       {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"finished":                      {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"given up":                      {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
-		"never started":                 {workspace.PolicyView{Policy: 1}, nil, Status{Member: 1, Absent: true}},
+		"never started":                 {workspace.MemberView{Member: 1}, nil, Status{Member: 1, Absent: true}},
 		"failed":                        {shown1(workspace.Training, 0, failure), nil, Status{Member: 1, Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
 		"diverged":                      {shown1(workspace.Training, 0, diverged), nil, nan5},
 		"no weights":                    {shown1(workspace.Training, 0, bare), nil, without},
@@ -84,7 +84,7 @@ func TestGenerationFromView(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
-			v := workspace.View{Now: noon, Policies: []workspace.PolicyView{{Policy: 0}, test.peer}}
+			v := workspace.View{Now: noon, Members: []workspace.MemberView{{Member: 0}, test.peer}}
 			g, records := sight(test.look).generation(v, own)
 			if d := cmp.Diff(Generation{Iteration: 5, Members: []Status{own, test.want}}, g, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
 				t.Error(d)
@@ -104,7 +104,7 @@ func TestComplete(t *testing.T) {
 	less := shown1(workspace.Finished, 0, published1(4, 4))
 	less.Heartbeat.Total = 40
 	for name, test := range map[string]struct {
-		peer              workspace.PolicyView
+		peer              workspace.MemberView
 		look              func(l *look)
 		complete, hopeful bool
 	}{
@@ -113,8 +113,8 @@ func TestComplete(t *testing.T) {
 		"trains":                      {peer: shown1(workspace.Training, 0, published1(4, 4)), hopeful: true},
 		"silent":                      {peer: shown1(workspace.Training, time.Minute, published1(4, 4)), complete: true},
 		"not heard of since we came":  {peer: shown1(workspace.Training, time.Hour, published1(4, 4)), look: func(l *look) { l.since = noon }, hopeful: true},
-		"never started":               {peer: workspace.PolicyView{Policy: 1}, complete: true},
-		"about to start":              {peer: workspace.PolicyView{Policy: 1}, look: func(l *look) { l.since = noon }, hopeful: true},
+		"never started":               {peer: workspace.MemberView{Member: 1}, complete: true},
+		"about to start":              {peer: workspace.MemberView{Member: 1}, look: func(l *look) { l.since = noon }, hopeful: true},
 		"yielded":                     {peer: shown1(workspace.Yielded, time.Hour, published1(4, 4)), hopeful: true},
 		"finished":                    {peer: shown1(workspace.Finished, 0, published1(4, 4)), complete: true},
 		"finished a shorter run":      {peer: less, hopeful: true},
@@ -125,7 +125,7 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := sight(test.look)
 			l.exact = true
-			v := workspace.View{Now: noon, Policies: []workspace.PolicyView{{Policy: 0}, test.peer}}
+			v := workspace.View{Now: noon, Members: []workspace.MemberView{{Member: 0}, test.peer}}
 			if got := l.complete(v); got != test.complete {
 				t.Errorf("complete is %t", got)
 			}
@@ -140,7 +140,7 @@ func TestWentOn(t *testing.T) {
 	at := func(minutes ...int) (v workspace.View) {
 		v.Now = time.Unix(600, 0) // ten minutes
 		for _, m := range minutes {
-			v.Policies = append(v.Policies, workspace.PolicyView{Seen: time.Unix(int64(60*m), 0)})
+			v.Members = append(v.Members, workspace.MemberView{Seen: time.Unix(int64(60*m), 0)})
 		}
 		return v
 	}
@@ -154,7 +154,7 @@ func TestWentOn(t *testing.T) {
 		{at(9, 10, 9), 1, false}, {at(12, 9), 7, true}, {at(12), 5, false},
 	} {
 		if got := wentOn(c.view, time.Unix(60*c.from, 0), 3*time.Minute); got != c.want {
-			t.Errorf("since minute %d: %t, want %t: %+v", c.from, got, c.want, c.view.Policies)
+			t.Errorf("since minute %d: %t, want %t: %+v", c.from, got, c.want, c.view.Members)
 		}
 	}
 }

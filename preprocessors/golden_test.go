@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that compare gorl with Python programs, which `make peers` has set up in
-# FOLDER. Every package whose tests import internal/peers is run. A test that is skipped,
+# FOLDER. Every package whose tests import internal/test/peers is run. A test that is skipped,
 # and a package in which no test is found, are failures: nothing is left out unnoticed.
 #
 #   scripts/test-peers.sh FOLDER
@@ -16,7 +16,7 @@ die() { printf 'test-peers: %s\n' "$*" >&2; exit 1; }
 go=${GO:-go}
 mapfile -t packages < <("$go" list -f '{{$p := .ImportPath}}{{range .TestImports}}{{$p}} {{.}}
 {{end}}{{range .XTestImports}}{{$p}} {{.}}
-{{end}}' ./... | awk '$2 ~ /\/internal\/peers$/ && $1 != $2 { print $1 }' | sort -u)
+{{end}}' ./... | awk '$2 ~ /\/internal\/test\/peers$/ && $1 != $2 { print $1 }' | sort -u)
 [ ${#packages[@]} -gt 0 ] || die "no package has tests that need peers"
 
 log=$(mktemp)

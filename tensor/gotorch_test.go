@@ -6,7 +6,7 @@ import (
 
 	"github.com/wangkuiyi/gotorch"
 
-	"github.com/gorl-dev/gorl/internal/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 

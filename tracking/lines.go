@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // openLines opens a text log for appending. What is there is kept up to the last whole line; with opt.ResumeStep,
@@ -58,7 +58,7 @@ func tidyLines(path string, opt Options, stepOf func([]byte, int) (int64, error)
 	if err := kept(io.Discard); err != nil || !dropped {
 		return err
 	}
-	return atomicfile.Write(path, kept)
+	return durable.WriteFile(path, kept)
 }
 
 // eachLine calls f for every line including its line break, with its number from 1; whole is false for a last line

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Series is one curve: the points (X[i], Y[i]) in the order in which they are joined. Where a coordinate is NaN or
@@ -70,7 +70,7 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
 		return fmt.Errorf("tracking: plot %s: %w", path, err)
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { return drawPNG(w, title, panels, columns) }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { return drawPNG(w, title, panels, columns) }); err != nil {
 		return fmt.Errorf("tracking: plot %s: %w", path, err)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // An evaluation with limits plays whole loops of the batch, each of at most so many steps, and leaves training alone.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/agenttest"
-	"github.com/gorl-dev/gorl/internal/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )

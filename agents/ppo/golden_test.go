@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/golden"
+	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 // dump spells a value out, tensors with their elements.

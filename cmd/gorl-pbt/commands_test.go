@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/commandline/commandtest"
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 

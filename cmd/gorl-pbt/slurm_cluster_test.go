@@ -122,11 +122,11 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
 		}
-		beats[p.Policy] = p.Heartbeat
+		beats[p.Member] = p.Heartbeat
 	}
 	return beats
 }
@@ -245,7 +245,7 @@ func TestSlurmCancels(t *testing.T) {
 	job := c.submit("cancelled", "objective: episode.return, interval_steps: 4096, total_steps: 1000000000", "")
 	c.until(job, "cancelled", "all policies train", func() bool {
 		for _, h := range c.heartbeats("cancelled") {
-			if h == nil || h.Frame == 0 {
+			if h == nil || h.Steps == 0 {
 				return false
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/commandline/commandtest"
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
 var update = flag.Bool("update", false, "write the reference in docs anew")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
-	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
@@ -76,7 +76,7 @@ func writeRunFile(dir string, text []byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, runFile), func(w io.Writer) error {
+	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# Written by gorl train. To do the same again: gorl train --config %s\n\n%s", shellword.Quote(filepath.Join(dir, runFile)), text)
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/folderlock"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
@@ -149,9 +149,9 @@ func occupy(dir string, resume bool) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	release, err = folderlock.Take(dir, "lock")
+	release, err = durable.Lock(dir, "lock")
 	switch {
-	case errors.Is(err, folderlock.ErrInUse):
+	case errors.Is(err, durable.ErrInUse):
 		return nil, commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", dir)
 	case err != nil:
 		return nil, err

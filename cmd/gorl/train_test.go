@@ -23,8 +23,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/folderlock"
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -246,7 +246,7 @@ func TestTrainResumedWrongly(t *testing.T) {
 	if diff := cmp.Diff(string(before), string(after)); err != nil || diff != "" {
 		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
 	}
-	release, err := folderlock.Take("runs/pole", "lock")
+	release, err := durable.Lock("runs/pole", "lock")
 	if err != nil {
 		t.Fatal(err)
 	}

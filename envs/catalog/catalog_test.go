@@ -19,7 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/npz"
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
 )

@@ -8,7 +8,7 @@ import (
 	"image/gif"
 	"io"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Panel is one of the pictures that stand side by side in a film.
@@ -46,7 +46,7 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 		out.Image = append(out.Image, changed(p, shown))
 		shown = p
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
 		return fmt.Errorf("mujoco: saving the film: %w", err)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // RecordOptions are the settings of [NewRecord].
@@ -237,14 +237,14 @@ func (r *Record) flush() error {
 	r.number++
 	var errs []error
 	if r.opts.Transitions {
-		errs = append(errs, atomicfile.Write(path+".jsonl", func(w io.Writer) error {
+		errs = append(errs, durable.WriteFile(path+".jsonl", func(w io.Writer) error {
 			_, err := w.Write(r.lines.Bytes())
 			return err
 		}))
 	}
 	if r.opts.GIF {
 		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
-		errs = append(errs, atomicfile.Write(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
+		errs = append(errs, durable.WriteFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
 	}
 	r.discard()
 	if err := errors.Join(errs...); err != nil {

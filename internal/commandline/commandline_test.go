@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/commandline/commandtest"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
 // interrupted is a signal as pbt/launch tells of it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 // column makes one Go program of all Go blocks of a page: declarations stand by themselves, statements one after the

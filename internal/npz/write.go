@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Write writes arrays as a .npz file, uncompressed. The same arrays give the same bytes.
@@ -61,7 +61,7 @@ func WriteNPY(w io.Writer, a *Array) error {
 // WriteFile writes arrays as a .npz file at path: aside first, synced, then renamed, so that readers see
 // the old file or the new one.
 func WriteFile(path string, arrays ...*Array) error {
-	if err := atomicfile.Write(path, func(w io.Writer) error { return Write(w, arrays...) }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { return Write(w, arrays...) }); err != nil {
 		return fmt.Errorf("npz: %w", err)
 	}
 	return nil

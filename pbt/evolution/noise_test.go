@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // plain is a snapshot of a policy's matrix with the given numbers, and of arrays that noise must leave alone.

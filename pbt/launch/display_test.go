@@ -13,9 +13,9 @@ import (
 
 func exampleRows() []Row {
 	return []Row{
-		{Policy: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Frame: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
+		{Policy: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
 		{Policy: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
-		{Policy: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Frame: 5000, Parent: -1}},
+		{Policy: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
 	}
 }
 
@@ -88,7 +88,7 @@ func TestStatusOfAFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := seat.Beat(workspace.Heartbeat{Policy: policy, Phase: phase, Iteration: 2, Frame: 50, Parent: -1, Note: "leader"}); err != nil {
+		if err := seat.Beat(workspace.Heartbeat{Member: policy, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := seat.Release(); err != nil {
@@ -110,13 +110,13 @@ func TestStatusOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row := statusRow(view.Policies[0], 2*time.Minute, time.Minute); row.Phase != "silent" || row.Note != "training when last seen 2m0s ago; leader" {
+	if row := statusRow(view.Members[0], 2*time.Minute, time.Minute); row.Phase != "silent" || row.Note != "training when last seen 2m0s ago; leader" {
 		t.Errorf("after two minutes it is %q (%s), want silent", row.Phase, row.Note)
 	}
-	if row := statusRow(view.Policies[1], 2*time.Minute, time.Minute); row.Phase != "finished" {
+	if row := statusRow(view.Members[1], 2*time.Minute, time.Minute); row.Phase != "finished" {
 		t.Errorf("who has finished is %q", row.Phase)
 	}
-	if row := statusRow(view.Policies[2], 0, time.Minute); row.Phase != "not started" {
+	if row := statusRow(view.Members[2], 0, time.Minute); row.Phase != "not started" {
 		t.Errorf("who never started is %q", row.Phase)
 	}
 

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		fakeMember = filepath.Join(dir, "fakemember")
-		if out, err := exec.Command("go", "build", "-o", fakeMember, "./internal/fakemember").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", fakeMember, "../../internal/test/fakemember").CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("building the fake member: %v\n%s", err, out))
 		}
 		alive := filepath.Join(dir, "alive")

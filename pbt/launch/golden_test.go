@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 // TestGoldenSchedule runs the dialogues in testdata/schedule. A case is its name with settings, lines of what happens

@@ -13,14 +13,14 @@ type beat struct {
 }
 
 // heartbeats reads the last heartbeats of all policies. What cannot be read just now stays as it was.
-func heartbeats(board workspace.Board, last []beat) {
+func heartbeats(board workspace.Store, last []beat) {
 	view, err := board.View()
 	if err != nil {
 		return
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if p.Heartbeat != nil {
-			last[p.Policy] = beat{p.Heartbeat, p.Seen}
+			last[p.Member] = beat{p.Heartbeat, p.Seen}
 		}
 	}
 }

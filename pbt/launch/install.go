@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Install makes the population's folder and copies the canonical file there, for members to read; it returns the
@@ -50,7 +50,7 @@ func (f *File) Install() (path string, err error) {
 			f.Notes = append(f.Notes, note)
 		}
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
 	return path, nil

@@ -94,7 +94,7 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("launch: %w", err)
 	}
 	if ok {
-		fmt.Fprintf(o.Out, "\nBest: policy %d after %d steps, %s %.6g; its weights are %s\n", best.Policy, best.Frame, settings.Options.Objective, best.Objective, best.Weights.Path)
+		fmt.Fprintf(o.Out, "\nBest: policy %d after %d steps, %s %.6g; its weights are %s\n", best.Member, best.Steps, settings.Options.Objective, best.Objective, best.Weights.Path)
 	}
 	return nil
 }

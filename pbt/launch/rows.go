@@ -34,7 +34,7 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 	for _, r := range rows {
 		line := []string{strconv.Itoa(r.Policy), r.Phase, "-", "-", "-", "-"}
 		if b := r.Beat; b != nil {
-			line[2], line[3] = strconv.FormatInt(b.Iteration, 10), strconv.FormatInt(b.Frame, 10)
+			line[2], line[3] = strconv.FormatInt(b.Iteration, 10), strconv.FormatInt(b.Steps, 10)
 			if b.HasObjective {
 				line[4] = strconv.FormatFloat(b.Objective, 'g', 6, 64)
 			}

@@ -54,7 +54,7 @@ type runner struct {
 	exits     chan ended
 	visible   []string // the GPUs, as CUDA_VISIBLE_DEVICES calls them
 	config    string
-	board     workspace.Board
+	board     workspace.Store
 	beats     []beat // of all policies
 	display   display
 	log       *output
@@ -179,7 +179,7 @@ func (r *runner) look() {
 	heartbeats(r.board, r.beats)
 	for i, b := range r.beats {
 		if b.beat != nil {
-			r.schedule.beat(i, progress{b.beat.Frame, b.beat.Iteration})
+			r.schedule.beat(i, progress{b.beat.Steps, b.beat.Iteration})
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
@@ -258,7 +258,7 @@ func parseJob(text string) (id, cluster string, err error) {
 }
 
 func writeText(path, text string) error {
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
 	return nil

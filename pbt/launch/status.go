@@ -53,7 +53,7 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	}
 }
 
-func openStatus(dir string) (workspace.Board, error) {
+func openStatus(dir string) (workspace.Store, error) {
 	n, err := countPolicies(dir)
 	if err != nil {
 		return nil, err
@@ -94,20 +94,20 @@ func countPolicies(dir string) (int, error) {
 	return n, nil
 }
 
-func status(board workspace.Board, silence time.Duration) ([]Row, error) {
+func status(board workspace.Store, silence time.Duration) ([]Row, error) {
 	view, err := board.View()
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	rows := make([]Row, len(view.Policies))
-	for i, p := range view.Policies {
+	rows := make([]Row, len(view.Members))
+	for i, p := range view.Members {
 		rows[i] = statusRow(p, view.Now.Sub(p.Seen), silence)
 	}
 	return rows, nil
 }
 
-func statusRow(p workspace.PolicyView, age, silence time.Duration) Row {
-	row := Row{Policy: p.Policy, Phase: "not started", Beat: p.Heartbeat}
+func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
+	row := Row{Policy: p.Member, Phase: "not started", Beat: p.Heartbeat}
 	var notes []string
 	if b := p.Heartbeat; b != nil {
 		row.Phase = string(b.Phase)

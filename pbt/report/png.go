@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 const dotsPerInch = 120
@@ -26,7 +26,7 @@ func (s *scene) writePNG(path string) error {
 	for _, it := range s.items {
 		it.draw(c, s.height)
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error {
+	if err := durable.WriteFile(path, func(w io.Writer) error {
 		_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 		return err
 	}); err != nil {

@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
@@ -63,7 +63,7 @@ func Write(dir string, history *pbt.History, opt Options) error {
 			return err
 		}
 	}
-	if err := atomicfile.Write(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // schema is the version of the file format.
@@ -31,7 +31,7 @@ func Write(path string, s Schedule) error {
 	if err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }); err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/gorl-dev/gorl/internal/atomicfile"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // writeAside makes name hold the text: it writes a temporary file in the same folder, asks permitted, renames, and where
@@ -57,7 +57,7 @@ func (f *Folder) syncDir(folder string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.SyncOpened(dir)
+	return durable.SyncOpened(dir)
 }
 
 // unsupported reports whether a file system does not know an operation.

@@ -16,57 +16,57 @@ type watched struct {
 	since  time.Time // by this process's own clock
 }
 
-// acquire waits for a policy's lease.
-func (f *Folder) acquire(ctx context.Context, policy int) (*lease, error) {
+// acquire waits for a member's lease.
+func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
 	var w watched
 	longest := min(f.opt.LeaseTTL/20, time.Second)
 	for pause := 5 * time.Millisecond; ; pause = max(pause, min(2*pause, longest)) {
-		l, owner, err := f.claim(policy, &w)
+		l, owner, err := f.claim(member, &w)
 		if l != nil || err != nil {
 			return l, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, taken(ctx, policy, owner)
+			return nil, taken(ctx, member, owner)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// claim tries once to take a policy. Without a lease and an error it returns the owner.
-func (f *Folder) claim(policy int, w *watched) (l *lease, owner string, err error) {
-	folder := folderOf(policy, false)
+// claim tries once to take a member. Without a lease and an error it returns the owner.
+func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err error) {
+	folder := folderOf(member, false)
 	for range 100 {
 		last, err := f.lastLease(folder)
 		if err != nil {
-			return nil, "", fmt.Errorf("workspace: policy %d: %s: %w", policy, f.path(folder), err)
+			return nil, "", fmt.Errorf("workspace: member %d: %s: %w", member, f.path(folder), err)
 		}
 		if last > 0 {
-			free, owner, err := f.ended(policy, folder, last, w)
+			free, owner, err := f.ended(member, folder, last, w)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // there is a later one by now
 			}
 			if err != nil {
-				return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+				return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
 			}
 			if !free {
 				return nil, owner, nil
 			}
 		}
-		l, err := f.take(policy, folder, last+1)
+		l, err := f.take(member, folder, last+1)
 		if err == nil {
 			return l, "", nil
 		}
 		if !errors.Is(err, fs.ErrExist) { // there another process was faster
-			return nil, "", fmt.Errorf("workspace: policy %d: %w", policy, err)
+			return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
 		}
 	}
 	return nil, "somebody who comes and goes", nil
 }
 
 // take creates the lease of that number, or returns fs.ErrExist where it is another's or history.
-func (f *Folder) take(policy int, folder string, number int64) (*lease, error) {
-	l, err := f.createLease(policy, folder, number)
+func (f *Folder) take(member int, folder string, number int64) (*heldLease, error) {
+	l, err := f.createLease(member, folder, number)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (f *Folder) dropLeases(folder string, number int64) {
 }
 
 // ended reports whether a lease no longer holds, and whose it is.
-func (f *Folder) ended(policy int, folder string, number int64, w *watched) (free bool, owner string, err error) {
+func (f *Folder) ended(member int, folder string, number int64, w *watched) (free bool, owner string, err error) {
 	name := leaseFileName(folder, number)
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -128,7 +128,7 @@ func (f *Folder) ended(policy int, folder string, number int64, w *watched) (fre
 		return false, "", err
 	}
 	owner = "a process that is not known"
-	if l, err := decodeLease(text, policy, number); err == nil {
+	if l, err := decodeLease(text, member, number); err == nil {
 		owner = l.Owner
 		if l.Released || l.Domain != "" && l.Domain == f.domain && unlocked(file) {
 			return true, owner, nil

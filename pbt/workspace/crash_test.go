@@ -28,7 +28,7 @@ func writeForever(f *Folder) error {
 		return err
 	}
 	next := int64(1)
-	if p := v.Policies[0]; len(p.Damaged) > 0 {
+	if p := v.Members[0]; len(p.Damaged) > 0 {
 		return p.Damaged[0]
 	} else if len(p.Records) > 0 {
 		// The last interval is published once more, as after a restart from the state before.
@@ -79,7 +79,7 @@ func readForever(f *Folder) error {
 		if err != nil {
 			return err
 		}
-		if records := v.Policies[0].Records; len(records) > 0 {
+		if records := v.Members[0].Records; len(records) > 0 {
 			if records[0].Iteration < last {
 				return fmt.Errorf("the newest record was %d, now it is %d", last, records[0].Iteration)
 			}
@@ -90,7 +90,7 @@ func readForever(f *Folder) error {
 
 var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that publishes")
 
-// A process is killed at a random moment of a loop of publishing, a dozen times (-kills says how often), while another reads all that is on the board. What
+// A process is killed at a random moment of a loop of publishing, a dozen times (-kills says how often), while another reads all that is on the store. What
 // was published stays; nothing half-written is ever seen; each restart goes on in the sequence.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestKillNine(t *testing.T) {
 			t.Fatalf("the writer ended by itself: %v\n%s", err, p.words.String())
 		}
 		v := mustView(t, f)
-		records := v.Policies[0].Records
+		records := v.Members[0].Records
 		if last > 0 && (len(records) == 0 || records[0].Iteration < last) {
 			t.Fatalf("iteration %d was published, there are %v", last, iterations(records))
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// board3 is a folder in which policy 0 has published three records and policy 1 one.
-func board3(t *testing.T) (dir string, s Seat) {
+// board3 is a folder in which member 0 has published three records and member 1 one.
+func board3(t *testing.T) (dir string, s Lease) {
 	t.Helper()
 	dir = t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
@@ -71,7 +71,7 @@ func TestDamagedRecords(t *testing.T) {
 		"JSON":                   copied("000003.json"),
 		"weights":                copied("000003.safetensors"),
 		"another iteration's":    copied("000002.yaml"),
-		"another policy's":       copied("../001/000003.yaml"),
+		"another member's":       copied("../001/000003.yaml"),
 		"not sealed":             func(t *testing.T, p string) { write(t, p, bytes.Replace(read(t, p), []byte("3.0"), []byte("4.0"), 1)) },
 		"newer format":           replace("schema: 1", "schema: 2"),
 		"no format":              replace("schema: 1\n", ""),
@@ -79,14 +79,14 @@ func TestDamagedRecords(t *testing.T) {
 		"absolute path":          replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "/etc/passwd"`),
 		"path up":                replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "../secret.safetensors"`),
 		"path round":             replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "000/../000/000003.safetensors"`),
-		"another policy's path":  replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "001/000003.safetensors"`),
+		"another member's path":  replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "001/000003.safetensors"`),
 		"another iteration path": replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "000/000002.safetensors"`),
 		"manifest for weights":   replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "000/000003.json"`),
 		"pbt_checkpoint":         replace(`"000/000003.yaml"`, `"000/000002.yaml"`),
 		"iteration":              replace("iteration: 3", "iteration: -3"),
 		"long iteration":         replace("iteration: 3", "iteration: 99999999999999999999"),
 		"hexadecimal iteration":  replace("iteration: 3", "iteration: 0x3"),
-		"policy":                 replace("policy: 0", "policy: 2"),
+		"member":                 replace("policy: 0", "policy: 2"),
 		"copies":                 replace("copies: 0", "copies: -1"),
 		"frame":                  replace("frame: 300", "frame: -300"),
 		"fractional frame":       replace("frame: 300", "frame: 300.5"),
@@ -133,7 +133,7 @@ func TestDamagedRecords(t *testing.T) {
 				t.Error(err)
 			}
 			v, err := warm.View()
-			if diff := cmp.Diff([]int64{4}, iterations(v.Policies[0].Records)); diff != "" || err != nil {
+			if diff := cmp.Diff([]int64{4}, iterations(v.Members[0].Records)); diff != "" || err != nil {
 				t.Error(diff, err)
 			}
 		})
@@ -146,23 +146,23 @@ func pipe(t *testing.T, path string) {
 	}
 }
 
-// wantDamaged checks that policy 0's third record is reported, and the ones before are there.
+// wantDamaged checks that member 0's third record is reported, and the ones before are there.
 func wantDamaged(t *testing.T, f *Folder, path string) {
 	t.Helper()
 	v, err := f.View()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := v.Policies[0]
+	p := v.Members[0]
 	if diff := cmp.Diff([]int64{2, 1}, iterations(p.Records)); diff != "" {
 		t.Error(diff)
 	}
 	var d *checkpoint.DamagedError
-	if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path || d.Reason == "" || !strings.HasPrefix(p.Damaged[0].Error(), "workspace: policy 0: ") {
+	if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path || d.Reason == "" || !strings.HasPrefix(p.Damaged[0].Error(), "workspace: member 0: ") {
 		t.Errorf("damaged: %v", p.Damaged)
 	}
-	if other := v.Policies[1]; len(other.Records) != 1 || len(other.Damaged) > 0 {
-		t.Errorf("another policy suffers: %+v", other)
+	if other := v.Members[1]; len(other.Records) != 1 || len(other.Damaged) > 0 {
+		t.Errorf("another member suffers: %+v", other)
 	}
 	snap, err := f.Fetch(p.Records[0])
 	if err == nil {
@@ -182,7 +182,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beat, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: 1.5, HasObjective: true, Params: r.Params, Parent: -1, Note: "n"})
+	beat, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: 1.5, HasObjective: true, Hyperparameters: r.Hyperparameters, Parent: -1, Note: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestDamagedWeights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := board3(t)
 			f := openFolder(t, dir, 2, FolderOptions{})
-			newest := mustView(t, f).Policies[0].Records[0]
+			newest := mustView(t, f).Members[0].Records[0]
 			path := filepath.Join(dir, "000", "000003.safetensors")
 			c.damage(t, path)
 			_, err := f.Fetch(newest)
@@ -271,14 +271,14 @@ func TestFetchRefusesWhatViewDidNotReturn(t *testing.T) {
 	dir, _ := board3(t)
 	f := openFolder(t, dir, 2, FolderOptions{})
 	write(t, filepath.Join(filepath.Dir(dir), "secret.safetensors"), read(t, filepath.Join(dir, "000", "000003.safetensors")))
-	r := mustView(t, f).Policies[0].Records[0]
+	r := mustView(t, f).Members[0].Records[0]
 	for name, spoil := range map[string]func(r *Record){
 		"path up":      func(r *Record) { r.Weights.Path = "../secret.safetensors" },
 		"absolute":     func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },
 		"round about":  func(r *Record) { r.Weights.Path = "000/../000/000003.safetensors" },
 		"record":       func(r *Record) { r.Weights.Path = "000/000003.yaml" },
-		"other policy": func(r *Record) { r.Policy = 1 },
-		"no policy":    func(r *Record) { r.Policy = 7 },
+		"other member": func(r *Record) { r.Member = 1 },
+		"no member":    func(r *Record) { r.Member = 7 },
 		"size":         func(r *Record) { r.Weights.Size = -1 },
 		"huge":         func(r *Record) { r.Weights.Size = 1 << 62 },
 		"no weights":   func(r *Record) { r.Weights = nil },
@@ -303,7 +303,7 @@ func TestDamagedHeartbeat(t *testing.T) {
 		"newer": func(t *testing.T, p string) {
 			write(t, p, bytes.Replace(read(t, p), []byte(`"schema": 1`), []byte(`"schema": 2`), 1))
 		},
-		"another policy's": func(t *testing.T, p string) { write(t, p, read(t, filepath.Join(p, "../../001/heartbeat.json"))) },
+		"another member's": func(t *testing.T, p string) { write(t, p, read(t, filepath.Join(p, "../../001/heartbeat.json"))) },
 		"two":              func(t *testing.T, p string) { write(t, p, append(read(t, p), read(t, p)...)) },
 		"huge":             func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte(" "), maxHeartbeat+1)) },
 		"link":             func(t *testing.T, p string) { os.Remove(p); os.Symlink("/etc/hostname", p) },
@@ -316,7 +316,7 @@ func TestDamagedHeartbeat(t *testing.T) {
 			if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Iteration: 7, Parent: -1}), other.Beat(Heartbeat{Phase: Training, Parent: -1})); err != nil {
 				t.Fatal(err)
 			}
-			seen := mustView(t, f).Policies[0].Seen
+			seen := mustView(t, f).Members[0].Seen
 			path := filepath.Join(dir, "000", heartbeatName)
 			damage(t, path)
 			for i, reader := range []*Folder{f, openFolder(t, dir, 2, FolderOptions{})} {
@@ -325,7 +325,7 @@ func TestDamagedHeartbeat(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					p := v.Policies[0]
+					p := v.Members[0]
 					var d *checkpoint.DamagedError
 					if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
 						t.Errorf("damaged: %v", p.Damaged)
@@ -338,7 +338,7 @@ func TestDamagedHeartbeat(t *testing.T) {
 			if err := s.Beat(Heartbeat{Phase: Waiting, Parent: -1}); err != nil {
 				t.Fatal(err)
 			}
-			if h := mustView(t, f).Policies[0].Heartbeat; h == nil || h.Phase != Waiting {
+			if h := mustView(t, f).Members[0].Heartbeat; h == nil || h.Phase != Waiting {
 				t.Errorf("after the next heartbeat: %+v", h)
 			}
 		})
@@ -356,11 +356,11 @@ func TestDamagedFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := v.Policies[0]; len(p.Records) > 0 || len(p.Damaged) == 0 || !strings.Contains(p.Damaged[0].Error(), "link") {
-		t.Errorf("a policy's folder is a link: %d records, %v", len(p.Records), p.Damaged)
+	if p := v.Members[0]; len(p.Records) > 0 || len(p.Damaged) == 0 || !strings.Contains(p.Damaged[0].Error(), "link") {
+		t.Errorf("a member's folder is a link: %d records, %v", len(p.Records), p.Damaged)
 	}
-	if len(v.Policies[1].Records) != 1 {
-		t.Error("another policy suffers")
+	if len(v.Members[1].Records) != 1 {
+		t.Error("another member suffers")
 	}
 	if _, err := f.Join(t.Context(), 0); err == nil {
 		t.Error("joined behind a link")
@@ -372,16 +372,16 @@ func TestDamagedFolders(t *testing.T) {
 	_, _, err2 := f.Best(false)
 	for _, err := range []error{err, err2} {
 		if err == nil || !strings.Contains(err.Error(), dir) {
-			t.Errorf("the board is gone: %v", err)
+			t.Errorf("the store is gone: %v", err)
 		}
 	}
 }
 
 // TestFoldersInPlaceOfFiles: whoever finds a folder where a file belongs is told which, and what to do.
 func TestFoldersInPlaceOfFiles(t *testing.T) {
-	for name, do := range map[string]func(s Seat) error{
-		heartbeatName: func(s Seat) error { return s.Beat(Heartbeat{Phase: Training, Parent: -1}) },
-		"000001.yaml": func(s Seat) error {
+	for name, do := range map[string]func(s Lease) error{
+		heartbeatName: func(s Lease) error { return s.Beat(Heartbeat{Phase: Training, Parent: -1}) },
+		"000001.yaml": func(s Lease) error {
 			_, err := s.Publish(record(0, 1, 1), weights(0, 1))
 			return err
 		},
@@ -406,7 +406,7 @@ func TestFoldersInPlaceOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openFolder(t, dir, 2, FolderOptions{}).Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a file in place of a policy's folder: %v", err)
+		t.Errorf("a file in place of a member's folder: %v", err)
 	}
 }
 
@@ -419,7 +419,7 @@ func TestDamagedBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	best, _, err := f.Best(false)
-	if err != nil || best.Policy != 0 {
+	if err != nil || best.Member != 0 {
 		t.Fatalf("%+v, %v", best, err)
 	}
 	path := filepath.Join(dir, "best", "000", "000002.safetensors")
@@ -433,14 +433,14 @@ func TestDamagedBest(t *testing.T) {
 	yaml := filepath.Join(dir, "best", "000", "000002.yaml")
 	write(t, yaml, read(t, yaml)[:200])
 	best, ok, err := f.Best(false)
-	if err != nil || !ok || best.Policy != 1 {
+	if err != nil || !ok || best.Member != 1 {
 		t.Errorf("the best of the rest is %+v, %t, %v", best, ok, err)
 	}
 	v, err := f.View()
-	if err != nil || len(v.Policies[0].Damaged) != 1 || !strings.Contains(v.Policies[0].Damaged[0].Error(), yaml) {
-		t.Errorf("View lists %v, %v", v.Policies[0].Damaged, err)
+	if err != nil || len(v.Members[0].Damaged) != 1 || !strings.Contains(v.Members[0].Damaged[0].Error(), yaml) {
+		t.Errorf("View lists %v, %v", v.Members[0].Damaged, err)
 	}
-	// The policy's next offer replaces what is damaged, however good that may have been.
+	// The member's next offer replaces what is damaged, however good that may have been.
 	if err := s.PublishBest(record(0, 3, 7), weights(0, 3), false); err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// decodeRecord reads the file of a record that lies in a policy's folder under the name of its iteration. It takes gorl's
+// decodeRecord reads the file of a record that lies in a member's folder under the name of its iteration. It takes gorl's
 // own records and Isaac Lab's.
-func decodeRecord(text []byte, policy, policies int, folder string, iteration int64) (Record, error) {
+func decodeRecord(text []byte, member, members int, folder string, iteration int64) (Record, error) {
 	fields, err := yamlFields(text)
 	if err != nil {
 		return Record{}, err
@@ -22,13 +22,13 @@ func decodeRecord(text []byte, policy, policies int, folder string, iteration in
 		if r, err = decodeOwn(text, fields, folder); err != nil {
 			return Record{}, err
 		}
-	} else if r, err = decodeForeign(fields, policy, folder); err != nil {
+	} else if r, err = decodeForeign(fields, member, folder); err != nil {
 		return Record{}, err
 	}
-	if r.Policy != policy || r.Iteration != iteration {
-		return Record{}, fmt.Errorf("it is the record of policy %d, iteration %d", r.Policy, r.Iteration)
+	if r.Member != member || r.Iteration != iteration {
+		return Record{}, fmt.Errorf("it is the record of member %d, iteration %d", r.Member, r.Iteration)
 	}
-	return r, r.check(policies)
+	return r, r.check(members)
 }
 
 // sealed verifies that the last line is the checksum of those before.
@@ -54,10 +54,10 @@ func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
 	}
 	f.use("check")
 	r := Record{
-		Policy: int(f.integer("policy")), Iteration: f.integer("iteration"), Copies: f.integer("copies"),
-		Frame: f.integer("frame"), WeightFrame: f.integer("weight_frame"), SinceCopy: f.integer("since_copy"),
+		Member: int(f.integer("policy")), Iteration: f.integer("iteration"), Copies: f.integer("copies"),
+		Steps: f.integer("frame"), WeightSteps: f.integer("weight_frame"), SinceCopy: f.integer("since_copy"),
 		Samples: int(f.integer("samples")), Parent: int(f.integer("parent")),
-		Failure: f.text("failure"), Experiment: f.text("experiment_name"), Params: f.floats("params"),
+		Failure: f.text("failure"), Experiment: f.text("experiment_name"), Hyperparameters: f.floats("params"),
 	}
 	if f.has("since_change") {
 		r.SinceChange = f.integer("since_change")
@@ -73,7 +73,7 @@ func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
 	} else {
 		r.Weights = &Weights{Path: f.text("checkpoint"), Size: f.integer("size"), SHA256: f.text("sha256")}
 		if f.err == nil && !ownWeights(r.Weights.Path, folder, r.Iteration) {
-			f.err = fmt.Errorf("checkpoint %.200q is not a file of this policy and iteration", r.Weights.Path)
+			f.err = fmt.Errorf("checkpoint %.200q is not a file of this member and iteration", r.Weights.Path)
 		}
 	}
 	return r, f.end()
@@ -88,9 +88,9 @@ func ownWeights(p, folder string, iteration int64) bool {
 
 // decodeForeign reads Isaac Lab's record. Of its paths only the last part counts, as it may have been written on a
 // machine where the folder lies elsewhere. Parameters that are no finite numbers cannot be mutated and are left out.
-func decodeForeign(f *fields, policy int, folder string) (Record, error) {
-	r := Record{Policy: policy, Parent: -1, Foreign: true}
-	r.Iteration, r.Frame = f.integer("iteration"), f.integer("frame")
+func decodeForeign(f *fields, member int, folder string) (Record, error) {
+	r := Record{Member: member, Parent: -1, Foreign: true}
+	r.Iteration, r.Steps = f.integer("iteration"), f.integer("frame")
 	r.Experiment = cut(f.anyText("experiment_name"))
 	f.anyText("pbt_checkpoint")
 	if p := f.anyText("checkpoint"); p != "" {
@@ -101,8 +101,8 @@ func decodeForeign(f *fields, policy int, folder string) (Record, error) {
 	if r.Objective == unknownScore {
 		r.Objective, r.HasObjective = 0, false
 	}
-	r.Params = f.anyFloats("params")
-	r.WeightFrame, r.SinceCopy = r.Frame, r.Frame
+	r.Hyperparameters = f.anyFloats("params")
+	r.WeightSteps, r.SinceCopy = r.Steps, r.Steps
 	if err := f.end(); err != nil {
 		return r, fmt.Errorf("it is neither gorl's record nor Isaac Lab's: %w", err)
 	}

@@ -26,12 +26,12 @@ const (
 // unknownScore is what Isaac Lab takes for: nothing is known.
 const unknownScore = -1e9
 
-// folderOf is a policy's folder on a board, with forward slashes; that of its best has the prefix "best/".
-func folderOf(policy int, best bool) string {
+// folderOf is a member's folder on a store, with forward slashes; that of its best has the prefix "best/".
+func folderOf(member int, best bool) string {
 	if best {
-		return "best/" + folderName(policy)
+		return "best/" + folderName(member)
 	}
-	return folderName(policy)
+	return folderName(member)
 }
 
 func recordName(iteration int64) string { return fmt.Sprintf("%06d", iteration) + recordSuffix }
@@ -48,14 +48,14 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	}
 	line("experiment_name", strconv.Quote(r.Experiment))
 	integer := func(key string, n int64) { line(key, strconv.FormatInt(n, 10)) }
-	integer("frame", r.Frame)
+	integer("frame", r.Steps)
 	integer("iteration", r.Iteration)
-	if len(r.Params) == 0 {
+	if len(r.Hyperparameters) == 0 {
 		line("params", "{}")
 	} else {
 		b.WriteString("params:\n")
-		for _, name := range slices.Sorted(maps.Keys(r.Params)) {
-			fmt.Fprintf(&b, "  %s: %s\n", strconv.Quote(name), yamlFloat(r.Params[name]))
+		for _, name := range slices.Sorted(maps.Keys(r.Hyperparameters)) {
+			fmt.Fprintf(&b, "  %s: %s\n", strconv.Quote(name), yamlFloat(r.Hyperparameters[name]))
 		}
 	}
 	line("pbt_checkpoint", strconv.Quote(path.Join(folder, recordName(r.Iteration))))
@@ -67,9 +67,9 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 		}
 	}
 	optional("true_objective", r.Objective, r.HasObjective)
-	integer("policy", int64(r.Policy))
+	integer("policy", int64(r.Member))
 	integer("copies", r.Copies)
-	integer("weight_frame", r.WeightFrame)
+	integer("weight_frame", r.WeightSteps)
 	integer("since_copy", r.SinceCopy)
 	if r.SinceChange > 0 {
 		integer("since_change", r.SinceChange)

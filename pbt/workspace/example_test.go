@@ -10,37 +10,37 @@ import (
 )
 
 func ExampleNewMemory() {
-	board := workspace.NewMemory(2)
-	seat, err := board.Join(context.Background(), 0)
+	store := workspace.NewMemory(2)
+	lease, err := store.Join(context.Background(), 0)
 	if err != nil {
 		panic(err)
 	}
-	defer seat.Release()
+	defer lease.Release()
 	snapshot := checkpoint.NewSnapshot()
 	snapshot.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 0.5})
-	if _, err := seat.Publish(workspace.Record{
-		Policy: 0, Iteration: 1, Frame: 100_000, Objective: 7, HasObjective: true, Parent: -1,
-		Params: map[string]float64{"learning_rate": 3e-4},
+	if _, err := lease.Publish(workspace.Record{
+		Member: 0, Iteration: 1, Steps: 100_000, Objective: 7, HasObjective: true, Parent: -1,
+		Hyperparameters: map[string]float64{"learning_rate": 3e-4},
 	}, snapshot); err != nil {
 		panic(err)
 	}
 
-	// Any other policy reads it.
-	view, err := board.View()
+	// Any other member reads it.
+	view, err := store.View()
 	if err != nil {
 		panic(err)
 	}
-	newest := view.Policies[0].Records[0]
-	weights, err := board.Fetch(newest)
+	newest := view.Members[0].Records[0]
+	weights, err := store.Fetch(newest)
 	if err != nil {
 		panic(err)
 	}
 	parameters, err := weights.Float32s("parameters", 2)
-	fmt.Println(newest.Iteration, newest.Objective, newest.Params, parameters, err)
-	fmt.Println("policy 1 never started:", view.Policies[1].Heartbeat == nil)
+	fmt.Println(newest.Iteration, newest.Objective, newest.Hyperparameters, parameters, err)
+	fmt.Println("member 1 never started:", view.Members[1].Heartbeat == nil)
 	// Output:
 	// 1 7 map[learning_rate:0.0003] [1 0.5] <nil>
-	// policy 1 never started: true
+	// member 1 never started: true
 }
 
 func ExampleOpenFolder() {
@@ -50,43 +50,43 @@ func ExampleOpenFolder() {
 	}
 	defer os.RemoveAll(dir)
 
-	// In a policy's process:
-	board, err := workspace.OpenFolder(dir, 2, workspace.FolderOptions{})
+	// In a member's process:
+	store, err := workspace.OpenFolder(dir, 2, workspace.FolderOptions{})
 	if err != nil {
 		panic(err)
 	}
-	seat, err := board.Join(context.Background(), 1)
+	lease, err := store.Join(context.Background(), 1)
 	if err != nil {
 		panic(err)
 	}
 	snapshot := checkpoint.NewSnapshot()
 	snapshot.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 0.5})
-	if _, err := seat.Publish(workspace.Record{Policy: 1, Iteration: 1, Objective: 7, HasObjective: true, Parent: -1}, snapshot); err != nil {
+	if _, err := lease.Publish(workspace.Record{Member: 1, Iteration: 1, Objective: 7, HasObjective: true, Parent: -1}, snapshot); err != nil {
 		panic(err)
 	}
-	if err := seat.Beat(workspace.Heartbeat{Phase: workspace.Training, Iteration: 2, Parent: -1}); err != nil {
+	if err := lease.Beat(workspace.Heartbeat{Phase: workspace.Training, Iteration: 2, Parent: -1}); err != nil {
 		panic(err)
 	}
-	if err := seat.Release(); err != nil {
+	if err := lease.Release(); err != nil {
 		panic(err)
 	}
 
 	// In any other, on any machine that sees the folder:
-	board, err = workspace.OpenFolder(dir, 2, workspace.FolderOptions{ReadOnly: true})
+	store, err = workspace.OpenFolder(dir, 2, workspace.FolderOptions{ReadOnly: true})
 	if err != nil {
 		panic(err)
 	}
-	view, err := board.View()
+	view, err := store.View()
 	if err != nil {
 		panic(err)
 	}
-	policy := view.Policies[1]
-	weights, err := board.Fetch(policy.Records[0])
+	member := view.Members[1]
+	weights, err := store.Fetch(member.Records[0])
 	if err != nil {
 		panic(err)
 	}
 	parameters, err := weights.Float32s("parameters", 2)
-	fmt.Println(policy.Heartbeat.Phase, policy.Records[0].Weights.Path, parameters, err)
+	fmt.Println(member.Heartbeat.Phase, member.Records[0].Weights.Path, parameters, err)
 	// Output:
 	// training 001/000001.safetensors [1 0.5] <nil>
 }

@@ -16,8 +16,8 @@ import (
 
 // FolderOptions configure a Folder. The zero value is usable.
 type FolderOptions struct {
-	// LeaseTTL is how long the process that holds a policy may be silent, neither beating nor publishing, before
-	// another may take the policy over. The default (0) is a minute; processes should beat at least three times as
+	// LeaseTTL is how long the process that holds a member may be silent, neither beating nor publishing, before
+	// another may take the member over. The default (0) is a minute; processes should beat at least three times as
 	// often. A process that has died is replaced at once by one on the same machine.
 	LeaseTTL time.Duration
 	// Owner names this process to people. Default "<host>:<process number>".
@@ -30,18 +30,18 @@ type FolderOptions struct {
 // DefaultLeaseTTL is used where FolderOptions.LeaseTTL is 0.
 const DefaultLeaseTTL = time.Minute
 
-// Folder is a board in a folder that several processes share, on one machine or, over a network file system, on many.
+// Folder is a store in a folder that several processes share, on one machine or, over a network file system, on many.
 // Its layout is Isaac Lab's:
 //
-//	000/000001.yaml          what policy 0 published at the end of interval 1 (see Record)
+//	000/000001.yaml          what member 0 published at the end of interval 1 (see Record)
 //	000/000001.safetensors   its weights, with their manifest 000001.json
 //	000/heartbeat.json       its last sign of life
-//	000/lease-000002.json    who holds the policy: the lease of the highest number counts
-//	best/000/                the best that policy 0 ever offered
+//	000/lease-000002.json    who holds the member: the lease of the highest number counts
+//	best/000/                the best that member 0 ever offered
 //
 // Every file is written aside and renamed, a record only after its weights are durable, so no reader sees half of one,
 // whenever a writer dies. Records, heartbeats and leases carry checksums, and records the size and SHA-256 of their weights.
-// Links, and paths that lead out of the policy's folder, are refused.
+// Links, and paths that lead out of the member's folder, are refused.
 //
 // A process that has been taken over finds out by its next Beat or Publish, which look at the lease immediately before the
 // rename. No file system can rule out that a process is paused between that look and the rename and writes one
@@ -49,24 +49,24 @@ const DefaultLeaseTTL = time.Minute
 //
 // All times are those of the file server, taken from the files' own; the clocks of the machines need not agree.
 type Folder struct {
-	dir      string
-	policies int
-	opt      FolderOptions
-	root     *os.Root
+	dir     string
+	members int
+	opt     FolderOptions
+	root    *os.Root
 	// domain names the machine within which advisory locks can be relied on; empty where they cannot.
 	domain string
-	// link gives a file of the board a second name.
+	// link gives a file of the store a second name.
 	link func(from, to string) error
 
 	mu    sync.Mutex
-	cache map[string]*folderCache // by a policy's folder
+	cache map[string]*folderCache // by a member's folder
 }
 
-var _ Board = (*Folder)(nil)
+var _ Store = (*Folder)(nil)
 
-// OpenFolder opens the board in dir for the policies 0 to policies-1, and creates the folder where it does not exist.
-func OpenFolder(dir string, policies int, opt FolderOptions) (*Folder, error) {
-	if err := checkPolicies(policies); err != nil {
+// OpenFolder opens the store in dir for the members 0 to members-1, and creates the folder where it does not exist.
+func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
+	if err := checkMembers(members); err != nil {
 		return nil, err
 	}
 	if dir == "" {
@@ -99,13 +99,13 @@ func OpenFolder(dir string, policies int, opt FolderOptions) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Folder{dir: dir, policies: policies, opt: opt, root: root, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache)}, nil
+	return &Folder{dir: dir, members: members, opt: opt, root: root, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache)}, nil
 }
 
-// Policies is the number of policies.
-func (f *Folder) Policies() int { return f.policies }
+// Members is the number of members.
+func (f *Folder) Members() int { return f.members }
 
-// Dir is the board's folder, as an absolute path.
+// Dir is the store's folder, as an absolute path.
 func (f *Folder) Dir() string { return f.dir }
 
 const clockName = "clock"
@@ -134,7 +134,7 @@ func (f *Folder) now() (now time.Time, ok bool) {
 // errIrregular says that a name stands for something that is not a plain file.
 var errIrregular = errors.New("it is a link, a folder or a device, where only a plain file may be: remove it")
 
-// readFile reads a file of the board of at most limit bytes, by its name with forward slashes.
+// readFile reads a file of the store of at most limit bytes, by its name with forward slashes.
 func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {
 	for range 3 {
 		text, info, err = f.readOnce(name, limit)
@@ -168,25 +168,25 @@ func (f *Folder) readOnce(name string, limit int64) ([]byte, fs.FileInfo, error)
 	return text, info, err
 }
 
-// path is a board's name on the file system, for messages and for the checkpoint package.
+// path is a store's name on the file system, for messages and for the checkpoint package.
 func (f *Folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-// Fetch reads the weights of a record, see Board.
+// Fetch reads the weights of a record, see Store.
 func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, false) }
 
-// FetchBest reads the weights of what Best returned, see Board.
+// FetchBest reads the weights of what Best returned, see Store.
 func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
 
 func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
 	}
-	if err := r.check(f.policies); err != nil {
+	if err := r.check(f.members); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	folder := folderOf(r.Policy, best)
+	folder := folderOf(r.Member, best)
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
-		return nil, fmt.Errorf("workspace: %.200q is not a file of policy %d, iteration %d; fetch what View or Best returned", r.Weights.Path, r.Policy, r.Iteration)
+		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or Best returned", r.Weights.Path, r.Member, r.Iteration)
 	}
 	path := f.path(r.Weights.Path)
 	data, err := f.readWeights(r.Weights.Path, r.Weights.Size)
@@ -197,7 +197,7 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || f.replaced(r, folder) {
-		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the board again", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the store again", path, fs.ErrNotExist)
 	}
 	var d *checkpoint.DamagedError
 	if !errors.As(err, &d) {
@@ -239,6 +239,6 @@ func (f *Folder) replaced(r Record, folder string) bool {
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	now, err := decodeRecord(text, r.Policy, f.policies, folder, r.Iteration)
+	now, err := decodeRecord(text, r.Member, f.members, folder, r.Iteration)
 	return err == nil && (now.Weights == nil || *now.Weights != *r.Weights)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-func openFolder(t *testing.T, dir string, policies int, opt FolderOptions) *Folder {
+func openFolder(t *testing.T, dir string, members int, opt FolderOptions) *Folder {
 	t.Helper()
-	f, err := OpenFolder(dir, policies, opt)
+	f, err := OpenFolder(dir, members, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ sha256: "%s"
 		t.Errorf("folders %s, %s", s.Dir(), f.Dir())
 	}
 	// The weights are a snapshot that the checkpoint package reads as any other.
-	if saved, err := checkpoint.Load(filepath.Join(dir, r.Weights.Path)); err != nil || saved.Manifest.Step != r.Frame {
+	if saved, err := checkpoint.Load(filepath.Join(dir, r.Weights.Path)); err != nil || saved.Manifest.Step != r.Steps {
 		t.Errorf("%v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), nil)
 	for name, open := range map[string]func() (*Folder, error){
-		"no policies":       func() (*Folder, error) { return OpenFolder(dir, 0, FolderOptions{}) },
+		"no members":        func() (*Folder, error) { return OpenFolder(dir, 0, FolderOptions{}) },
 		"no name":           func() (*Folder, error) { return OpenFolder("", 1, FolderOptions{}) },
 		"negative TTL":      func() (*Folder, error) { return OpenFolder(dir, 1, FolderOptions{LeaseTTL: -1}) },
 		"a file":            func() (*Folder, error) { return OpenFolder(filepath.Join(dir, "file"), 1, FolderOptions{}) },
@@ -139,7 +139,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	before := files(t, dir)
 	f := openFolder(t, dir, 1, FolderOptions{ReadOnly: true})
 	v := mustView(t, f)
-	if _, err := f.Fetch(v.Policies[0].Records[0]); err != nil || v.Now.IsZero() {
+	if _, err := f.Fetch(v.Members[0].Records[0]); err != nil || v.Now.IsZero() {
 		t.Errorf("%v, now %v", err, v.Now)
 	}
 	if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "ReadOnly") {
@@ -171,14 +171,14 @@ func TestViewReadsWhatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(first.Policies, mustView(t, f).Policies); diff != "" {
+	if diff := cmp.Diff(first.Members, mustView(t, f).Members); diff != "" {
 		t.Error(diff)
 	}
 	var d *checkpoint.DamagedError
 	if _, err := f.Fetch(r); !errors.As(err, &d) {
 		t.Errorf("altered weights: %v", err)
 	}
-	if v, err := openFolder(t, dir, 1, FolderOptions{}).View(); err != nil || len(v.Policies[0].Damaged) != 1 {
+	if v, err := openFolder(t, dir, 1, FolderOptions{}).View(); err != nil || len(v.Members[0].Damaged) != 1 {
 		t.Errorf("another reader sees %+v, %v", v, err)
 	}
 }
@@ -262,11 +262,11 @@ func TestForeignRecords(t *testing.T) {
 	nan := strings.NewReplacer("000003", "000001", "iteration: 3", "iteration: 1", "12.5", ".nan").Replace(isaacRecord)
 	write(t, filepath.Join(dir, "001", "000001.yaml"), []byte(nan))
 	f := openFolder(t, dir, 2, FolderOptions{})
-	p := mustView(t, f).Policies[1]
+	p := mustView(t, f).Members[1]
 	want := Record{
-		Policy: 1, Iteration: 3, Frame: 150000000, WeightFrame: 150000000, SinceCopy: 150000000, Objective: 12.5, HasObjective: true, Parent: -1,
+		Member: 1, Iteration: 3, Steps: 150000000, WeightSteps: 150000000, SinceCopy: 150000000, Objective: 12.5, HasObjective: true, Parent: -1,
 		Experiment: "2025-01-01_00-00-00", Foreign: true, Weights: &Weights{Path: "001/000003.pth"},
-		Params: map[string]float64{
+		Hyperparameters: map[string]float64{
 			"agent.params.config.gamma": 0.99, "agent.params.config.learning_rate": 1e-4, "agent.params.config.e_clip": 0.2, "agent.params.config.mini_epochs": 5,
 		},
 	}
@@ -280,7 +280,7 @@ func TestForeignRecords(t *testing.T) {
 		t.Error("Isaac Lab's -1e9 means that nothing is known")
 	}
 	if r := p.Records[2]; !r.HasObjective || r.Objective == r.Objective {
-		t.Errorf("a diverged policy's objective: %v", r.Objective)
+		t.Errorf("a diverged member's objective: %v", r.Objective)
 	}
 	if _, err := f.Fetch(p.Records[0]); err == nil || !strings.Contains(err.Error(), "no checksum") || !strings.Contains(err.Error(), "001/000003.pth") {
 		t.Errorf("foreign weights: %v", err)
@@ -300,7 +300,7 @@ func TestForeignRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := v.Policies[1]; len(p.Records) != 2 || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), filepath.Join(dir, "001", "000003.yaml")) {
+		if p := v.Members[1]; len(p.Records) != 2 || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), filepath.Join(dir, "001", "000003.yaml")) {
 			t.Errorf("%s: %d records, %v", name, len(p.Records), p.Damaged)
 		}
 	}
@@ -321,7 +321,7 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := mustView(t, f).Policies[0].Records[0]
+	now := mustView(t, f).Members[0].Records[0]
 	if now.Weights.Path != old.Weights.Path {
 		t.Fatalf("%s is used again, not %s", now.Weights.Path, old.Weights.Path)
 	}
@@ -331,9 +331,9 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 }
 
 func BenchmarkView(b *testing.B) {
-	const policies = 64
+	const members = 64
 	dir := b.TempDir()
-	for p := range policies {
+	for p := range members {
 		data, reference, err := encode(weights(p, 1))
 		if err != nil {
 			b.Fatal(err)
@@ -354,14 +354,14 @@ func BenchmarkView(b *testing.B) {
 			}
 		}
 	}
-	f, err := OpenFolder(dir, policies, FolderOptions{})
+	f, err := OpenFolder(dir, members, FolderOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
 		v, err := f.View()
-		if err != nil || len(v.Policies[63].Records) != 25 {
-			b.Fatalf("%v, %v", v.Policies[63], err)
+		if err != nil || len(v.Members[63].Records) != 25 {
+			b.Fatalf("%v, %v", v.Members[63], err)
 		}
 	}
 }
@@ -396,7 +396,7 @@ func TestViewIsNotTorn(t *testing.T) {
 		}
 	}()
 	for range 10 {
-		p := mustView(t, openFolder(t, dir, 1, FolderOptions{})).Policies[0] // one that has read nothing yet
+		p := mustView(t, openFolder(t, dir, 1, FolderOptions{})).Members[0] // one that has read nothing yet
 		if newest := p.Records[0].Iteration; newest < p.Heartbeat.Iteration-1 {
 			t.Errorf("it is in interval %d, and its newest record is of %d", p.Heartbeat.Iteration, newest)
 		}

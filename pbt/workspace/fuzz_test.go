@@ -31,7 +31,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.Policy != 1 || r.Iteration != 3 || r.Frame < 0 || r.Parent < -1 || r.Parent > 1 {
+		if r.Member != 1 || r.Iteration != 3 || r.Steps < 0 || r.Parent < -1 || r.Parent > 1 {
 			t.Fatalf("%+v", r)
 		}
 		if r.Foreign {
@@ -63,8 +63,8 @@ func FuzzRecordRoundTrip(f *testing.F) {
 	f.Add("\x00\u2028\ufeff'\"", "- a: [", "? : #", math.Inf(-1), 5e-324, int64(0), false)
 	f.Fuzz(func(t *testing.T, experiment, failure, name string, objective, value float64, frame int64, has bool) {
 		r := Record{
-			Policy: 1, Iteration: 3, Frame: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has, Parent: 0, SinceChange: frame / 2,
-			Experiment: experiment, Failure: failure, Params: map[string]float64{name: value, "b": 1},
+			Member: 1, Iteration: 3, Steps: frame, Objective: objective, HasObjective: has, Peak: value, HasPeak: !has, Parent: 0, SinceChange: frame / 2,
+			Experiment: experiment, Failure: failure, Hyperparameters: map[string]float64{name: value, "b": 1},
 		}
 		r, err := prepare(r, 1, 2)
 		if err != nil {
@@ -85,7 +85,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 }
 
 func FuzzDecodeHeartbeat(f *testing.F) {
-	text, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1), HasObjective: true, Params: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"})
+	text, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1), HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func FuzzDecodeLease(f *testing.F) {
 			}
 		}
 		l, err := decodeLease(text, 0, 3)
-		if err == nil && (l.Number != 3 || l.Policy != 0 || l.Token == "") {
+		if err == nil && (l.Number != 3 || l.Member != 0 || l.Token == "") {
 			t.Fatalf("%+v", l)
 		}
 	})

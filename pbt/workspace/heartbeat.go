@@ -11,7 +11,7 @@ const (
 // heartbeatFile is a heartbeat as it stands in its file.
 type heartbeatFile struct {
 	Schema    int                `json:"schema"`
-	Policy    int                `json:"policy"`
+	Member    int                `json:"policy"`
 	Owner     string             `json:"owner"`
 	Phase     Phase              `json:"phase"`
 	Iteration int64              `json:"iteration"`
@@ -29,8 +29,8 @@ func (h *heartbeatFile) seal() *string { return &h.Check }
 
 func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	f := heartbeatFile{
-		Schema: heartbeatSchema, Policy: h.Policy, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration, Copies: h.Copies,
-		Frame: h.Frame, Total: h.Total, Params: h.Params, Parent: h.Parent, Note: h.Note,
+		Schema: heartbeatSchema, Member: h.Member, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration, Copies: h.Copies,
+		Frame: h.Steps, Total: h.Total, Params: h.Hyperparameters, Parent: h.Parent, Note: h.Note,
 	}
 	if h.HasObjective {
 		o := jsonFloat(h.Objective)
@@ -43,21 +43,21 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	return text, err
 }
 
-// decodeHeartbeat reads the heartbeat of a policy.
-func decodeHeartbeat(text []byte, policy, policies int) (Heartbeat, error) {
+// decodeHeartbeat reads the heartbeat of a member.
+func decodeHeartbeat(text []byte, member, members int) (Heartbeat, error) {
 	var f heartbeatFile
 	if err := unmarshalSealed(text, &f, heartbeatSchema); err != nil {
 		return Heartbeat{}, err
 	}
-	if f.Policy != policy {
-		return Heartbeat{}, fmt.Errorf("it is the heartbeat of policy %d", f.Policy)
+	if f.Member != member {
+		return Heartbeat{}, fmt.Errorf("it is the heartbeat of member %d", f.Member)
 	}
 	h := Heartbeat{
-		Policy: f.Policy, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Frame: f.Frame, Total: f.Total,
-		Params: f.Params, Parent: f.Parent, Note: f.Note,
+		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame, Total: f.Total,
+		Hyperparameters: f.Params, Parent: f.Parent, Note: f.Note,
 	}
 	if f.Objective != nil {
 		h.Objective, h.HasObjective = float64(*f.Objective), true
 	}
-	return h, h.check(policies)
+	return h, h.check(members)
 }

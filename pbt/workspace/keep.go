@@ -19,7 +19,7 @@ func (k Keep) withDefaults() (Keep, error) {
 // superfluous returns in ascending order which of the iterations, also ascending, are not to be kept. The last one is
 // always kept.
 //
-// What lies Back or more before the slowest policy goes. Of more than Most, as often as needed, that one goes whose
+// What lies Back or more before the slowest member goes. Of more than Most, as often as needed, that one goes whose
 // absence leaves the smallest gap, the first of equals, leaving alone the newest ones and both ends of the others.
 func (k Keep) superfluous(iterations []int64) []int64 {
 	if len(iterations) == 0 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 func TestGoldenPruneIsaacLab(t *testing.T)     { pruneDialogue(t, "isaaclab") }
@@ -89,7 +89,7 @@ func TestKeepRefusesNegativeNumbers(t *testing.T) {
 	}
 }
 
-// However often a policy publishes and prunes, no more than Most are left, the newest Newest among them, and the gaps
+// However often a member publishes and prunes, no more than Most are left, the newest Newest among them, and the gaps
 // between the others stay within a small factor of each other.
 func TestKeepSpreadsOverALongRun(t *testing.T) {
 	k, err := Keep{}.withDefaults()

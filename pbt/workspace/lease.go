@@ -10,9 +10,9 @@ import (
 	"os"
 )
 
-// A policy's leases are numbered files, of which the one with the highest number counts. Taking a policy over is creating
+// A member's leases are numbered files, of which the one with the highest number counts. Taking a member over is creating
 // the next number, which exactly one process can do, with the lease complete in it: there is nothing to break or to clean
-// up first, and no moment at which a crash would leave the policy locked. Numbers are never used again.
+// up first, and no moment at which a crash would leave the member locked. Numbers are never used again.
 //
 // The owner holds an advisory lock on its lease, and rewrites it, byte for byte the same, at every sign of life, which sets
 // its time by the file server's clock. A lease ends when it is released, when its lock has gone with the process on the same
@@ -24,7 +24,7 @@ const (
 
 type leaseFileText struct {
 	Schema int    `json:"schema"`
-	Policy int    `json:"policy"`
+	Member int    `json:"policy"`
 	Number int64  `json:"number"`
 	Token  string `json:"token"`
 	Owner  string `json:"owner"`
@@ -36,19 +36,19 @@ type leaseFileText struct {
 
 func (l *leaseFileText) seal() *string { return &l.Check }
 
-func decodeLease(text []byte, policy int, number int64) (leaseFileText, error) {
+func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 	var l leaseFileText
 	if err := unmarshalSealed(text, &l, leaseSchema); err != nil {
 		return l, err
 	}
-	if l.Policy != policy || l.Number != number || l.Token == "" {
-		return l, fmt.Errorf("it is lease %d of policy %d", l.Number, l.Policy)
+	if l.Member != member || l.Number != number || l.Token == "" {
+		return l, fmt.Errorf("it is lease %d of member %d", l.Number, l.Member)
 	}
 	return l, nil
 }
 
-// lease is one that this process holds.
-type lease struct {
+// heldLease is one that this process holds.
+type heldLease struct {
 	folder string
 	text   leaseFileText
 	bytes  []byte   // the file's contents
@@ -60,11 +60,11 @@ func leaseFileName(folder string, number int64) string {
 }
 
 // createLease makes a lease of that number appear, complete and locked, or returns fs.ErrExist.
-func (f *Folder) createLease(policy int, folder string, number int64) (*lease, error) {
+func (f *Folder) createLease(member int, folder string, number int64) (*heldLease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	l := &lease{folder: folder, text: leaseFileText{Schema: leaseSchema, Policy: policy, Number: number, Token: token(), Owner: f.opt.Owner}}
+	l := &heldLease{folder: folder, text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
 	name, temp := leaseFileName(folder, number), folder+"/.lease-"+l.text.Token
 	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *Folder) createLease(policy int, folder string, number int64) (*lease, e
 }
 
 // fillLease locks a new file and writes the lease into it.
-func (f *Folder) fillLease(l *lease, file *os.File) (err error) {
+func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	l.file, l.text.Domain = file, ""
 	if f.domain != "" && lockFile(file) {
 		l.text.Domain = f.domain
@@ -113,7 +113,7 @@ func token() string {
 }
 
 // verify returns ErrLeaseLost where the lease is not the last one any more, and other errors where that cannot be told.
-func (f *Folder) verify(l *lease) error {
+func (f *Folder) verify(l *heldLease) error {
 	_, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
 	if err == nil {
 		return ErrLeaseLost
@@ -130,7 +130,7 @@ func (f *Folder) verify(l *lease) error {
 }
 
 // same reports whether the lease's name still stands for the file that was created. A damaged one is restored by renew.
-func (f *Folder) same(l *lease) bool {
+func (f *Folder) same(l *heldLease) bool {
 	named, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number))
 	if err != nil {
 		return false
@@ -140,7 +140,7 @@ func (f *Folder) same(l *lease) bool {
 }
 
 // renew gives the lease the file server's present time, by writing what stands there already.
-func (f *Folder) renew(l *lease) error {
+func (f *Folder) renew(l *heldLease) error {
 	file, err := f.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrLeaseLost
@@ -153,7 +153,7 @@ func (f *Folder) renew(l *lease) error {
 }
 
 // release marks the lease as given back, for those who cannot see its lock.
-func (f *Folder) release(l *lease) error {
+func (f *Folder) release(l *heldLease) error {
 	err := f.verify(l)
 	if err == nil {
 		l.text.Released = true

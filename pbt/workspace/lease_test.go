@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// on returns the board of another machine: its processes see the folder, but not each other's locks.
+// on returns the store of another machine: its processes see the folder, but not each other's locks.
 func on(machine string, f *Folder) *Folder {
 	f.domain = machine
 	return f
@@ -26,11 +26,11 @@ func on(machine string, f *Folder) *Folder {
 // limit is how long a test waits for what must come.
 const limit = 30 * time.Second
 
-func join(t *testing.T, f *Folder, policy int) Seat {
+func join(t *testing.T, f *Folder, member int) Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	s, err := f.Join(ctx, policy)
+	s, err := f.Join(ctx, member)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 			if machine == "another" {
 				f = on(machine, f)
 			}
-			last := mustView(t, f).Policies[0].Seen
+			last := mustView(t, f).Members[0].Seen
 			s := join(t, f, 0)
 			if v := mustView(t, f); v.Now.Sub(last) < ttl-20*time.Millisecond { // clocks of files are coarse
 				t.Errorf("taken over %v after a heartbeat", v.Now.Sub(last))
@@ -113,7 +113,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 			if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
 				t.Errorf("the fenced-off process wrote: %s", diff)
 			}
-			if diff := cmp.Diff(v.Policies, mustView(t, f).Policies); diff != "" {
+			if diff := cmp.Diff(v.Members, mustView(t, f).Members); diff != "" {
 				t.Error(diff)
 			}
 			if err := s.Beat(Heartbeat{Phase: Waiting, Parent: -1}); err != nil {
@@ -123,7 +123,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 	}
 }
 
-// contents are the files of policy 0, with what is in them.
+// contents are the files of member 0, with what is in them.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	m := make(map[string]string)
@@ -201,7 +201,7 @@ func ownerOnAnotherMachine(t *testing.T, ttl time.Duration) (beaten bool) {
 	return true
 }
 
-// A released seat is free at once, for other machines as well.
+// A released lease is free at once, for other machines as well.
 func TestReleasedSeatIsFree(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
@@ -274,7 +274,7 @@ func TestDamagedLease(t *testing.T) {
 	})
 }
 
-// Whoever removes the folder of a running policy ends it.
+// Whoever removes the folder of a running member ends it.
 func TestRemovedFolderIsALostSeat(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
@@ -311,7 +311,7 @@ func TestLeaseOfThePast(t *testing.T) {
 	}
 }
 
-// Many want one seat, on one machine and on several, again and again: at no time do two have it.
+// Many want one lease, on one machine and on several, again and again: at no time do two have it.
 func TestRaceForASeat(t *testing.T) {
 	for _, c := range []struct {
 		machines int
@@ -339,7 +339,7 @@ func TestRaceForASeat(t *testing.T) {
 							return
 						}
 						if n := holders.Add(1); n != 1 {
-							t.Errorf("%d have the seat", n)
+							t.Errorf("%d have the lease", n)
 						}
 						turns.Add(1)
 						err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
@@ -375,7 +375,7 @@ func stale(t *testing.T, dir string) {
 	}
 }
 
-// The same with processes, some of which are killed while they have the seat.
+// The same with processes, some of which are killed while they have the lease.
 func TestRaceOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	stale(t, dir)
@@ -399,7 +399,7 @@ func TestRaceOfProcesses(t *testing.T) {
 		what, who, _ := strings.Cut(line, ":")
 		switch {
 		case what == "begin" && holder != "":
-			t.Fatalf("%s has the seat beside %s", who, holder)
+			t.Fatalf("%s has the lease beside %s", who, holder)
 		case what == "begin":
 			holder = who
 			turns++
@@ -417,7 +417,7 @@ func TestRaceOfProcesses(t *testing.T) {
 // diesVariable numbers the competitors, of whom 0 and 1 kill themselves in their third turn.
 const diesVariable = "GORL_WORKSPACE_TEST_COMPETITOR"
 
-// compete takes and releases policy 0's seat again and again, and writes down when it had it.
+// compete takes and releases member 0's lease again and again, and writes down when it had it.
 func compete(f *Folder) error {
 	log, err := os.OpenFile(filepath.Join(f.dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Memory is a board for the goroutines of one process, with the semantics of Folder: what is published is encoded and
+// Memory is a store for the goroutines of one process, with the semantics of Folder: what is published is encoded and
 // checksummed, and what is read is the reader's own. It is safe for concurrent use.
 type Memory struct {
-	mu       sync.Mutex
-	clock    func() time.Time
-	policies []*memoryPolicy
-	files    map[string][]byte
-	written  int64
+	mu      sync.Mutex
+	clock   func() time.Time
+	members []*memoryMember
+	files   map[string][]byte
+	written int64
 }
 
-type memoryPolicy struct {
-	holder    *memorySeat
+type memoryMember struct {
+	holder    *memoryLease
 	free      chan struct{} // closed when the holder leaves
 	heartbeat *Heartbeat
 	seen      time.Time
@@ -33,61 +33,61 @@ type memoryPolicy struct {
 	best      *Record
 }
 
-var _ Board = (*Memory)(nil)
+var _ Store = (*Memory)(nil)
 
-// NewMemory returns an empty board. It panics where policies is less than 1.
-func NewMemory(policies int) *Memory {
-	if err := checkPolicies(policies); err != nil {
+// NewMemory returns an empty store. It panics where members is less than 1.
+func NewMemory(members int) *Memory {
+	if err := checkMembers(members); err != nil {
 		panic(err)
 	}
 	m := &Memory{clock: time.Now, files: make(map[string][]byte)}
-	for range policies {
-		m.policies = append(m.policies, &memoryPolicy{records: make(map[int64]Record)})
+	for range members {
+		m.members = append(m.members, &memoryMember{records: make(map[int64]Record)})
 	}
 	return m
 }
 
-// SetClock replaces the board's clock, which is time.Now otherwise. The board calls it one call at a time.
+// SetClock replaces the store's clock, which is time.Now otherwise. The store calls it one call at a time.
 func (m *Memory) SetClock(now func() time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clock = now
 }
 
-// Evict takes a policy's seat from its holder, as a shared folder does with a process that has been silent for too
-// long: the seat's Lost is closed and its methods return ErrLeaseLost. Without a holder it does nothing.
-func (m *Memory) Evict(policy int) error {
-	if err := checkPolicy(policy, len(m.policies)); err != nil {
+// Evict takes a member's lease from its holder, as a shared folder does with a process that has been silent for too
+// long: the lease's Lost is closed and its methods return ErrLeaseLost. Without a holder it does nothing.
+func (m *Memory) Evict(member int) error {
+	if err := checkMember(member, len(m.members)); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s := m.policies[policy].holder; s != nil {
+	if s := m.members[member].holder; s != nil {
 		close(s.lost)
-		m.vacate(policy)
+		m.vacate(member)
 	}
 	return nil
 }
 
-func (m *Memory) vacate(policy int) {
-	p := m.policies[policy]
+func (m *Memory) vacate(member int) {
+	p := m.members[member]
 	close(p.free)
 	p.holder, p.free = nil, nil
 }
 
-// Policies is the number of policies.
-func (m *Memory) Policies() int { return len(m.policies) }
+// Members is the number of members.
+func (m *Memory) Members() int { return len(m.members) }
 
-// Join takes a policy's seat, see Board. A holder that does not release it holds it until Evict.
-func (m *Memory) Join(ctx context.Context, policy int) (Seat, error) {
-	if err := checkPolicy(policy, len(m.policies)); err != nil {
+// Join takes a member's lease, see Store. A holder that does not release it holds it until Evict.
+func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
+	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
 	}
 	for {
 		m.mu.Lock()
-		p := m.policies[policy]
+		p := m.members[member]
 		if p.holder == nil {
-			s := &memorySeat{board: m, policy: policy, lost: make(chan struct{})}
+			s := &memoryLease{store: m, member: member, lost: make(chan struct{})}
 			p.holder, p.free = s, make(chan struct{})
 			m.mu.Unlock()
 			return s, nil
@@ -97,25 +97,25 @@ func (m *Memory) Join(ctx context.Context, policy int) (Seat, error) {
 		select {
 		case <-free:
 		case <-ctx.Done():
-			return nil, taken(ctx, policy, memoryOwner)
+			return nil, taken(ctx, member, memoryOwner)
 		}
 	}
 }
 
 const memoryOwner = "another goroutine"
 
-// taken says who keeps a seat that was waited for.
-func taken(ctx context.Context, policy int, owner string) error {
-	return fmt.Errorf("workspace: policy %d belongs to %s: %w (%w); end that process, or give this one another policy", policy, owner, ErrTaken, context.Cause(ctx))
+// taken says who keeps a lease that was waited for.
+func taken(ctx context.Context, member int, owner string) error {
+	return fmt.Errorf("workspace: member %d belongs to %s: %w (%w); end that process, or give this one another member", member, owner, ErrTaken, context.Cause(ctx))
 }
 
-// View is everything published, see Board.
+// View is everything published, see Store.
 func (m *Memory) View() (View, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var v View
-	for i, p := range m.policies {
-		pv := PolicyView{Policy: i, Seen: p.seen}
+	for i, p := range m.members {
+		pv := MemberView{Member: i, Seen: p.seen}
 		if p.heartbeat != nil {
 			h := p.heartbeat.clone()
 			pv.Heartbeat = &h
@@ -125,13 +125,13 @@ func (m *Memory) View() (View, error) {
 			records = append(records, r)
 		}
 		pv.Records, pv.Stale = present(records, p.heartbeat)
-		v.Policies = append(v.Policies, pv)
+		v.Members = append(v.Members, pv)
 	}
 	v.Now = m.clock()
 	return v, nil
 }
 
-// Fetch reads the weights of a record, see Board.
+// Fetch reads the weights of a record, see Store.
 func (m *Memory) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
@@ -164,12 +164,12 @@ func damaged(path, format string, args ...any) error {
 	return fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// Best is the best record there ever was, see Board.
+// Best is the best record there ever was, see Store.
 func (m *Memory) Best(minimise bool) (Record, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var records []Record
-	for _, p := range m.policies {
+	for _, p := range m.members {
 		if p.best != nil {
 			records = append(records, *p.best)
 		}

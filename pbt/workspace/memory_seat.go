@@ -9,36 +9,36 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// memorySeat is a seat on a board in memory. All its state is guarded by the board's mutex.
-type memorySeat struct {
-	board  *Memory
-	policy int
+// memoryLease is a lease on a store in memory. All its state is guarded by the store's mutex.
+type memoryLease struct {
+	store  *Memory
+	member int
 	lost   chan struct{}
 }
 
-func (s *memorySeat) Policy() int           { return s.policy }
-func (s *memorySeat) Dir() string           { return "" }
-func (s *memorySeat) Lost() <-chan struct{} { return s.lost }
+func (s *memoryLease) Member() int           { return s.member }
+func (s *memoryLease) Dir() string           { return "" }
+func (s *memoryLease) Lost() <-chan struct{} { return s.lost }
 
-// mine returns the policy's data while the seat is held; the board is locked.
-func (s *memorySeat) mine() (*memoryPolicy, error) {
-	if p := s.board.policies[s.policy]; p.holder == s {
+// mine returns the member's data while the lease is held; the store is locked.
+func (s *memoryLease) mine() (*memoryMember, error) {
+	if p := s.store.members[s.member]; p.holder == s {
 		return p, nil
 	}
 	select {
 	case <-s.lost:
-		return nil, fmt.Errorf("workspace: policy %d: %w", s.policy, ErrLeaseLost)
+		return nil, fmt.Errorf("workspace: member %d: %w", s.member, ErrLeaseLost)
 	default:
-		return nil, released(s.policy)
+		return nil, released(s.member)
 	}
 }
 
-func released(policy int) error {
-	return fmt.Errorf("workspace: the seat of policy %d has been released; join again", policy)
+func released(member int) error {
+	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
 }
 
-func (s *memorySeat) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
-	r, err := prepare(r, s.policy, s.board.Policies())
+func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
+	r, err := prepare(r, s.member, s.store.Members())
 	if err != nil {
 		return r, err
 	}
@@ -48,28 +48,28 @@ func (s *memorySeat) Publish(r Record, weights *checkpoint.Snapshot) (Record, er
 			return r, err
 		}
 	}
-	s.board.mu.Lock()
-	defer s.board.mu.Unlock()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
 	p, err := s.mine()
 	if err != nil {
 		return r, err
 	}
 	if r.Weights != nil {
-		r.Weights.Path = s.board.name(folderName(s.policy), r.Iteration)
-		s.board.files[r.Weights.Path] = data
+		r.Weights.Path = s.store.name(folderName(s.member), r.Iteration)
+		s.store.files[r.Weights.Path] = data
 	}
 	p.records[r.Iteration] = r
 	return r.clone(), nil
 }
 
-// folderName is a policy's folder.
-func folderName(policy int) string { return fmt.Sprintf("%03d", policy) }
+// folderName is a member's folder.
+func folderName(member int) string { return fmt.Sprintf("%03d", member) }
 
-func (s *memorySeat) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
 	if weights == nil {
 		return errNoBest
 	}
-	r, err := prepare(r, s.policy, s.board.Policies())
+	r, err := prepare(r, s.member, s.store.Members())
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (s *memorySeat) PublishBest(r Record, weights *checkpoint.Snapshot, minimis
 	if err != nil {
 		return err
 	}
-	s.board.mu.Lock()
-	defer s.board.mu.Unlock()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
 	p, err := s.mine()
 	if err != nil {
 		return err
@@ -87,36 +87,36 @@ func (s *memorySeat) PublishBest(r Record, weights *checkpoint.Snapshot, minimis
 		return nil
 	}
 	if p.best != nil {
-		delete(s.board.files, p.best.Weights.Path)
+		delete(s.store.files, p.best.Weights.Path)
 	}
-	reference.Path = s.board.name("best/"+folderName(s.policy), r.Iteration)
-	s.board.files[reference.Path] = data
+	reference.Path = s.store.name("best/"+folderName(s.member), r.Iteration)
+	s.store.files[reference.Path] = data
 	r.Weights, p.best = reference, &r
 	return nil
 }
 
-func (s *memorySeat) Beat(h Heartbeat) error {
-	h, err := h.prepare(s.policy, s.board.Policies(), "a goroutine")
+func (s *memoryLease) Beat(h Heartbeat) error {
+	h, err := h.prepare(s.member, s.store.Members(), "a goroutine")
 	if err != nil {
 		return err
 	}
-	s.board.mu.Lock()
-	defer s.board.mu.Unlock()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
 	p, err := s.mine()
 	if err != nil {
 		return err
 	}
-	p.heartbeat, p.seen = &h, s.board.clock()
+	p.heartbeat, p.seen = &h, s.store.clock()
 	return nil
 }
 
-func (s *memorySeat) Prune(k Keep) error {
+func (s *memoryLease) Prune(k Keep) error {
 	k, err := k.withDefaults()
 	if err != nil {
 		return err
 	}
-	s.board.mu.Lock()
-	defer s.board.mu.Unlock()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
 	p, err := s.mine()
 	if err != nil {
 		return err
@@ -134,14 +134,14 @@ func (s *memorySeat) Prune(k Keep) error {
 			wanted[r.Weights.Path] = true
 		}
 	}
-	maps.DeleteFunc(s.board.files, func(path string, _ []byte) bool {
-		return strings.HasPrefix(path, folderName(s.policy)+"/") && !wanted[path]
+	maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
+		return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
 	})
 	return nil
 }
 
 // newestWithWeights is the iteration of the newest record with weights, 0 where there is none. Prune never deletes it:
-// it is what a policy that has diverged can go back to.
+// it is what a member that has diverged can go back to.
 func newestWithWeights(records map[int64]Record) int64 {
 	var newest int64
 	for i, r := range records {
@@ -152,11 +152,11 @@ func newestWithWeights(records map[int64]Record) int64 {
 	return newest
 }
 
-func (s *memorySeat) Release() error {
-	s.board.mu.Lock()
-	defer s.board.mu.Unlock()
-	if s.board.policies[s.policy].holder == s {
-		s.board.vacate(s.policy)
+func (s *memoryLease) Release() error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.members[s.member].holder == s {
+		s.store.vacate(s.member)
 	}
 	return nil
 }

@@ -28,12 +28,12 @@ func TestEvictedSeatWritesNothing(t *testing.T) {
 		t.Errorf("the new holder: %v", err)
 	}
 	if err := errors.Join(next.Release(), b.Evict(0)); err != nil {
-		t.Errorf("an empty seat: %v", err)
+		t.Errorf("an empty lease: %v", err)
 	}
 	if b.Evict(1) == nil {
-		t.Error("evicted policy 1 of 1")
+		t.Error("evicted member 1 of 1")
 	}
-	if _, ok, _ := b.Best(false); ok || len(mustView(t, b).Policies[0].Records) != 1 {
+	if _, ok, _ := b.Best(false); ok || len(mustView(t, b).Members[0].Records) != 1 {
 		t.Error("the evicted wrote something")
 	}
 }
@@ -47,7 +47,7 @@ func TestMemoryClock(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	v := mustView(t, b)
-	if silent := v.Now.Sub(v.Policies[0].Seen); silent != time.Hour {
+	if silent := v.Now.Sub(v.Members[0].Seen); silent != time.Hour {
 		t.Errorf("silent for %v", silent)
 	}
 }

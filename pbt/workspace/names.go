@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// fileKind says what a file in a policy's folder is.
+// fileKind says what a file in a member's folder is.
 type fileKind int
 
 const (
@@ -27,7 +27,7 @@ var (
 	joins  = regexp.MustCompile(`^\.lease-[0-9a-f]+$`)
 )
 
-// parseName says what the name of a file in a policy's folder is, and of which iteration or lease. A number written in
+// parseName says what the name of a file in a member's folder is, and of which iteration or lease. A number written in
 // another way than this package does, such as 0000012, makes it another file.
 func parseName(name string) (n int64, kind fileKind) {
 	if m := leaseName.FindStringSubmatch(name); m != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/testmain"
+	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
 // The tests of several processes run this test binary again, in a role, with a folder and options.
@@ -95,7 +95,7 @@ func (p *process) ask(t *testing.T, command string) string {
 	return p.line(t)
 }
 
-// holdSeat joins policy 0 and does what it is told.
+// holdSeat joins member 0 and does what it is told.
 func holdSeat(f *Folder) error {
 	s, err := f.Join(context.Background(), 0)
 	if err != nil {

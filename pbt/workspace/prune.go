@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Prune deletes what nobody needs any more, see Seat.
-func (s *folderSeat) Prune(k Keep) error {
+// Prune deletes what nobody needs any more, see Lease.
+func (s *folderLease) Prune(k Keep) error {
 	k, err := k.withDefaults()
 	if err != nil {
 		return err
@@ -16,11 +16,11 @@ func (s *folderSeat) Prune(k Keep) error {
 	return s.did("pruning", s.prune(k))
 }
 
-func (s *folderSeat) prune(k Keep) error {
+func (s *folderLease) prune(k Keep) error {
 	if err := s.mine(); err != nil {
 		return err
 	}
-	names, err := s.board.list(s.folder)
+	names, err := s.store.list(s.folder)
 	if err != nil {
 		return err
 	}
@@ -32,9 +32,9 @@ func (s *folderSeat) prune(k Keep) error {
 	}
 	slices.Sort(iterations)
 	gone := k.superfluous(iterations)
-	s.board.mu.Lock()
-	records, _ := s.board.records(s.policy, false)
-	s.board.mu.Unlock()
+	s.store.mu.Lock()
+	records, _ := s.store.records(s.member, false)
+	s.store.mu.Unlock()
 	byIteration := make(map[int64]Record)
 	for _, r := range records {
 		byIteration[r.Iteration] = r
@@ -45,8 +45,8 @@ func (s *folderSeat) prune(k Keep) error {
 
 // sweep deletes the records that are not wanted, then the weights that no record refers to, and what processes that are
 // gone have left unfinished. Files of other kinds are left alone.
-func (s *folderSeat) sweep(folder string, wanted func(iteration int64) bool) error {
-	f := s.board
+func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) error {
+	f := s.store
 	names, err := f.list(folder)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *folderSeat) sweep(folder string, wanted func(iteration int64) bool) err
 	var errs []error
 	remove := func(name string) {
 		err := f.root.Remove(folder + "/" + name)
-		if info, gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the board's
+		if info, gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the store's
 			errs = append(errs, err)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *folderSeat) sweep(folder string, wanted func(iteration int64) bool) err
 			text, _, err := f.readFile(folder+"/"+name, maxRecord)
 			var r Record
 			if err == nil {
-				r, err = decodeRecord(text, s.policy, f.policies, folder, iteration)
+				r, err = decodeRecord(text, s.member, f.members, folder, iteration)
 			}
 			if err != nil || r.Foreign {
 				unknown[iteration] = true

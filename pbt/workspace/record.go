@@ -20,10 +20,10 @@ const (
 	maxIteration = 1_000_000_000_000_000
 )
 
-// prepare checks a record that is about to be published by a policy, and returns a copy that shares nothing with it.
-func prepare(r Record, policy, policies int) (Record, error) {
-	if r.Policy != policy {
-		return r, fmt.Errorf("workspace: a record of policy %d on the seat of policy %d; publish it on its own", r.Policy, policy)
+// prepare checks a record that is about to be published by a member, and returns a copy that shares nothing with it.
+func prepare(r Record, member, members int) (Record, error) {
+	if r.Member != member {
+		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own", r.Member, member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
 	r.Weights, r.Foreign = nil, false
@@ -36,16 +36,16 @@ func prepare(r Record, policy, policies int) (Record, error) {
 	if !r.HasEvaluation {
 		r.Evaluation = 0
 	}
-	if err := r.check(policies); err != nil {
-		return r, fmt.Errorf("workspace: policy %d: %w", policy, err)
+	if err := r.check(members); err != nil {
+		return r, fmt.Errorf("workspace: member %d: %w", member, err)
 	}
 	return r.clone(), nil
 }
 
-// check reports numbers that no policy can have arrived at.
-func (r Record) check(policies int) error {
-	if r.Policy < 0 || r.Policy >= policies {
-		return fmt.Errorf("policy %d, where there are 0 to %d", r.Policy, policies-1)
+// check reports numbers that no member can have arrived at.
+func (r Record) check(members int) error {
+	if r.Member < 0 || r.Member >= members {
+		return fmt.Errorf("member %d, where there are 0 to %d", r.Member, members-1)
 	}
 	if r.Iteration < 1 || r.Iteration > maxIteration {
 		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
@@ -54,17 +54,17 @@ func (r Record) check(policies int) error {
 		name  string
 		value int64
 	}{
-		{"copies", r.Copies}, {"frame", r.Frame}, {"weight frame", r.WeightFrame}, {"frames since copy", r.SinceCopy},
-		{"frames since change", r.SinceChange}, {"samples", int64(r.Samples)},
+		{"copies", r.Copies}, {"steps", r.Steps}, {"weight steps", r.WeightSteps}, {"steps since copy", r.SinceCopy},
+		{"steps since change", r.SinceChange}, {"samples", int64(r.Samples)},
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("iteration %d: %s %d; want 0 or more", r.Iteration, n.name, n.value)
 		}
 	}
-	if r.Parent < -1 || r.Parent >= policies {
-		return fmt.Errorf("iteration %d: parent %d, where there are policies 0 to %d, and -1 for none", r.Iteration, r.Parent, policies-1)
+	if r.Parent < -1 || r.Parent >= members {
+		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration, r.Parent, members-1)
 	}
-	if err := checkParams(r.Params); err != nil {
+	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
 	}
 	if w := r.Weights; w != nil && !r.Foreign {
@@ -107,7 +107,7 @@ func cut(text string) string {
 
 // clone returns a copy that shares nothing.
 func (r Record) clone() Record {
-	r.Params = maps.Clone(r.Params)
+	r.Hyperparameters = maps.Clone(r.Hyperparameters)
 	if r.Weights != nil {
 		w := *r.Weights
 		r.Weights = &w
@@ -116,13 +116,13 @@ func (r Record) clone() Record {
 }
 
 func (h Heartbeat) clone() Heartbeat {
-	h.Params = maps.Clone(h.Params)
+	h.Hyperparameters = maps.Clone(h.Hyperparameters)
 	return h
 }
 
-// prepare checks a heartbeat and returns a copy, with the policy and the owner filled in.
-func (h Heartbeat) prepare(policy, policies int, owner string) (Heartbeat, error) {
-	h.Policy = policy
+// prepare checks a heartbeat and returns a copy, with the member and the owner filled in.
+func (h Heartbeat) prepare(member, members int, owner string) (Heartbeat, error) {
+	h.Member = member
 	if h.Owner == "" {
 		h.Owner = owner
 	}
@@ -130,23 +130,23 @@ func (h Heartbeat) prepare(policy, policies int, owner string) (Heartbeat, error
 	if !h.HasObjective {
 		h.Objective = 0
 	}
-	if err := h.check(policies); err != nil {
-		return h, fmt.Errorf("workspace: policy %d: heartbeat: %w", policy, err)
+	if err := h.check(members); err != nil {
+		return h, fmt.Errorf("workspace: member %d: heartbeat: %w", member, err)
 	}
 	return h.clone(), nil
 }
 
-func (h Heartbeat) check(policies int) error {
+func (h Heartbeat) check(members int) error {
 	if !slices.Contains([]Phase{Training, Waiting, Yielded, Stopped, Finished, Failed}, h.Phase) {
 		return fmt.Errorf("unknown phase %.40q", h.Phase)
 	}
-	if h.Policy < 0 || h.Policy >= policies || h.Parent < -1 || h.Parent >= policies {
-		return fmt.Errorf("policy %d and parent %d, where there are policies 0 to %d", h.Policy, h.Parent, policies-1)
+	if h.Member < 0 || h.Member >= members || h.Parent < -1 || h.Parent >= members {
+		return fmt.Errorf("member %d and parent %d, where there are members 0 to %d", h.Member, h.Parent, members-1)
 	}
-	if min(h.Iteration, h.Copies, h.Frame, h.Total) < 0 {
-		return fmt.Errorf("iteration %d, copies %d, frame %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Frame, h.Total)
+	if min(h.Iteration, h.Copies, h.Steps, h.Total) < 0 {
+		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps, h.Total)
 	}
-	return checkParams(h.Params)
+	return checkParams(h.Hyperparameters)
 }
 
 // present sorts records, newest first, into those of the present weights and stale ones.
@@ -198,10 +198,10 @@ func (r Record) beats(other Record, minimise bool) bool {
 	return a > b
 }
 
-// bestOf chooses the best among the policies' best.
+// bestOf chooses the best among the members' best.
 func bestOf(records []Record, minimise bool) (best Record, ok bool) {
 	slices.SortStableFunc(records, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Policy, b.Policy))
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Member, b.Member))
 	})
 	for _, r := range records {
 		if _, sound := r.score(); sound && (!ok || r.beats(best, minimise)) {
@@ -211,17 +211,17 @@ func bestOf(records []Record, minimise bool) (best Record, ok bool) {
 	return best.clone(), ok
 }
 
-// checkPolicies is what every board demands of its size.
-func checkPolicies(policies int) error {
-	if policies < 1 {
-		return fmt.Errorf("workspace: a board for %d policies; want 1 or more", policies)
+// checkMembers is what every store demands of its size.
+func checkMembers(members int) error {
+	if members < 1 {
+		return fmt.Errorf("workspace: a store for %d members; want 1 or more", members)
 	}
 	return nil
 }
 
-func checkPolicy(policy, policies int) error {
-	if policy < 0 || policy >= policies {
-		return fmt.Errorf("workspace: there is no policy %d; the board's are 0 to %d", policy, policies-1)
+func checkMember(member, members int) error {
+	if member < 0 || member >= members {
+		return fmt.Errorf("workspace: there is no member %d; the store's are 0 to %d", member, members-1)
 	}
 	return nil
 }
@@ -230,11 +230,11 @@ func checkPolicy(policy, policies int) error {
 func noWeights(r Record) error {
 	switch w := r.Weights; {
 	case w == nil && r.Failure != "":
-		return fmt.Errorf("workspace: policy %d published no weights at iteration %d: %s", r.Policy, r.Iteration, r.Failure)
+		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration, r.Failure)
 	case w == nil:
-		return fmt.Errorf("workspace: the record of policy %d, iteration %d, refers to no weights", r.Policy, r.Iteration)
+		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member, r.Iteration)
 	case r.Foreign || w.SHA256 == "":
-		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such policies but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
+		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such members but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
 	}
 	return nil
 }

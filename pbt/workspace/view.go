@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// folderCache is what was read of a policy's folder. Files are read again only when they have changed.
+// folderCache is what was read of a member's folder. Files are read again only when they have changed.
 type folderCache struct {
 	records   map[string]cachedRecord
 	heartbeat *Heartbeat
@@ -32,7 +32,7 @@ func unchanged(a, b fs.FileInfo) bool {
 // errMoved says that a folder's files changed while they were looked at.
 var errMoved = errors.New("it changes all the time")
 
-// View is everything published by all policies, see Board. It reads no weights, but looks whether they are there and have
+// View is everything published by all members, see Store. It reads no weights, but looks whether they are there and have
 // the size that they should.
 func (f *Folder) View() (View, error) {
 	f.mu.Lock()
@@ -41,19 +41,19 @@ func (f *Folder) View() (View, error) {
 		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
 	var v View
-	for policy := range f.policies {
-		pv := PolicyView{Policy: policy}
-		// The heartbeat first: a policy that was in an interval by then had published the one before.
-		damage := f.heartbeat(policy, &pv)
+	for member := range f.members {
+		pv := MemberView{Member: member}
+		// The heartbeat first: a member that was in an interval by then had published the one before.
+		damage := f.heartbeat(member, &pv)
 		var records []Record
-		records, pv.Damaged = f.records(policy, false)
+		records, pv.Damaged = f.records(member, false)
 		pv.Records, pv.Stale = present(records, pv.Heartbeat)
 		if damage != nil {
 			pv.Damaged = append(pv.Damaged, damage)
 		}
-		_, damaged := f.records(policy, true)
+		_, damaged := f.records(member, true)
 		pv.Damaged = append(pv.Damaged, damaged...)
-		v.Policies = append(v.Policies, pv)
+		v.Members = append(v.Members, pv)
 	}
 	v.Now, _ = f.now()
 	return v, nil
@@ -68,12 +68,12 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// records reads the records in a policy's folder, in any order, and reports what is damaged. f.mu is held.
-func (f *Folder) records(policy int, best bool) (records []Record, damage []error) {
-	folder := folderOf(policy, best)
+// records reads the records in a member's folder, in any order, and reports what is damaged. f.mu is held.
+func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
+	folder := folderOf(member, best)
 	var err error
 	for range 20 {
-		records, damage, err = f.recordsOnce(policy, folder)
+		records, damage, err = f.recordsOnce(member, folder)
 		if !errors.Is(err, errMoved) {
 			break
 		}
@@ -84,7 +84,7 @@ func (f *Folder) records(policy int, best bool) (records []Record, damage []erro
 	return records, damage
 }
 
-func (f *Folder) recordsOnce(policy int, folder string) (records []Record, damage []error, err error) {
+func (f *Folder) recordsOnce(member int, folder string) (records []Record, damage []error, err error) {
 	names, err := f.list(folder)
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +96,7 @@ func (f *Folder) recordsOnce(policy int, folder string) (records []Record, damag
 		if kind != recordFile {
 			continue
 		}
-		c, err := f.record(policy, folder, name, iteration, cache.records[name])
+		c, err := f.record(member, folder, name, iteration, cache.records[name])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // pruned since the folder was listed
 		}
@@ -115,7 +115,7 @@ func (f *Folder) recordsOnce(policy int, folder string) (records []Record, damag
 			if !errors.As(err, &d) {
 				err = &checkpoint.DamagedError{Path: f.path(folder + "/" + name), Reason: err.Error(), Err: err}
 			}
-			damage = append(damage, fmt.Errorf("workspace: policy %d: %w; the one before is used, and this one can be deleted", policy, err))
+			damage = append(damage, fmt.Errorf("workspace: member %d: %w; the one before is used, and this one can be deleted", member, err))
 			continue
 		}
 		records = append(records, c.record)
@@ -125,7 +125,7 @@ func (f *Folder) recordsOnce(policy int, folder string) (records []Record, damag
 }
 
 // record reads one record unless it is unchanged. An error is one of reading; what is wrong with the contents is in the result.
-func (f *Folder) record(policy int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
+func (f *Folder) record(member int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
 	full := folder + "/" + name
 	info, err := f.root.Lstat(full)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *Folder) record(policy int, folder, name string, iteration int64, last c
 		return cachedRecord{}, err
 	}
 	c := cachedRecord{info: info}
-	c.record, c.err = decodeRecord(text, policy, f.policies, folder, iteration)
+	c.record, c.err = decodeRecord(text, member, f.members, folder, iteration)
 	return c, nil
 }
 
@@ -171,7 +171,7 @@ func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 	return d
 }
 
-// list returns the names in a folder of the board; none where it does not exist.
+// list returns the names in a folder of the store; none where it does not exist.
 func (f *Folder) list(folder string) ([]string, error) {
 	info, err := f.root.Lstat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,10 +191,10 @@ func (f *Folder) list(folder string) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// heartbeat reads a policy's heartbeat unless it is unchanged. Of a damaged one it returns the error, and uses the one read
+// heartbeat reads a member's heartbeat unless it is unchanged. Of a damaged one it returns the error, and uses the one read
 // before. f.mu is held.
-func (f *Folder) heartbeat(policy int, v *PolicyView) error {
-	folder := folderOf(policy, false)
+func (f *Folder) heartbeat(member int, v *MemberView) error {
+	folder := folderOf(member, false)
 	name := folder + "/" + heartbeatName
 	c := f.cached(folder)
 	info, err := f.root.Lstat(name)
@@ -208,13 +208,13 @@ func (f *Folder) heartbeat(policy int, v *PolicyView) error {
 		}
 		var h Heartbeat
 		if err == nil {
-			h, err = decodeHeartbeat(text, policy, f.policies)
+			h, err = decodeHeartbeat(text, member, f.members)
 		}
 		if c.info, c.damage = info, nil; err == nil {
 			c.heartbeat, c.seen = &h, info.ModTime()
 		} else {
 			d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
-			c.info, c.damage = nil, fmt.Errorf("workspace: policy %d: %w; its next heartbeat replaces it", policy, d)
+			c.info, c.damage = nil, fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
 		}
 	}
 	if c.heartbeat != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 var chaosFor = flag.Duration("chaos", 2*time.Second, "how long children are killed, stopped and corrupted in TestChaos")

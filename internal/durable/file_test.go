@@ -1,4 +1,4 @@
-package atomicfile
+package durable
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-func TestWriteReplacesOrLeaves(t *testing.T) {
+func TestWriteFileReplacesOrLeaves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	text := func(s string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 	}
-	if err := Write(path, text("old")); err != nil {
+	if err := WriteFile(path, text("old")); err != nil {
 		t.Fatal(err)
 	}
 	failure := errors.New("the disk says no")
-	err := Write(path, func(w io.Writer) error {
+	err := WriteFile(path, func(w io.Writer) error {
 		fmt.Fprint(w, "half of the n")
 		return failure
 	})
@@ -31,7 +31,7 @@ func TestWriteReplacesOrLeaves(t *testing.T) {
 	if got, _ := os.ReadFile(path); string(got) != "old" {
 		t.Errorf("after a failed write the file holds %q, want the old contents", got)
 	}
-	if err := Write(path, text("new")); err != nil {
+	if err := WriteFile(path, text("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "new" {
@@ -41,7 +41,7 @@ func TestWriteReplacesOrLeaves(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v (%v), want the file alone", entries, err)
 	}
-	if err := Write(filepath.Join(path, "below", "a", "file"), text("x")); err == nil {
+	if err := WriteFile(filepath.Join(path, "below", "a", "file"), text("x")); err == nil {
 		t.Error("writing below a file succeeded")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 )
 
 // CheckLive is [tensortest.CheckLive], for tests that need nothing else of it.

@@ -100,8 +100,8 @@ func fake(ctx context.Context, script []string) (err error) {
 	if err != nil {
 		return err
 	}
-	h := workspace.Heartbeat{Policy: policy, Phase: workspace.Training, Parent: -1, Iteration: 1}
-	if last := view.Policies[policy].Heartbeat; last != nil {
+	h := workspace.Heartbeat{Member: policy, Phase: workspace.Training, Parent: -1, Iteration: 1}
+	if last := view.Members[policy].Heartbeat; last != nil {
 		h = *last
 	}
 	for _, do := range script {
@@ -130,7 +130,7 @@ func fake(ctx context.Context, script []string) (err error) {
 				if slice > 0 && n == slice {
 					return fmt.Errorf("after %d intervals: %w", n, errYield)
 				}
-				h.Frame, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true, workspace.Training
+				h.Steps, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true, workspace.Training
 				h.Iteration++
 				if err := seat.Beat(h); err != nil {
 					return err

@@ -12,14 +12,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// folderSeat is a seat on a Folder.
-type folderSeat struct {
-	board *Folder
-	// folder is the policy's, bestFolder that of its best.
-	policy             int
+// folderLease is a lease on a Folder.
+type folderLease struct {
+	store *Folder
+	// folder is the member's, bestFolder that of its best.
+	member             int
 	folder, bestFolder string
-	store              *checkpoint.Store
-	lease              *lease
+	weights            *checkpoint.Store
+	lease              *heldLease
 	temporaries        atomic.Int64
 	lost               chan struct{}
 
@@ -28,43 +28,43 @@ type folderSeat struct {
 	released bool
 }
 
-// Join takes a policy's seat, see Board.
-func (f *Folder) Join(ctx context.Context, policy int) (Seat, error) {
-	if err := checkPolicy(policy, f.policies); err != nil {
+// Join takes a member's lease, see Store.
+func (f *Folder) Join(ctx context.Context, member int) (Lease, error) {
+	if err := checkMember(member, f.members); err != nil {
 		return nil, err
 	}
 	if f.opt.ReadOnly {
 		return nil, fmt.Errorf("workspace: %s was opened to be read only; open it without ReadOnly to take part", f.dir)
 	}
-	l, err := f.acquire(ctx, policy)
+	l, err := f.acquire(ctx, member)
 	if err != nil {
 		return nil, err
 	}
-	s := &folderSeat{
-		board: f, policy: policy, folder: folderOf(policy, false), bestFolder: folderOf(policy, true), lease: l,
+	s := &folderLease{
+		store: f, member: member, folder: folderOf(member, false), bestFolder: folderOf(member, true), lease: l,
 		lost: make(chan struct{}),
 	}
-	if s.store, err = checkpoint.NewStore(s.Dir(), checkpoint.Options{}); err != nil {
+	if s.weights, err = checkpoint.NewStore(s.Dir(), checkpoint.Options{}); err != nil {
 		return nil, errors.Join(fmt.Errorf("workspace: %w", err), s.Release())
 	}
 	return s, nil
 }
 
-func (s *folderSeat) Policy() int           { return s.policy }
-func (s *folderSeat) Dir() string           { return s.board.path(s.folder) }
-func (s *folderSeat) Lost() <-chan struct{} { return s.lost }
+func (s *folderLease) Member() int           { return s.member }
+func (s *folderLease) Dir() string           { return s.store.path(s.folder) }
+func (s *folderLease) Lost() <-chan struct{} { return s.lost }
 
-// mine returns an error unless the seat is still this process's.
-func (s *folderSeat) mine() error {
+// mine returns an error unless the lease is still this process's.
+func (s *folderLease) mine() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released {
-		return released(s.policy)
+		return released(s.member)
 	}
 	if s.gone {
 		return ErrLeaseLost
 	}
-	err := s.board.verify(s.lease)
+	err := s.store.verify(s.lease)
 	if errors.Is(err, ErrLeaseLost) {
 		s.gone = true
 		close(s.lost)
@@ -73,36 +73,36 @@ func (s *folderSeat) mine() error {
 }
 
 // did says what did not succeed.
-func (s *folderSeat) did(what string, err error) error {
+func (s *folderLease) did(what string, err error) error {
 	if err == nil || strings.HasPrefix(err.Error(), "workspace: ") {
 		return err
 	}
-	return fmt.Errorf("workspace: policy %d: %s: %w", s.policy, what, err)
+	return fmt.Errorf("workspace: member %d: %s: %w", s.member, what, err)
 }
 
 // temporary returns a name that no other write has, and that tells whose it is.
-func (s *folderSeat) temporary(base string) string {
+func (s *folderLease) temporary(base string) string {
 	return fmt.Sprintf(".%s-%s-%d", base, s.lease.text.Token, s.temporaries.Add(1))
 }
 
-func (s *folderSeat) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
-	r, err := prepare(r, s.policy, s.board.policies)
+func (s *folderLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
+	r, err := prepare(r, s.member, s.store.members)
 	if err != nil {
 		return r, err
 	}
 	if err := s.mine(); err != nil {
 		return r, s.did("publishing", err)
 	}
-	if err := s.publish(&r, weights, s.store, s.folder); err != nil {
+	if err := s.publish(&r, weights, s.weights, s.folder); err != nil {
 		return r, s.did("publishing", err)
 	}
 	return r, s.did("renewing the lease", s.renew())
 }
 
 // publish writes weights and then their record into a folder.
-func (s *folderSeat) publish(r *Record, weights *checkpoint.Snapshot, store *checkpoint.Store, folder string) error {
+func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *checkpoint.Store, folder string) error {
 	if weights != nil {
-		file, err := store.Save(fmt.Sprintf("%06d", r.Iteration), r.Frame, weights)
+		file, err := store.Save(fmt.Sprintf("%06d", r.Iteration), r.Steps, weights)
 		if err != nil {
 			return err
 		}
@@ -117,11 +117,11 @@ func (s *folderSeat) publish(r *Record, weights *checkpoint.Snapshot, store *che
 		return err
 	}
 	name := recordName(r.Iteration)
-	return s.board.writeAside(folder+"/"+name, s.temporary(name), text, true, s.mine)
+	return s.store.writeAside(folder+"/"+name, s.temporary(name), text, true, s.mine)
 }
 
-func (s *folderSeat) Beat(h Heartbeat) error {
-	h, err := h.prepare(s.policy, s.board.policies, s.board.opt.Owner)
+func (s *folderLease) Beat(h Heartbeat) error {
+	h, err := h.prepare(s.member, s.store.members, s.store.opt.Owner)
 	if err != nil {
 		return err
 	}
@@ -132,20 +132,20 @@ func (s *folderSeat) Beat(h Heartbeat) error {
 	if err := s.mine(); err != nil {
 		return s.did("heartbeat", err)
 	}
-	if err := s.board.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false, s.mine); err != nil {
+	if err := s.store.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false, s.mine); err != nil {
 		return s.did("heartbeat", err)
 	}
 	return s.did("renewing the lease", s.renew())
 }
 
 // renew tells others that this process lives.
-func (s *folderSeat) renew() error {
+func (s *folderLease) renew() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released || s.gone {
 		return nil
 	}
-	err := s.board.renew(s.lease)
+	err := s.store.renew(s.lease)
 	if errors.Is(err, ErrLeaseLost) {
 		s.gone = true
 		close(s.lost)
@@ -153,7 +153,7 @@ func (s *folderSeat) renew() error {
 	return err
 }
 
-func (s *folderSeat) Release() error {
+func (s *folderLease) Release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released {
@@ -163,5 +163,5 @@ func (s *folderSeat) Release() error {
 	if s.gone {
 		return s.lease.file.Close()
 	}
-	return s.did("releasing", s.board.release(s.lease))
+	return s.did("releasing", s.store.release(s.lease))
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package folderlock
+package durable
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Take takes the lock that the named file in a folder stands for; the file is made, and stays. It ends with the process,
-// however that ends, or by release. Where the system has no such locks Take does nothing.
-func Take(dir, name string) (release func() error, err error) {
+// Lock takes the lock that the named file in a folder stands for; the file is made, and stays. It ends with the process,
+// however that ends, or by release. Where the system has no such locks Lock does nothing.
+func Lock(dir, name string) (release func() error, err error) {
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err

@@ -18,55 +18,55 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// boards are the implementations; every test of the contract runs on each.
-var boards = map[string]func(t *testing.T, policies int) Board{
-	"memory": func(t *testing.T, policies int) Board { return NewMemory(policies) },
-	"folder": func(t *testing.T, policies int) Board { return openFolder(t, t.TempDir(), policies, FolderOptions{}) },
+// stores are the implementations; every test of the contract runs on each.
+var stores = map[string]func(t *testing.T, members int) Store{
+	"memory": func(t *testing.T, members int) Store { return NewMemory(members) },
+	"folder": func(t *testing.T, members int) Store { return openFolder(t, t.TempDir(), members, FolderOptions{}) },
 }
 
-func onEach(t *testing.T, policies int, test func(t *testing.T, b Board)) {
-	for _, name := range slices.Sorted(maps.Keys(boards)) {
-		t.Run(name, func(t *testing.T) { test(t, boards[name](t, policies)) })
+func onEach(t *testing.T, members int, test func(t *testing.T, b Store)) {
+	for _, name := range slices.Sorted(maps.Keys(stores)) {
+		t.Run(name, func(t *testing.T) { test(t, stores[name](t, members)) })
 	}
 }
 
 // weights are a snapshot that says whose it is.
-func weights(policy int, iteration int64) *checkpoint.Snapshot {
+func weights(member int, iteration int64) *checkpoint.Snapshot {
 	s := checkpoint.NewSnapshot()
 	data := make([]float32, 64)
 	for i := range data {
 		data[i] = float32(iteration)
 	}
 	s.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{64}, data)
-	s.Values["policy"], s.Values["iteration"] = policy, iteration
+	s.Values["policy"], s.Values["iteration"] = member, iteration
 	return s
 }
 
-// checkWeights reports weights that are not those of the policy and iteration.
-func checkWeights(s *checkpoint.Snapshot, policy int, iteration int64) error {
+// checkWeights reports weights that are not those of the member and iteration.
+func checkWeights(s *checkpoint.Snapshot, member int, iteration int64) error {
 	p, err := s.Int("policy")
 	i, err2 := s.Int("iteration")
 	data, err3 := s.Float32s("parameters", 64)
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	if p != int64(policy) || i != iteration || slices.ContainsFunc(data, func(x float32) bool { return x != float32(iteration) }) {
-		return fmt.Errorf("the weights of policy %d, iteration %d (%v), want %d, %d", p, i, data[:3], policy, iteration)
+	if p != int64(member) || i != iteration || slices.ContainsFunc(data, func(x float32) bool { return x != float32(iteration) }) {
+		return fmt.Errorf("the weights of member %d, iteration %d (%v), want %d, %d", p, i, data[:3], member, iteration)
 	}
 	return nil
 }
 
-func record(policy int, iteration int64, objective float64) Record {
+func record(member int, iteration int64, objective float64) Record {
 	return Record{
-		Policy: policy, Iteration: iteration, Frame: 100 * iteration, WeightFrame: 100 * iteration, SinceCopy: 100 * iteration,
+		Member: member, Iteration: iteration, Steps: 100 * iteration, WeightSteps: 100 * iteration, SinceCopy: 100 * iteration,
 		Objective: objective, HasObjective: true, Parent: -1, Samples: 3, Experiment: "walker",
-		Params: map[string]float64{"agent.learning_rate": 3e-4, "agent.discount_factor": 0.99},
+		Hyperparameters: map[string]float64{"agent.learning_rate": 3e-4, "agent.discount_factor": 0.99},
 	}
 }
 
-func mustJoin(t *testing.T, b Board, policy int) Seat {
+func mustJoin(t *testing.T, b Store, member int) Lease {
 	t.Helper()
-	s, err := b.Join(t.Context(), policy)
+	s, err := b.Join(t.Context(), member)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,24 +74,24 @@ func mustJoin(t *testing.T, b Board, policy int) Seat {
 	return s
 }
 
-func mustPublish(t *testing.T, s Seat, r Record) Record {
+func mustPublish(t *testing.T, s Lease, r Record) Record {
 	t.Helper()
-	got, err := s.Publish(r, weights(r.Policy, r.Iteration))
+	got, err := s.Publish(r, weights(r.Member, r.Iteration))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
 }
 
-func mustView(t *testing.T, b Board) View {
+func mustView(t *testing.T, b Store) View {
 	t.Helper()
 	v, err := b.View()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range v.Policies {
+	for _, p := range v.Members {
 		for _, d := range p.Damaged {
-			t.Errorf("policy %d: %v", p.Policy, d)
+			t.Errorf("member %d: %v", p.Member, d)
 		}
 	}
 	return v
@@ -108,19 +108,19 @@ func iterations(records []Record) []int64 {
 var sameNaN = cmpopts.EquateNaNs()
 
 func TestPublishedIsRead(t *testing.T) {
-	onEach(t, 3, func(t *testing.T, b Board) {
+	onEach(t, 3, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 1)
-		if b.Policies() != 3 || s.Policy() != 1 {
-			t.Errorf("%d policies, seat %d", b.Policies(), s.Policy())
+		if b.Members() != 3 || s.Member() != 1 {
+			t.Errorf("%d members, lease %d", b.Members(), s.Member())
 		}
 		full := Record{
-			Policy: 1, Iteration: 2, Copies: 0, Frame: 7, WeightFrame: 1 << 60, SinceCopy: 5, SinceChange: 3,
+			Member: 1, Iteration: 2, Copies: 0, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3,
 			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300, HasEvaluation: true,
 			Samples: 12, Parent: 2, Failure: "", Experiment: "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
-			Params: map[string]float64{"plain": 1, "with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "minus zero": math.Copysign(0, -1), "true": 1e6},
+			Hyperparameters: map[string]float64{"plain": 1, "with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "minus zero": math.Copysign(0, -1), "true": 1e6},
 		}
 		published := mustPublish(t, s, full)
-		failed, err := s.Publish(Record{Policy: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
+		failed, err := s.Publish(Record{Member: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,15 +130,15 @@ func TestPublishedIsRead(t *testing.T) {
 		want := full
 		want.Weights = published.Weights
 		v := mustView(t, b)
-		if diff := cmp.Diff([]Record{failed, want}, v.Policies[1].Records, sameNaN); diff != "" {
+		if diff := cmp.Diff([]Record{failed, want}, v.Members[1].Records, sameNaN); diff != "" {
 			t.Error(diff)
 		}
-		if math.Signbit(v.Policies[1].Records[1].Params["minus zero"]) != true {
+		if math.Signbit(v.Members[1].Records[1].Hyperparameters["minus zero"]) != true {
 			t.Error("minus zero lost its sign")
 		}
 		for _, p := range []int{0, 2} {
-			if pv := v.Policies[p]; pv.Policy != p || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
-				t.Errorf("policy %d, which never started: %+v", p, pv)
+			if pv := v.Members[p]; pv.Member != p || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
+				t.Errorf("member %d, which never started: %+v", p, pv)
 			}
 		}
 		snap, err := b.Fetch(published)
@@ -153,40 +153,40 @@ func TestPublishedIsRead(t *testing.T) {
 		}
 		// What was read is the reader's.
 		snap.Arrays["parameters"].Data[0]++
-		v.Policies[1].Records[1].Params["plain"] = 99
-		v.Policies[1].Records[1].Weights.Path = "nowhere"
+		v.Members[1].Records[1].Hyperparameters["plain"] = 99
+		v.Members[1].Records[1].Weights.Path = "nowhere"
 		if again, err := b.Fetch(published); err != nil || checkWeights(again, 1, 2) != nil {
-			t.Errorf("a reader changed the board's weights: %v", err)
+			t.Errorf("a reader changed the store's weights: %v", err)
 		}
-		if diff := cmp.Diff([]Record{failed, want}, mustView(t, b).Policies[1].Records, sameNaN); diff != "" {
-			t.Errorf("a reader changed the board's records: %s", diff)
+		if diff := cmp.Diff([]Record{failed, want}, mustView(t, b).Members[1].Records, sameNaN); diff != "" {
+			t.Errorf("a reader changed the store's records: %s", diff)
 		}
 	})
 }
 
 func TestHeartbeatIsRead(t *testing.T) {
-	onEach(t, 2, func(t *testing.T, b Board) {
+	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		h := Heartbeat{
-			Policy: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Frame: 300, Total: 1000, Objective: math.Inf(-1), HasObjective: true,
-			Params: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
+			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000, Objective: math.Inf(-1), HasObjective: true,
+			Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
 		}
 		if err := s.Beat(h); err != nil {
 			t.Fatal(err)
 		}
 		v := mustView(t, b)
-		if diff := cmp.Diff(&h, v.Policies[0].Heartbeat); diff != "" {
+		if diff := cmp.Diff(&h, v.Members[0].Heartbeat); diff != "" {
 			t.Error(diff)
 		}
-		if silent := v.Now.Sub(v.Policies[0].Seen); silent < 0 || silent > 1e11 {
+		if silent := v.Now.Sub(v.Members[0].Seen); silent < 0 || silent > 1e11 {
 			t.Errorf("a heartbeat of now was %v ago", silent)
 		}
-		h.Owner, h.Policy, h.Phase, h.HasObjective, h.Objective = "", 1, Finished, false, math.NaN()
+		h.Owner, h.Member, h.Phase, h.HasObjective, h.Objective = "", 1, Finished, false, math.NaN()
 		if err := s.Beat(h); err != nil {
 			t.Fatal(err)
 		}
-		got := mustView(t, b).Policies[0].Heartbeat
-		if got.Owner == "" || got.Policy != 0 || got.Phase != Finished || got.HasObjective {
+		got := mustView(t, b).Members[0].Heartbeat
+		if got.Owner == "" || got.Member != 0 || got.Phase != Finished || got.HasObjective {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -194,14 +194,14 @@ func TestHeartbeatIsRead(t *testing.T) {
 
 func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
 	t.Parallel()
-	onEach(t, 2, func(t *testing.T, b Board) {
+	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		for i := int64(1); i <= 3; i++ {
 			mustPublish(t, s, record(0, i, float64(i)))
 		}
 		check := func(records, stale []int64) {
 			t.Helper()
-			p := mustView(t, b).Policies[0]
+			p := mustView(t, b).Members[0]
 			if diff := cmp.Diff(records, iterations(p.Records)); diff != "" {
 				t.Errorf("records: %s", diff)
 			}
@@ -222,7 +222,7 @@ func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
 }
 
 func TestARecordIsReplaced(t *testing.T) {
-	onEach(t, 1, func(t *testing.T, b Board) {
+	onEach(t, 1, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		old := mustPublish(t, s, record(0, 5, 1))
 		r := record(0, 5, 2)
@@ -233,7 +233,7 @@ func TestARecordIsReplaced(t *testing.T) {
 		if next.Weights.Path == old.Weights.Path {
 			t.Error("weights were written over")
 		}
-		records := mustView(t, b).Policies[0].Records
+		records := mustView(t, b).Members[0].Records
 		if len(records) != 1 || records[0].Objective != 2 {
 			t.Fatalf("%+v", records)
 		}
@@ -254,7 +254,7 @@ func TestARecordIsReplaced(t *testing.T) {
 
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	onEach(t, 2, func(t *testing.T, b Board) {
+	onEach(t, 2, func(t *testing.T, b Store) {
 		s, other := mustJoin(t, b, 0), mustJoin(t, b, 1)
 		kept := mustPublish(t, other, record(1, 1, 1))
 		var published []Record
@@ -265,7 +265,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6}
-		if diff := cmp.Diff(want, iterations(mustView(t, b).Policies[0].Records)); diff != "" {
+		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
 			t.Error(diff)
 		}
 		for _, r := range published {
@@ -279,21 +279,21 @@ func TestPrune(t *testing.T) {
 			}
 		}
 		if _, err := b.Fetch(kept); err != nil {
-			t.Errorf("another policy's weights: %v", err)
+			t.Errorf("another member's weights: %v", err)
 		}
 		if err := s.Prune(Keep{Oldest: -1}); err == nil {
 			t.Error("a negative iteration was accepted")
 		}
-		// A policy that has diverged keeps the weights that it can go back to.
+		// A member that has diverged keeps the weights that it can go back to.
 		for i := int64(100); i < 130; i++ {
-			if _, err := s.Publish(Record{Policy: 0, Iteration: i, Parent: -1, Failure: "diverged"}, nil); err != nil {
+			if _, err := s.Publish(Record{Member: 0, Iteration: i, Parent: -1, Failure: "diverged"}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := s.Prune(Keep{Oldest: 1000}); err != nil {
 			t.Fatal(err)
 		}
-		records := mustView(t, b).Policies[0].Records
+		records := mustView(t, b).Members[0].Records
 		if diff := cmp.Diff([]int64{129, 40}, iterations(records)); diff != "" {
 			t.Fatal(diff)
 		}
@@ -311,28 +311,28 @@ func TestBest(t *testing.T) {
 			sign = -1
 		}
 		t.Run(fmt.Sprintf("minimise=%t", minimise), func(t *testing.T) {
-			onEach(t, 3, func(t *testing.T, b Board) {
-				seats := []Seat{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
+			onEach(t, 3, func(t *testing.T, b Store) {
+				leases := []Lease{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
 				if _, ok, err := b.Best(minimise); ok || err != nil {
-					t.Fatalf("an empty board has a best: %v", err)
+					t.Fatalf("an empty store has a best: %v", err)
 				}
 				offer := func(r Record) {
 					t.Helper()
-					if err := seats[r.Policy].PublishBest(r, weights(r.Policy, r.Iteration), minimise); err != nil {
+					if err := leases[r.Member].PublishBest(r, weights(r.Member, r.Iteration), minimise); err != nil {
 						t.Fatal(err)
 					}
 				}
-				check := func(policy int, iteration int64) {
+				check := func(member int, iteration int64) {
 					t.Helper()
 					best, ok, err := b.Best(minimise)
-					if err != nil || !ok || best.Policy != policy || best.Iteration != iteration {
-						t.Fatalf("the best is %d of %d (%t, %v), want %d of %d", best.Iteration, best.Policy, ok, err, iteration, policy)
+					if err != nil || !ok || best.Member != member || best.Iteration != iteration {
+						t.Fatalf("the best is %d of %d (%t, %v), want %d of %d", best.Iteration, best.Member, ok, err, iteration, member)
 					}
 					snap, err := b.FetchBest(best)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := checkWeights(snap, policy, iteration); err != nil {
+					if err := checkWeights(snap, member, iteration); err != nil {
 						t.Error(err)
 					}
 				}
@@ -367,7 +367,7 @@ func TestBest(t *testing.T) {
 				evaluated.Iteration, evaluated.Objective, evaluated.Evaluation = 9, 1000*sign, math.NaN()
 				offer(evaluated)
 				check(1, 8)
-				if err := seats[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
+				if err := leases[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
 					t.Error("a best without weights was accepted")
 				}
 			})
@@ -378,23 +378,23 @@ func TestBest(t *testing.T) {
 func TestPublishRefuses(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(r *Record){
-		"another policy":    func(r *Record) { r.Policy = 1 },
+		"another member":    func(r *Record) { r.Member = 1 },
 		"iteration 0":       func(r *Record) { r.Iteration = 0 },
 		"copies":            func(r *Record) { r.Copies = -1 },
-		"frame":             func(r *Record) { r.Frame = -1 },
-		"weight frame":      func(r *Record) { r.WeightFrame = -1 },
+		"frame":             func(r *Record) { r.Steps = -1 },
+		"weight steps":      func(r *Record) { r.WeightSteps = -1 },
 		"since copy":        func(r *Record) { r.SinceCopy = -1 },
 		"since change":      func(r *Record) { r.SinceChange = -1 },
 		"samples":           func(r *Record) { r.Samples = -1 },
 		"parent":            func(r *Record) { r.Parent = 2 },
 		"parent below none": func(r *Record) { r.Parent = -2 },
-		"NaN parameter":     func(r *Record) { r.Params = map[string]float64{"x": math.NaN()} },
-		"nameless":          func(r *Record) { r.Params = map[string]float64{"": 1} },
-		"long name":         func(r *Record) { r.Params = map[string]float64{strings.Repeat("x", 2000): 1} },
-		"no UTF-8":          func(r *Record) { r.Params = map[string]float64{"\xff": 1} },
+		"NaN parameter":     func(r *Record) { r.Hyperparameters = map[string]float64{"x": math.NaN()} },
+		"nameless":          func(r *Record) { r.Hyperparameters = map[string]float64{"": 1} },
+		"long name":         func(r *Record) { r.Hyperparameters = map[string]float64{strings.Repeat("x", 2000): 1} },
+		"no UTF-8":          func(r *Record) { r.Hyperparameters = map[string]float64{"\xff": 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, 2, func(t *testing.T, b Board) {
+			onEach(t, 2, func(t *testing.T, b Store) {
 				s := mustJoin(t, b, 0)
 				r := record(0, 1, 1)
 				spoil(&r)
@@ -404,7 +404,7 @@ func TestPublishRefuses(t *testing.T) {
 				if err := s.PublishBest(r, weights(0, 1), false); err == nil {
 					t.Error("published as best")
 				}
-				if v := mustView(t, b); len(v.Policies[0].Records) > 0 {
+				if v := mustView(t, b); len(v.Members[0].Records) > 0 {
 					t.Error("something was published")
 				}
 			})
@@ -413,11 +413,11 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestBeatRefuses(t *testing.T) {
-	onEach(t, 2, func(t *testing.T, b Board) {
+	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		for _, h := range []Heartbeat{
 			{}, {Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2}, {Phase: Training, Parent: -2},
-			{Phase: Training, Params: map[string]float64{"x": math.Inf(1)}},
+			{Phase: Training, Hyperparameters: map[string]float64{"x": math.Inf(1)}},
 		} {
 			if err := s.Beat(h); err == nil {
 				t.Errorf("%+v was accepted", h)
@@ -427,14 +427,14 @@ func TestBeatRefuses(t *testing.T) {
 }
 
 func TestJoinWaits(t *testing.T) {
-	onEach(t, 2, func(t *testing.T, b Board) {
+	onEach(t, 2, func(t *testing.T, b Store) {
 		first := mustJoin(t, b, 0)
-		mustJoin(t, b, 1) // another policy's seat is free
+		mustJoin(t, b, 1) // another member's lease is free
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(stop)
 		if _, err := b.Join(ctx, 0); !errors.Is(err, ErrTaken) || !errors.Is(err, stop) {
-			t.Errorf("a seat that is taken: %v", err)
+			t.Errorf("a lease that is taken: %v", err)
 		}
 		joined := make(chan error)
 		go func() {
@@ -458,26 +458,26 @@ func TestJoinWaits(t *testing.T) {
 		}
 		select {
 		case <-first.Lost():
-			t.Error("a released seat counts as lost")
+			t.Error("a released lease counts as lost")
 		default:
 		}
-		for _, policy := range []int{-1, 2} {
-			if _, err := b.Join(t.Context(), policy); err == nil {
-				t.Errorf("joined as policy %d of 2", policy)
+		for _, member := range []int{-1, 2} {
+			if _, err := b.Join(t.Context(), member); err == nil {
+				t.Errorf("joined as member %d of 2", member)
 			}
 		}
 	})
 }
 
-// Goroutines for policies publish, prune, beat and offer while others read: whatever is listed can be fetched, unless it
+// Goroutines for members publish, prune, beat and offer while others read: whatever is listed can be fetched, unless it
 // has been pruned, and is what it says it is.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	onEach(t, 3, func(t *testing.T, b Board) {
+	onEach(t, 3, func(t *testing.T, b Store) {
 		const rounds = 15
 		var writers, readers sync.WaitGroup
 		done := make(chan struct{})
-		for p := range b.Policies() {
+		for p := range b.Members() {
 			s := mustJoin(t, b, p)
 			writers.Go(func() {
 				for i := int64(1); i <= rounds; i++ {
@@ -521,19 +521,19 @@ func TestConcurrentUse(t *testing.T) {
 		writers.Wait()
 		close(done)
 		readers.Wait()
-		if best, ok, err := b.Best(false); err != nil || !ok || best.Iteration != rounds || best.Policy != 0 {
+		if best, ok, err := b.Best(false); err != nil || !ok || best.Iteration != rounds || best.Member != 0 {
 			t.Errorf("the best is %+v, %t, %v", best, ok, err)
 		}
 	})
 }
 
-// readAll fetches everything that a board lists and reports what is not as it should be.
-func readAll(b Board) error {
+// readAll fetches everything that a store lists and reports what is not as it should be.
+func readAll(b Store) error {
 	v, err := b.View()
 	if err != nil {
 		return err
 	}
-	for _, p := range v.Policies {
+	for _, p := range v.Members {
 		if len(p.Damaged) > 0 {
 			return p.Damaged[0]
 		}
@@ -543,10 +543,10 @@ func readAll(b Board) error {
 				continue
 			}
 			if err == nil {
-				err = checkWeights(snap, r.Policy, r.Iteration)
+				err = checkWeights(snap, r.Member, r.Iteration)
 			}
 			if err != nil {
-				return fmt.Errorf("policy %d, iteration %d: %w", r.Policy, r.Iteration, err)
+				return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
 			}
 		}
 	}
@@ -561,5 +561,5 @@ func readAll(b Board) error {
 	if err != nil {
 		return err
 	}
-	return checkWeights(snap, best.Policy, best.Iteration)
+	return checkWeights(snap, best.Member, best.Iteration)
 }

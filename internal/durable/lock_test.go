@@ -1,6 +1,6 @@
 //go:build unix
 
-package folderlock
+package durable
 
 import (
 	"errors"
@@ -10,35 +10,35 @@ import (
 	"testing"
 )
 
-func TestTake(t *testing.T) {
+func TestLock(t *testing.T) {
 	dir := t.TempDir()
-	release, err := Take(dir, "lock")
+	release, err := Lock(dir, "lock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Take(dir, "lock"); !errors.Is(err, ErrInUse) {
+	if _, err := Lock(dir, "lock"); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second time gave %v", err)
 	}
-	if other, err := Take(dir, "other"); err != nil || other() != nil {
+	if other, err := Lock(dir, "other"); err != nil || other() != nil {
 		t.Errorf("another name gave %v", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Take(dir, "lock")
+	again, err := Lock(dir, "lock")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := again(); err != nil {
 		t.Error(err)
 	}
-	if _, err := Take(filepath.Join(dir, "none"), "lock"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Lock(filepath.Join(dir, "none"), "lock"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there gave %v", err)
 	}
 }
 
 // What is started while a lock is held does not keep it beyond its release, even before its program begins.
-func TestTakeBesideStarts(t *testing.T) {
+func TestLockBesideStarts(t *testing.T) {
 	dir := t.TempDir()
 	ended, done := make(chan struct{}), make(chan error)
 	for range 4 {
@@ -58,7 +58,7 @@ func TestTakeBesideStarts(t *testing.T) {
 		}()
 	}
 	for i := range 3000 {
-		release, err := Take(dir, "lock")
+		release, err := Lock(dir, "lock")
 		if err != nil {
 			t.Errorf("lock %d: %v", i, err)
 			break

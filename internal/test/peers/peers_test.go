@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/peers"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 // Tests that need peers ask this package for them: `make test-peers` runs the packages whose tests import it, and what it
 // does not find it does not run.
 func TestEveryTestAsksThisPackage(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	asked := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "." {

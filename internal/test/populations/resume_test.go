@@ -1,4 +1,4 @@
-package agentstest
+package populations
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/internal/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/trainers"
 )

@@ -1,4 +1,4 @@
-package agentstest
+package populations
 
 import (
 	"context"
@@ -42,7 +42,7 @@ const (
 // journal must replay to the states on disk, and nobody may have read half a file or adopted weights whose checksum
 // is not their record's.
 //
-//	go test ./pbt/internal/agentstest -run TestChaos -v -chaos 2m
+//	go test ./internal/test/populations -run TestChaos -v -chaos 2m
 //
 // does so with eight processes for two minutes. Without a duration three processes are killed a few times; `make chaos` is the minute of eight.
 func TestChaos(t *testing.T) {
@@ -186,7 +186,7 @@ func (c *chaos) iterations() (sum int64) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if len(p.Records) > 0 {
 			sum += p.Records[0].Iteration
 		}
@@ -210,9 +210,9 @@ func (c *chaos) look() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
-			c.t.Errorf("policy %d: %v", p.Policy, p.Damaged)
+			c.t.Errorf("policy %d: %v", p.Member, p.Damaged)
 		}
 		for _, r := range p.Records {
 			if _, err := c.board.Fetch(r); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -333,9 +333,9 @@ func (c *chaos) verify() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range view.Policies {
+	for _, p := range view.Members {
 		if p.Heartbeat == nil || p.Heartbeat.Phase != workspace.Finished {
-			t.Errorf("policy %d did not train to the end: %+v", p.Policy, p.Heartbeat)
+			t.Errorf("policy %d did not train to the end: %+v", p.Member, p.Heartbeat)
 		}
 	}
 	best, ok, err := c.board.Best(false)
@@ -369,9 +369,9 @@ func (s suspicious) note(format string, args ...any) {
 
 func (s suspicious) View() (workspace.View, error) {
 	v, err := s.Folder.View()
-	for _, p := range v.Policies {
+	for _, p := range v.Members {
 		for _, d := range p.Damaged {
-			s.note("damaged: policy %d: %v", p.Policy, d)
+			s.note("damaged: policy %d: %v", p.Member, d)
 		}
 	}
 	return v, err
