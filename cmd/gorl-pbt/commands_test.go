@@ -65,7 +65,7 @@ func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "../..", func() *cobra.Command { return command(nil) }); calls < 10 {
 		t.Errorf("only %d calls were found", calls)
 	}
-	if err := docgen.Hold("../../docs/command-line.md", "gorl-pbt reference", commandtest.Reference(command(nil)), *update); err != nil {
+	if err := docgen.Hold("../../docs/reference/command-line.md", "gorl-pbt reference", commandtest.Reference(command(nil)), *update); err != nil {
 		t.Error(err)
 	}
 }

@@ -41,7 +41,7 @@ func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "../..", command); calls < 10 {
 		t.Errorf("only %d calls were found", calls)
 	}
-	if err := docgen.Hold("../../docs/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
+	if err := docgen.Hold("../../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,7 @@
 //	  target_speed: 1.0
 //
 // [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, and those of Gymnasium
-// as "gymnasium:<id>". [Register] adds those of a program. docs/environments.md lists the settings of each.
+// as "gymnasium:<id>". [Register] adds those of a program. docs/reference/environments.md lists the settings of each.
 package catalog
 
 import (

@@ -9,9 +9,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of settings in docs anew")
 
-// TestTablesMatchTheCode holds the tables in docs/environments.md against the structs that are read.
+// TestTablesMatchTheCode holds the tables in docs/reference/environments.md against the structs that are read.
 func TestTablesMatchTheCode(t *testing.T) {
-	docgen.HoldTables(t, "../..", "environments.md", *update,
+	docgen.HoldTables(t, "../..", "reference/environments.md", *update,
 		docgen.Listed{Name: "catalog settings", Defaults: Defaults()},
 		docgen.Listed{Name: "catalog classic settings", Defaults: classicDefaults(), Common: Defaults()},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: Defaults()},

@@ -11,6 +11,19 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
+// columns are the pages whose blocks make one program in either language, in the order of the program.
+var columns = []string{"docs/migrating.md", "docs/reference/skrl-map.md", "docs/skrl-files.md"}
+
+// readAll joins pages, named from the repository's root.
+func readAll(t *testing.T, names []string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, name := range names {
+		all.WriteString(read(t, filepath.Join(root, filepath.FromSlash(name))) + "\n")
+	}
+	return all.String()
+}
+
 // column makes one Go program of all Go blocks of a page: declarations stand by themselves, statements one after the
 // other in a function.
 func column(page string) string {
@@ -32,7 +45,7 @@ var pythonBlock = regexp.MustCompile("(?ms)^```python\n(.*?)^```")
 // TestColumnsRender checks what CommonMark asks of code in a table's cells: an empty line on either side, and every cell
 // and table closed.
 func TestColumnsRender(t *testing.T) {
-	page := read(t, filepath.Join(root, "docs", "migrating.md"))
+	page := readAll(t, columns)
 	const opened, between, closed = "\n<table>\n<tr><th>skrl</th><th>gorl</th></tr>\n<tr><td valign=\"top\">\n\n", "\n\n</td><td valign=\"top\">\n\n", "\n\n</td></tr>\n</table>\n\n"
 	tables := strings.Split(page, opened)
 	if len(tables) < 10 {
@@ -102,11 +115,11 @@ def make_walker(num_envs):
     return Walkers(num_envs)
 `
 
-// TestPeersMigrating runs both columns of docs/migrating.md, shortened: skrl's, then gorl's, which reads what skrl's has
+// TestPeersMigrating runs both columns of the pages for users of skrl, shortened: skrl's, then gorl's, which reads what skrl's has
 // saved, and skrl's once more, which then reads what gorl's has saved.
 func TestPeersMigrating(t *testing.T) {
 	python := peers.Python(t, "skrl", "gymnasium", "yaml")
-	page := read(t, filepath.Join(root, "docs", "migrating.md"))
+	page := readAll(t, columns)
 	page = regexp.MustCompile(`(?i)("?timesteps"?: +)\d[\d_]*`).ReplaceAllString(page, "${1}64")
 	dir := t.TempDir()
 	write := func(path, text string) {

@@ -7,19 +7,27 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 )
 
-// pages lists README.md and the guides.
+// pages lists README.md, CONTRIBUTING.md, the guides and the reference.
 func pages(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	return slices.Concat(within(t, "docs"), within(t, "docs/reference"),
+		[]string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")})
+}
+
+// within lists the pages of a folder, without those of its folders.
+func within(t *testing.T, folder string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*.md"))
 	if err != nil || len(list) == 0 {
-		t.Fatalf("guides: %v, %v", list, err)
+		t.Fatalf("pages of %s: %v, %v", folder, list, err)
 	}
-	return append(list, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
+	return list
 }
 
 func read(t *testing.T, path string) string {
@@ -110,10 +118,11 @@ func TestGoBlocksCompile(t *testing.T) {
 	write(filepath.Join(dir, "go.sum"), read(t, filepath.Join(root, "go.sum")))
 	blocks := 0
 	for _, page := range pages(t) {
-		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		if name == "migrating" { // its blocks are one program
-			blocks++
-			write(filepath.Join(dir, name, "main.go"), column(read(t, page)))
+		name, err := filepath.Rel(root, strings.TrimSuffix(page, ".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(columns, filepath.ToSlash(name)+".md") { // their blocks are one program
 			continue
 		}
 		for i, found := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
@@ -121,6 +130,7 @@ func TestGoBlocksCompile(t *testing.T) {
 			write(filepath.Join(dir, strings.ToLower(name), fmt.Sprintf("block%d", i+1), "block.go"), program(found[1]))
 		}
 	}
+	write(filepath.Join(dir, "migrating", "main.go"), column(readAll(t, columns)))
 	if blocks < 10 {
 		t.Errorf("only %d Go blocks were found", blocks)
 	}
@@ -140,7 +150,7 @@ var (
 
 // TestLinks checks that every relative link and picture leads to a file, and every anchor to a heading.
 func TestLinks(t *testing.T) {
-	for _, page := range pages(t) {
+	for _, page := range append(pages(t), filepath.Join(root, "CHANGELOG.md")) {
 		for _, found := range mdLink.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
 			target := found[1] + found[2]
 			if regexp.MustCompile(`^[a-z]+:`).MatchString(target) {
@@ -162,14 +172,56 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndexIsComplete keeps docs/index.md leading to every guide.
+// TestIndexIsComplete keeps docs/index.md leading to every guide and every page of the reference.
 func TestIndexIsComplete(t *testing.T) {
 	index := read(t, filepath.Join(root, "docs", "index.md"))
-	for _, page := range pages(t) {
-		name := filepath.Base(page)
-		if filepath.Base(filepath.Dir(page)) == "docs" && name != "index.md" && !strings.Contains(index, "("+name+")") {
+	for _, page := range slices.Concat(within(t, "docs"), within(t, "docs/reference")) {
+		name, err := filepath.Rel(filepath.Join(root, "docs"), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "index.md" && !strings.Contains(index, "("+filepath.ToSlash(name)+")") {
 			t.Errorf("docs/index.md does not link to %s", name)
 		}
+	}
+}
+
+// TestGuidesAreShort keeps tables that are only looked up out of the guides: they belong to docs/reference.
+func TestGuidesAreShort(t *testing.T) {
+	const most = 400
+	for _, page := range within(t, "docs") {
+		text := read(t, page)
+		if n := strings.Count(text, "\n"); n > most {
+			t.Errorf("%s has %d lines, at most %d are allowed: move what is only looked up to docs/reference", filepath.Base(page), n, most)
+		}
+		if strings.Contains(text, "<!-- begin ") {
+			t.Errorf("%s has a generated table: move it to docs/reference", filepath.Base(page))
+		}
+	}
+}
+
+// TestReferenceLeadsBack checks that every page of the reference says first what it is and ends with a link to its guide.
+func TestReferenceLeadsBack(t *testing.T) {
+	back := regexp.MustCompile(`\n\nBack to \[([^\]]+)\]\(\.\./([a-z-]+\.md)\)\n$`)
+	for _, page := range within(t, "docs/reference") {
+		text := read(t, page)
+		opens(t, page, text)
+		found := back.FindStringSubmatch(text)
+		if found == nil {
+			t.Errorf("%s must end with \"Back to [title](../guide.md)\"", filepath.Base(page))
+			continue
+		}
+		if title, _, _ := strings.Cut(read(t, filepath.Join(root, "docs", found[2])), "\n"); title != "# "+found[1] {
+			t.Errorf("%s ends with the title %q, %s has %q", filepath.Base(page), found[1], found[2], title)
+		}
+	}
+}
+
+// opens checks that a page begins with a title and a paragraph.
+func opens(t *testing.T, page, text string) {
+	t.Helper()
+	if paragraphs := strings.SplitN(text, "\n\n", 3); !strings.HasPrefix(text, "# ") || strings.ContainsAny(paragraphs[1][:1], "#|<") {
+		t.Errorf("%s must begin with a title and a paragraph that says what it is for", filepath.Base(page))
 	}
 }
 
@@ -193,9 +245,7 @@ func TestReadingOrder(t *testing.T) {
 		if !strings.HasSuffix(page, "\n\n"+last+"\n") {
 			t.Errorf("%s must end with %q", name, last)
 		}
-		if paragraphs := strings.SplitN(page, "\n\n", 3); !strings.HasPrefix(page, "# ") || strings.ContainsAny(paragraphs[1][:1], "#|<") {
-			t.Errorf("%s must begin with a title and a paragraph that says what it is for", name)
-		}
+		opens(t, name, page)
 	}
 }
 

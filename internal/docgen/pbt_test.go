@@ -28,9 +28,9 @@ const features = 57
 // TestFeaturesNameTests checks that the comparison has all its rows, and that every test that gorl's column names exists.
 func TestFeaturesNameTests(t *testing.T) {
 	rows := 0
-	_, comparison, found := strings.Cut(read(t, filepath.Join(root, "docs", "pbt.md")), "\n## Features, here and elsewhere\n")
+	_, comparison, found := strings.Cut(read(t, filepath.Join(root, "docs", "reference", "systems.md")), "\n## Features\n")
 	if !found {
-		t.Fatal("docs/pbt.md has no comparison of features")
+		t.Fatal("docs/reference/systems.md has no comparison of features")
 	}
 	for line := range strings.Lines(comparison) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
@@ -80,19 +80,19 @@ func hasTest(t *testing.T, folder, name string) bool {
 	return false
 }
 
-// TestRulesAreInTheGuide checks that the table of rules is complete.
-func TestRulesAreInTheGuide(t *testing.T) {
-	page := read(t, filepath.Join(root, "docs", "pbt.md"))
+// TestRulesAreInTheReference checks that the table of rules is complete.
+func TestRulesAreInTheReference(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs", "reference", "pbt.md"))
 	for _, rule := range pbt.RuleNames() {
 		if !strings.Contains(page, "\n| `"+rule+"` | ") {
-			t.Errorf("docs/pbt.md has no row for rule %s", rule)
+			t.Errorf("docs/reference/pbt.md has no row for rule %s", rule)
 		}
 	}
 }
 
-// TestJournalIsInTheGuide checks that the guide names every event and every field of a journal.
-func TestJournalIsInTheGuide(t *testing.T) {
-	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", "pbt.md")), "\n## The journal\n")
+// TestJournalIsInTheReference checks that the reference names every event and every field of a journal.
+func TestJournalIsInTheReference(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", "reference", "journal.md")), "\n## The journal\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pbt", "event.go"), nil, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 // TestPopulationFilesAreAccepted reads the files in the guides as launchers and members do.
 func TestPopulationFilesAreAccepted(t *testing.T) {
 	files := 0
-	for _, page := range []string{"pbt.md", "pbt-cluster.md"} {
+	for _, page := range []string{"pbt.md", "pbt-cluster.md", "reference/pbt-yaml.md"} {
 		for i, found := range yamlBlock.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", page)), -1) {
 			files++
 			if _, err := preset.FromYAML([]byte(found[1])); err != nil {

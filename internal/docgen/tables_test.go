@@ -33,25 +33,25 @@ const (
 
 var update = flag.Bool("update", false, "write the tables of settings in docs anew")
 
-// tables are the generated parts of the guides, by page and marker. Those of the presets' keys, whose structs are not
+// tables are the generated parts of the reference, by page and marker. Those of the presets' keys, whose structs are not
 // exported, are in package preset's tests.
 var tables = []struct {
 	page, name     string
 	defaults, base any // with a base, only what differs from it
 }{
-	{"ppo.md", "ppo settings", ppo.DefaultConfig(), nil},
-	{"ppo.md", "gaussian settings", models.DefaultGaussianConfig(), nil},
-	{"ppo.md", "scaler settings", preprocessors.DefaultScalerConfig(), nil},
-	{"ppo.md", "kl settings", klAdaptive(), nil},
-	{"ppo.md", "linear settings", linear(), nil},
-	{"ppo.md", "cosine settings", schedulers.CosineConfig{Limits: limits}, nil},
-	{"ppo.md", "step settings", schedulers.StepConfig{Gamma: 0.1, Limits: limits}, nil},
-	{"ppo.md", "exponential settings", schedulers.ExponentialConfig{Limits: limits}, nil},
-	{"ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
-	{"amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
-	{"training.md", "trainer settings", trainers.DefaultConfig(), nil},
-	{"pbt-cluster.md", "launcher settings", launch.DefaultDescription(), nil},
-	{"pbt-cluster.md", "toleration settings", launch.Toleration{}, nil},
+	{"reference/ppo.md", "ppo settings", ppo.DefaultConfig(), nil},
+	{"reference/ppo.md", "gaussian settings", models.DefaultGaussianConfig(), nil},
+	{"reference/ppo.md", "scaler settings", preprocessors.DefaultScalerConfig(), nil},
+	{"reference/ppo.md", "kl settings", klAdaptive(), nil},
+	{"reference/ppo.md", "linear settings", linear(), nil},
+	{"reference/ppo.md", "cosine settings", schedulers.CosineConfig{Limits: limits}, nil},
+	{"reference/ppo.md", "step settings", schedulers.StepConfig{Gamma: 0.1, Limits: limits}, nil},
+	{"reference/ppo.md", "exponential settings", schedulers.ExponentialConfig{Limits: limits}, nil},
+	{"reference/ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
+	{"reference/amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
+	{"reference/training.md", "trainer settings", trainers.DefaultConfig(), nil},
+	{"reference/pbt-cluster.md", "launcher settings", launch.DefaultDescription(), nil},
+	{"reference/pbt-cluster.md", "toleration settings", launch.Toleration{}, nil},
 }
 
 // limits are what schedulers.New begins with, where a dictionary says nothing.
@@ -91,28 +91,28 @@ var fields = []struct {
 	page, name string
 	of         any
 }{
-	{"pbt.md", "options", pbt.Options{}},
-	{"pbt.md", "measure", pbt.Measure{}},
-	{"pbt.md", "inheritance", pbt.Inheritance{}},
-	{"pbt.md", "mutation", pbt.Mutation{}},
-	{"pbt.md", "parameter", pbt.Parameter{}},
-	{"pbt.md", "perturbation", pbt.Perturbation{}},
-	{"pbt.md", "pb2", pbt.PB2{}},
-	{"pbt.md", "isaaclab", pbt.IsaacLab{}},
-	{"pbt.md", "isaacgymenvs", pbt.IsaacGymEnvs{}},
-	{"pbt.md", "samplefactory", pbt.SampleFactory{}},
-	{"pbt.md", "quantile", pbt.Quantile{}},
-	{"evolution.md", "evolution options", evolution.Options{}},
-	{"evolution.md", "mutations", evolution.Mutations{}},
-	{"evolution.md", "rl parameter", evolution.RLParameter{}},
-	{"evolution.md", "limits", models.Limits{}},
-	{"evolution.md", "tournament", evolution.Tournament{}},
-	{"evolution.md", "multi frequency", evolution.MultiFrequency{}},
-	{"evolution.md", "registry", evolution.Registry{}},
-	{"evolution.md", "network group", evolution.NetworkGroup{}},
-	{"evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"pbt-cluster.md", "place", pbt.Place{}},
-	{"pbt-cluster.md", "folder options", workspace.FolderOptions{}},
+	{"reference/pbt.md", "options", pbt.Options{}},
+	{"reference/pbt.md", "measure", pbt.Measure{}},
+	{"reference/pbt.md", "inheritance", pbt.Inheritance{}},
+	{"reference/pbt.md", "mutation", pbt.Mutation{}},
+	{"reference/pbt.md", "parameter", pbt.Parameter{}},
+	{"reference/pbt.md", "perturbation", pbt.Perturbation{}},
+	{"reference/pbt.md", "pb2", pbt.PB2{}},
+	{"reference/pbt.md", "isaaclab", pbt.IsaacLab{}},
+	{"reference/pbt.md", "isaacgymenvs", pbt.IsaacGymEnvs{}},
+	{"reference/pbt.md", "samplefactory", pbt.SampleFactory{}},
+	{"reference/pbt.md", "quantile", pbt.Quantile{}},
+	{"reference/evolution.md", "evolution options", evolution.Options{}},
+	{"reference/evolution.md", "mutations", evolution.Mutations{}},
+	{"reference/evolution.md", "rl parameter", evolution.RLParameter{}},
+	{"reference/evolution.md", "limits", models.Limits{}},
+	{"reference/evolution.md", "tournament", evolution.Tournament{}},
+	{"reference/evolution.md", "multi frequency", evolution.MultiFrequency{}},
+	{"reference/evolution.md", "registry", evolution.Registry{}},
+	{"reference/evolution.md", "network group", evolution.NetworkGroup{}},
+	{"reference/evolution.md", "optimizer config", evolution.OptimizerConfig{}},
+	{"reference/pbt-cluster.md", "place", pbt.Place{}},
+	{"reference/pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }
 
 func TestTablesMatchTheCode(t *testing.T) {
@@ -150,7 +150,7 @@ func TestFormulasNameSettings(t *testing.T) {
 		if x.name != "ppo settings" && x.name != "amp settings" {
 			continue
 		}
-		_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", x.page)), "\n## What an update computes\n")
+		_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", filepath.Base(x.page))), "\n## What an update computes\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		list, err := docgen.Settings(root, module, x.defaults)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestFormulasNameSettings(t *testing.T) {
 		}
 		for _, s := range list {
 			if !elsewhere.MatchString(s.Key) && !regexp.MustCompile(`\b`+s.Key+`\b`).MatchString(section) {
-				t.Errorf("%s: the formulas do not say what %s does", x.page, s.Key)
+				t.Errorf("%s: the formulas do not say what %s does", filepath.Base(x.page), s.Key)
 			}
 		}
 	}

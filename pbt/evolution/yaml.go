@@ -24,7 +24,7 @@ type Settings struct {
 	Notes []string
 }
 
-// manifest is the file. The comments of its fields are the meanings in docs/evolution.md.
+// manifest is the file. The comments of its fields are the meanings in docs/reference/evolution.md.
 type manifest struct {
 	// Algorithm and Environment are handed to the program that trains, as they are.
 	Algorithm   map[string]any `yaml:"algorithm"`

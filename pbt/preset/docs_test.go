@@ -9,9 +9,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of keys in docs anew")
 
-// TestTablesMatchTheCode holds the tables of keys in docs/pbt.md against the structs that are read.
+// TestTablesMatchTheCode holds the tables of keys in docs/reference/pbt-yaml.md against the structs that are read.
 func TestTablesMatchTheCode(t *testing.T) {
-	docgen.HoldTables(t, "../..", "pbt.md", *update,
+	docgen.HoldTables(t, "../..", "reference/pbt-yaml.md", *update,
 		docgen.Listed{Name: "shared keys", Defaults: sharedDefaults()},
 		docgen.Listed{Name: "parameter keys", Defaults: parameter{}},
 		docgen.Listed{Name: "isaaclab keys", Defaults: defaultIsaacLab(), Common: sharedDefaults()},

@@ -1,6 +1,6 @@
 // Command agents_basic_usage makes agents from dictionaries of settings: PPO balances a pole, then AMP begins to teach a
-// biped to walk like a gait. Every key is explained in docs/ppo.md and docs/amp.md; a wrong one is an error that names
-// the nearest right one.
+// biped to walk like a gait. Every key is explained in docs/reference/ppo.md and docs/reference/amp.md; a wrong one is an
+// error that names the nearest right one.
 package main
 
 import (

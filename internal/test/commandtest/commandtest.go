@@ -176,11 +176,15 @@ var code = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
 // Guides checks that every call of the command in README.md and docs is one that it accepts. It returns their number.
 func Guides(t *testing.T, repository string, root func() *cobra.Command) (calls int) {
 	t.Helper()
-	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{filepath.Join(repository, "README.md"), filepath.Join(repository, "CHANGELOG.md")}
+	for _, folder := range []string{"docs", "docs/reference"} {
+		found, err := filepath.Glob(filepath.Join(repository, folder, "*.md"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("pages of %s: %v, %v", folder, found, err)
+		}
+		pages = append(pages, found...)
 	}
-	for _, page := range append(pages, filepath.Join(repository, "README.md"), filepath.Join(repository, "CHANGELOG.md")) {
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
