@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -23,7 +24,6 @@ import (
 // rescue it, ends neither the others nor the run; its error is returned at the end.
 func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	opt = opt.withDefaults()
-	opt.Asynchronous = false
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
@@ -36,11 +36,11 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 		board = folder
 	}
 	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
-	place := Place{Board: board, slots: make(chan struct{}, opt.Parallel), chronicle: &chronicle{journals: make([][]Event, opt.Members)}}
-	solos := make([]*Solo, 0, opt.Members)
+	place := WorkerOptions{Store: board, slots: make(chan struct{}, opt.Parallel), sharedJournals: &sharedJournals{journals: make([][]journal.Event, opt.Members)}}
+	solos := make([]*Worker, 0, opt.Members)
 	errs := make([]error, opt.Members)
 	for id := range opt.Members {
-		place.Policy = id
+		place.Member = id
 		s, err := Join(ctx, opt, place)
 		if err != nil {
 			errs = append(errs, err)
@@ -90,13 +90,13 @@ func oneAtATime(progress func(Update)) func(Update) {
 	}
 }
 
-// chronicle are the journals of the policies of one process.
-type chronicle struct {
+// sharedJournals are the journals of the policies of one process.
+type sharedJournals struct {
 	mu       sync.Mutex
-	journals [][]Event
+	journals [][]journal.Event
 }
 
-func (c *chronicle) add(policy int, events []Event) {
+func (c *sharedJournals) add(policy int, events []journal.Event) {
 	if c == nil {
 		return
 	}
@@ -106,8 +106,8 @@ func (c *chronicle) add(policy int, events []Event) {
 }
 
 // all merges them. The result is the caller's.
-func (c *chronicle) all() ([]Event, error) {
+func (c *sharedJournals) all() ([]journal.Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return MergeJournals(slices.Clone(c.journals)...)
+	return journal.Merge(slices.Clone(c.journals)...)
 }

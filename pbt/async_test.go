@@ -7,20 +7,22 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func TestTrainAsync(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		c := newColony(6)
-		c.opt.Directory, c.opt.Asynchronous, c.opt.Parallel = dir, true, 3
+		c.opt.Directory, c.opt.Parallel = dir, 3
 		var finals atomic.Int64
 		var telling atomic.Bool
 		c.opt.Progress = func(u Update) {
 			if !telling.CompareAndSwap(false, true) {
 				t.Error("Progress is called twice at once")
 			}
-			if u.Event != nil && u.Event.Kind == EventFinal {
+			if u.Event != nil && u.Event.Kind == journal.Final {
 				finals.Add(1)
 			}
 			telling.Store(false)
@@ -44,12 +46,12 @@ func TestTrainAsync(t *testing.T) {
 		if dir == "" {
 			continue
 		}
-		events, err := ReadWorkspace(dir)
+		events, err := journal.ReadWorkspace(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkStates(t, dir, events)
-		if h, err := NewHistory(events); err != nil || len(h.Members) != 6 {
+		if h, err := journal.NewHistory(events); err != nil || len(h.Members) != 6 {
 			t.Errorf("the history is %+v, %v", h, err)
 		}
 	}
@@ -81,7 +83,7 @@ func TestTrainAsyncResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events, err := ReadWorkspace(dir)
+	events, err := journal.ReadWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func TestTrainAsyncDoesNotWait(t *testing.T) {
 	}
 	finals := 0
 	c.opt.Progress = func(u Update) {
-		if u.Event != nil && u.Event.Kind == EventFinal {
+		if u.Event != nil && u.Event.Kind == journal.Final {
 			if finals++; finals == 2 {
 				close(others)
 			}

@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // climber minimises a quadratic by gradient descent with noisy gradients. Great learning rates come down fast and
@@ -173,9 +176,9 @@ func newColony(members int) *colony {
 	c := &colony{faults: &faults{}}
 	c.opt = Options{
 		Members: members, Objective: "episode.return", IntervalSteps: 50, TotalSteps: 500, Seed: 11,
-		Strategy: IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001},
-		Mutation: Mutation{Rate: 0.8, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}}},
-		Sample:   map[string]Range{"learning_rate": {Low: 1e-4, High: 0.3, Log: true}},
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001},
+		Explore:  explore.Mutation{Rate: 0.8, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}}},
+		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.3, Log: true}},
 		New: func(m Member) (Trainee, error) {
 			t := newClimber(m, c.faults)
 			c.built = append(c.built, t)
@@ -185,9 +188,16 @@ func newColony(members int) *colony {
 	return c
 }
 
+// mutate changes the population's mutation.
+func (c *colony) mutate(change func(m *explore.Mutation)) {
+	m := c.opt.Explore.(explore.Mutation)
+	change(&m)
+	c.opt.Explore = m
+}
+
 // kinds are the events of one kind.
-func kinds(events []Event, kind EventKind) []Event {
-	var found []Event
+func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
+	var found []journal.Event
 	for _, e := range events {
 		if e.Kind == kind {
 			found = append(found, e)

@@ -2,20 +2,20 @@ package pbt
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
+
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // decide asks the strategy about a generation, completes and checks what it says, and settles it.
-func (o *Options) decide(g Generation, rng *rand.Rand) ([]Decision, error) {
-	decisions := make([]Decision, len(g.Members))
+func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Decision, error) {
+	decisions := make([]strategy.Decision, len(g.Members))
 	for i := range decisions {
-		decisions[i] = Decision{Member: i, Action: Keep, Source: i}
+		decisions[i] = strategy.Decision{Member: i, Action: strategy.Keep, Source: i}
 	}
-	var decided []Decision
+	var decided []strategy.Decision
 	if err := guarded(func() error {
-		decided = o.Strategy.Decide(g.clone(), rng)
+		decided = o.Strategy.Decide(g.Clone(), rng)
 		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("pbt: strategy %T: %w", o.Strategy, err)
@@ -30,27 +30,17 @@ func (o *Options) decide(g Generation, rng *rand.Rand) ([]Decision, error) {
 			return nil, wrong("there is no such member")
 		case seen[d.Member]:
 			return nil, wrong("the member has a decision already")
-		case d.Action != Keep && d.Action != Replace && d.Action != SelfMutate:
+		case d.Action != strategy.Keep && d.Action != strategy.Replace && d.Action != strategy.SelfMutate:
 			return nil, wrong("there is no such action")
-		case d.Action == Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
+		case d.Action == strategy.Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
 			return nil, wrong("the source must be another member")
-		case d.Action == Replace && d.OthersHyperparameters && (d.OwnHyperparameters || d.Other < 0 || d.Other >= len(g.Members)):
-			return nil, wrong("hyperparameters are those of one member there is, or the member's own")
-		case d.Action == Replace && !g.Members[d.Source].Healthy():
+		case d.Action == strategy.Replace && (d.From < 0 || d.From >= len(g.Members)):
+			return nil, wrong("From must be a member there is: the source, the member itself or another")
+		case d.Action == strategy.Replace && !g.Members[d.Source].Healthy():
 			return nil, wrong("only healthy members can be copied")
 		}
 		seen[d.Member] = true
 		decisions[d.Member] = d
 	}
 	return settle(decisions, g, o), nil
-}
-
-// clone shares nothing with the generation.
-func (g Generation) clone() Generation {
-	g.Members = slices.Clone(g.Members)
-	for i := range g.Members {
-		g.Members[i].Hyperparameters = maps.Clone(g.Members[i].Hyperparameters)
-		g.Members[i].Scores = slices.Clone(g.Members[i].Scores)
-	}
-	return g
 }

@@ -9,7 +9,7 @@
 //   - a [Measure] says how an objective comes from what trainees report, an [Inheritance] what is handed on;
 //   - a [Population] trains its members concurrently, decides when all have reached the interval's end, and applies
 //     the decisions: weights first, hyperparameters last;
-//   - a [Solo] is one member of a population without a centre: it decides for itself from what the others publish on a
+//   - a [Worker] is one member of a population without a centre: it decides for itself from what the others publish on a
 //     workspace.Store, in a process of its own or, with [TrainAsync], in one process with the others;
 //   - the journal, one JSON object a line, records every decision; [ReadJournal] and [NewHistory] turn it into series
 //     and ancestries.

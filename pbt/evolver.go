@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // Evolver changes more than hyperparameters of what is handed on: weights, or the architecture of networks. It takes the
@@ -18,7 +19,7 @@ type Evolver interface {
 	// Evolve returns what the member is to go on with, and says what was done, for the journal ("learning_rate",
 	// "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random numbers give equal results,
 	// and in is not changed; out may share with it what stays the same, and its very snapshot where nothing of that changes.
-	Evolve(in Heritage, rng *rand.Rand) (out Heritage, what string, err error)
+	Evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error)
 	// Validate checks the evolver against the hyperparameters that members have.
 	Validate(hyperparameters []string) error
 	// Keys are the hyperparameters that it may change, sorted.
@@ -27,8 +28,8 @@ type Evolver interface {
 	Architecture(snapshot *checkpoint.Snapshot) string
 }
 
-// Heritage is what a member goes on with.
-type Heritage struct {
+// Candidate is what a member goes on with.
+type Candidate struct {
 	// Member is the member's number, Iteration the interval that ended; 0 before training (see [Options.Diversify]).
 	Member    int
 	Iteration int64
@@ -40,18 +41,19 @@ type Heritage struct {
 	Hyperparameters map[string]float64
 }
 
-// evolve asks the evolver.
-func (o *Options) evolve(in Heritage, rng *rand.Rand) (out Heritage, what string, err error) {
-	given := Heritage{Member: in.Member, Iteration: in.Iteration, Snapshot: in.Snapshot, Hyperparameters: maps.Clone(in.Hyperparameters)}
+// evolve calls Options.Evolve with a copy of the hyperparameters, and completes what it returns.
+func (m *member) evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error) {
+	given := in
+	given.Hyperparameters = maps.Clone(in.Hyperparameters)
 	err = guarded(func() (err error) {
-		out, what, err = o.Evolve.Evolve(given, rng)
+		out, what, err = m.opt.Evolve.Evolve(given, rng)
 		return err
 	})
 	if err == nil && out.Snapshot == nil {
-		err = fmt.Errorf("%T returned no snapshot", o.Evolve)
+		err = fmt.Errorf("%T returned no snapshot", m.opt.Evolve)
 	}
 	if err != nil {
-		return Heritage{}, "", fmt.Errorf("evolution: %w", err)
+		return Candidate{}, "", fmt.Errorf("evolution: %w", err)
 	}
 	if out.Hyperparameters == nil {
 		out.Hyperparameters = in.Hyperparameters
@@ -59,25 +61,25 @@ func (o *Options) evolve(in Heritage, rng *rand.Rand) (out Heritage, what string
 	return out, what, nil
 }
 
-// describe is the member's architecture, for the journal.
-func (m *member) describe(o *Options) (text string) {
-	if o.Evolve == nil || m.failure != "" {
+// describe returns the member's architecture for the journal, "" where the population does not evolve.
+func (m *member) describe() (text string) {
+	if m.opt.Evolve == nil || m.failure != "" {
 		return ""
 	}
 	if snapshot, err := m.snapshotOf(); err == nil {
-		_ = guarded(func() error { text = o.Evolve.Architecture(snapshot); return nil })
+		_ = guarded(func() error { text = m.opt.Evolve.Architecture(snapshot); return nil })
 	}
 	return text
 }
 
-// evolveInPlace evolves what the member has: it is built anew, from a seed, where the architecture changes.
-func (m *member) evolveInPlace(o *Options, iteration, seed int64, rng *rand.Rand) (rebuilt bool, what string, err error) {
+// evolveInPlace evolves what the member has. It is built anew, from seed, where the architecture changes.
+func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt bool, what string, err error) {
 	before, err := m.snapshotOf()
 	if err != nil {
 		return false, "", err
 	}
 	old := maps.Clone(m.hyperparameters)
-	out, what, err := o.evolve(Heritage{Member: m.id, Iteration: iteration, Snapshot: before, Hyperparameters: old}, rng)
+	out, what, err := m.evolve(Candidate{Member: m.id, Iteration: iteration, Snapshot: before, Hyperparameters: old}, rng)
 	if err != nil {
 		return false, "", err
 	}
@@ -87,34 +89,21 @@ func (m *member) evolveInPlace(o *Options, iteration, seed int64, rng *rand.Rand
 				return fmt.Errorf("restore: %w", err)
 			}
 		}
-		return to.adopt(out.Hyperparameters)
+		return to.setHyperparameters(out.Hyperparameters)
 	}
-	anew := o.needsRebuild(old, out.Hyperparameters) || otherArchitectures(before, out.Snapshot)
-	if !anew {
+	err = ErrRebuild
+	if !m.opt.needsRebuild(old, out.Hyperparameters) && !otherArchitectures(before, out.Snapshot) {
 		err = guarded(func() error { return restore(m) })
-		if err == nil {
-			m.snapshot, m.changedAt = nil, m.steps
-			return false, what, nil
-		}
-		anew = errors.Is(err, ErrRebuild)
 	}
-	if anew {
-		if err = m.rebuild(o, seed, out.Hyperparameters, out.Snapshot, restore); err == nil {
-			m.snapshot, m.changedAt = nil, m.steps
-			return true, what, nil
-		}
+	if errors.Is(err, ErrRebuild) {
+		rebuilt, err = true, m.rebuild(seed, out.Hyperparameters, out.Snapshot, restore)
 	}
-	undo := guarded(func() error {
-		if err := m.trainee.Restore(before); err != nil {
-			return err
-		}
-		return m.adopt(old)
-	})
-	if undo != nil {
-		m.fail(iteration, fmt.Errorf("could not be put back after a failed evolution: %w", undo))
-		m.hyperparameters = old
+	if err != nil {
+		m.undo(iteration, "could not be put back after a failed evolution", before, old)
+		return false, "", err
 	}
-	return false, "", err
+	m.mutated()
+	return rebuilt, what, nil
 }
 
 // otherArchitectures reports whether two snapshots are of trainees with networks of different shapes.
@@ -127,7 +116,7 @@ func otherArchitectures(a, b *checkpoint.Snapshot) bool {
 func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	found := make(map[string]string)
 	add := func(prefix string, values map[string]any) {
-		if v, ok := values["architectures"]; ok {
+		if v, ok := values[layout.Architectures]; ok {
 			if data, err := json.Marshal(v); err == nil {
 				found[prefix] = string(data)
 			}
@@ -135,8 +124,8 @@ func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	}
 	if s != nil {
 		add("", s.Values)
-		for _, a := range agentsIn("", s.Values) {
-			add(a.prefix, a.values)
+		for _, a := range layout.Agents(s.Values) {
+			add(a.Prefix, a.Values)
 		}
 	}
 	return found

@@ -15,6 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // grown is a climber whose shape is a number that only New can set: it takes a snapshot of no other shape.
@@ -44,14 +47,14 @@ func (g grown) Restore(s *checkpoint.Snapshot) error {
 
 // breeder grows a snapshot, moves its learning rate, or does nothing, in turn by chance.
 type breeder struct {
-	fault func(in Heritage) error
+	fault func(in Candidate) error
 	chain string // what is always done, where not empty
 }
 
-func (b breeder) Evolve(in Heritage, rng *rand.Rand) (Heritage, string, error) {
+func (b breeder) Evolve(in Candidate, rng *rand.Rand) (Candidate, string, error) {
 	if b.fault != nil {
 		if err := b.fault(in); err != nil {
-			return Heritage{}, "", err
+			return Candidate{}, "", err
 		}
 	}
 	out := in
@@ -92,7 +95,7 @@ func (breeder) Architecture(s *checkpoint.Snapshot) string {
 
 func newBreed(members int, b breeder) *colony {
 	c := newColony(members)
-	c.opt.Mutation, c.opt.Evolve = Mutation{}, b
+	c.opt.Explore, c.opt.Evolve = nil, b
 	c.opt.New = func(m Member) (Trainee, error) {
 		t := newClimber(m, c.faults)
 		c.built = append(c.built, t)
@@ -115,26 +118,26 @@ func TestEvolverTakesThePlaceOfMutation(t *testing.T) {
 	sizes, done := map[int]string{}, map[string]int{}
 	for _, e := range p.Journal() {
 		switch e.Kind {
-		case EventStart:
+		case journal.Start:
 			sizes[e.Member] = e.Architecture
 			if (e.Mutation == "") != (e.Member == 3) || e.Member == 3 && e.Architecture != "size 1" {
 				t.Errorf("member %d starts as %+v", e.Member, e)
 			}
-		case EventKeep:
+		case journal.Keep:
 			if e.Mutation != "" || e.Architecture != sizes[e.Member] {
 				t.Errorf("kept, and yet %+v", e)
 			}
-		case EventReplace, EventSelfMutate:
+		case journal.Replace, journal.SelfMutate:
 			done[e.Mutation]++
 			before := sizes[e.Member]
-			if e.Kind == EventReplace {
+			if e.Kind == journal.Replace {
 				before = "" // the source's at that time
 			}
 			grows := e.Mutation == "grow"
 			if before != "" && grows == (before == e.Architecture) {
 				t.Errorf("%s led from %s to %s", e.Mutation, before, e.Architecture)
 			}
-			if e.Member == 3 && (e.Mutation != "" || e.Kind == EventSelfMutate) {
+			if e.Member == 3 && (e.Mutation != "" || e.Kind == journal.SelfMutate) {
 				t.Errorf("a reference member was mutated: %+v", e)
 			}
 			sizes[e.Member] = e.Architecture
@@ -196,8 +199,8 @@ func TestEvolutionThatFails(t *testing.T) {
 		set  func(c *colony)
 		want string
 	}{
-		"error":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Heritage) error { return errors.New("barren") }} }, "barren"},
-		"panic":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Heritage) error { panic("barren") }} }, "panic: barren"},
+		"error":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Candidate) error { return errors.New("barren") }} }, "barren"},
+		"panic":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Candidate) error { panic("barren") }} }, "panic: barren"},
 		"no snapshot": {func(c *colony) { c.opt.Evolve = barren{} }, "returned no snapshot"},
 		"New": {func(c *colony) {
 			build := c.opt.New
@@ -217,18 +220,18 @@ func TestEvolutionThatFails(t *testing.T) {
 			}
 		}, "does not fit"},
 	} {
-		for _, action := range []Action{Replace, SelfMutate} {
+		for _, action := range []strategy.Action{strategy.Replace, strategy.SelfMutate} {
 			t.Run(name+" "+string(action), func(t *testing.T) {
 				c := newBreed(2, breeder{chain: "grow"})
 				test.set(c)
-				c.opt.Strategy = decided{{Member: 0, Action: Keep}, {Member: 1, Action: action, Source: 0, Reason: "test"}}
+				c.opt.Strategy = decided{{Member: 0, Action: strategy.Keep}, {Member: 1, Action: action, Source: 0, Mutate: true, Reason: "test"}}
 				c.opt.TotalSteps = 100
 				p := mustNew(t, c.opt)
 				before := p.Trainee(1)
 				if _, err := p.Train(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				failed := kinds(p.Journal(), EventApplyFailed)
+				failed := kinds(p.Journal(), journal.ApplyFailed)
 				if len(failed) != 1 || !strings.Contains(failed[0].Cause, test.want) || failed[0].Mutation != "" || failed[0].Rebuilt || failed[0].After != nil || failed[0].Architecture != "" && failed[0].Architecture != "size 1" {
 					t.Errorf("the journal has %+v, want %q", failed, test.want)
 				}
@@ -242,19 +245,19 @@ func TestEvolutionThatFails(t *testing.T) {
 
 type barren struct{ breeder }
 
-func (barren) Evolve(Heritage, *rand.Rand) (Heritage, string, error) { return Heritage{}, "", nil }
+func (barren) Evolve(Candidate, *rand.Rand) (Candidate, string, error) { return Candidate{}, "", nil }
 
 func TestScores(t *testing.T) {
 	c := newColony(3)
 	c.opt.Measure.Minimise, c.opt.Objective = true, "loss"
-	c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
 	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 250
 	want := make([][]float64, 3)
 	var last int64
 	c.opt.Progress = func(u Update) {
-		if e := u.Event; e != nil && (e.Kind == EventKeep || e.Kind == EventReplace || e.Kind == EventFinal) {
+		if e := u.Event; e != nil && (e.Kind == journal.Keep || e.Kind == journal.Replace || e.Kind == journal.Final) {
 			want[e.Member] = append(want[e.Member], -e.Objective)
-			if e.Kind == EventReplace {
+			if e.Kind == journal.Replace {
 				want[2] = slices.Clone(want[0]) // events are in order of members
 			}
 			last = e.Iteration
@@ -318,7 +321,7 @@ func TestTarget(t *testing.T) {
 	if end < 4 || end >= 100 || worst(p) < target {
 		t.Errorf("stopped after %d intervals with a mean of at least %v, target %v", end, worst(p), target)
 	}
-	if n := len(kinds(p.Journal(), EventFinal)); n != 4 {
+	if n := len(kinds(p.Journal(), journal.Final)); n != 4 {
 		t.Errorf("%d members ended", n)
 	}
 	if err := p.Close(); err != nil {
@@ -336,20 +339,20 @@ func TestTarget(t *testing.T) {
 
 func TestOthersHyperparameters(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: SelfMutate}, {Member: 2, Action: Replace, Source: 1, Unmutated: true, OthersHyperparameters: true, Other: 0}}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.SelfMutate}, {Member: 2, Action: strategy.Replace, Source: 1, From: 0}}
 	c.opt.TotalSteps = 100
 	p := mustTrain(t, c.opt)
-	before := kinds(p.Journal(), EventSelfMutate)[0].Before
-	if got := kinds(p.Journal(), EventReplace)[0].After; !maps.Equal(got, before) {
+	before := kinds(p.Journal(), journal.SelfMutate)[0].Before
+	if got := kinds(p.Journal(), journal.Replace)[0].After; !maps.Equal(got, before) {
 		t.Errorf("handed on were %v, want those of member 0 before it mutated, %v", got, before)
 	}
-	for _, wrong := range []Decision{
-		{Member: 2, Action: Replace, Source: 1, OthersHyperparameters: true, Other: 3},
-		{Member: 2, Action: Replace, Source: 1, OthersHyperparameters: true, OwnHyperparameters: true},
+	for _, wrong := range []strategy.Decision{
+		{Member: 2, Action: strategy.Replace, Source: 1, From: 3},
+		{Member: 2, Action: strategy.Replace, Source: 1, From: -1},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = decided{wrong}
-		if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "hyperparameters are those of one member") {
+		if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "From must be a member") {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
@@ -358,8 +361,8 @@ func TestOthersHyperparameters(t *testing.T) {
 func TestEvolverContradictions(t *testing.T) {
 	target, nothing := 1.0, math.NaN()
 	for name, set := range map[string]func(o *Options){
-		"Evolve and another setting":            func(o *Options) { o.Mutation = newColony(2).opt.Mutation },
-		"pbt: Evolve and another setting, Expl": func(o *Options) { o.Explore = Perturbation{} },
+		"Evolve and Explore both":          func(o *Options) { o.Explore = newColony(2).opt.Explore },
+		"pbt: Evolve and Explore both say": func(o *Options) { o.Explore = explore.Perturbation{} },
 		"breeder: no learning rate": func(o *Options) {
 			build := o.New
 			o.Sample, o.New = nil, func(m Member) (Trainee, error) {
@@ -384,19 +387,19 @@ type nameless struct{ Trainee }
 func (nameless) Hyperparameters() map[string]float64 { return nil }
 
 func TestEventOfEvolution(t *testing.T) {
-	e := Event{Kind: EventReplace, Iteration: 2, Member: 1, Parent: 0, Steps: 5, ParentSteps: 6, Mutation: "head.add_layer", Architecture: "4→[64 64]", Rebuilt: true}
+	e := journal.Event{Kind: journal.Replace, Iteration: 2, Member: 1, Parent: 0, Steps: 5, ParentSteps: 6, Mutation: "head.add_layer", Architecture: "4→[64 64]", Rebuilt: true}
 	data, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Event
+	var back journal.Event
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(e, back); d != "" {
 		t.Error(d)
 	}
-	if data, err = json.Marshal(Event{Kind: EventKeep, Parent: -1}); err != nil || strings.Contains(string(data), "architecture") || strings.Contains(string(data), "mutation") {
+	if data, err = json.Marshal(journal.Event{Kind: journal.Keep, Parent: -1}); err != nil || strings.Contains(string(data), "architecture") || strings.Contains(string(data), "mutation") {
 		t.Errorf("%s, %v", data, err)
 	}
 }
@@ -423,7 +426,7 @@ func TestOnInterval(t *testing.T) {
 	}
 }
 
-type forFour struct{ Never }
+type forFour struct{ strategy.Never }
 
 func (forFour) ValidateMembers(members int) error {
 	if members != 4 {

@@ -12,6 +12,9 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // descent minimises x² by gradient descent: the smallest thing that trains.
@@ -70,8 +73,8 @@ func ExampleNew() {
 		Objective:     "episode.return",
 		IntervalSteps: 5,
 		TotalSteps:    10,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
-		Mutation:      pbt.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}},
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
+		Explore:       explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
 		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
 		Seed:          1,
 		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
@@ -106,8 +109,8 @@ func ExampleNew() {
 }
 
 func ExampleIsaacLab() {
-	rule := pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}
-	g := pbt.Generation{Iteration: 1, Members: []pbt.Status{
+	rule := strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}
+	g := strategy.Generation{Iteration: 1, Members: []strategy.Status{
 		{Member: 0, Objective: 1, HasObjective: true},
 		{Member: 1, Objective: 1.5, HasObjective: true},
 		{Member: 2, Objective: 2, HasObjective: true},
@@ -122,7 +125,7 @@ func ExampleIsaacLab() {
 }
 
 func ExampleNever() {
-	for _, rule := range []pbt.Strategy{pbt.DefaultIsaacLab(), pbt.Never{}} {
+	for _, rule := range []strategy.Strategy{strategy.DefaultIsaacLab(), strategy.Never{}} {
 		population, err := pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Strategy: rule,
 			Initial: []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
@@ -142,8 +145,8 @@ func ExampleNever() {
 		fmt.Println()
 	}
 	// Output:
-	// pbt.IsaacLab: -1.15 -1.15 -1.15
-	// pbt.Never: -96.08 -66.76 -1.15
+	// strategy.IsaacLab: -1.15 -1.15 -1.15
+	// strategy.Never: -96.08 -66.76 -1.15
 }
 
 // distance is a descent that reports how far it still has to go, and can be evaluated.
@@ -182,50 +185,23 @@ func ExampleMeasure() {
 	// member 0: 0.0605
 }
 
-func ExampleInheritance() {
+func ExampleCopyOptions() {
 	// Weights and scalers of the source; a fresh optimizer; the member's own environments and what is in its memories.
-	inherit := pbt.Inheritance{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
+	parts := pbt.CopyOptions{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
 	_, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
 		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	})
 	fmt.Println(err)
-	inherit.Normalizers = pbt.ResetPart
+	parts.Normalizers = pbt.ResetPart
 	_, err = pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
 		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	})
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// pbt: Inherit.Normalizers is "reset"; give one of ["copy" "keep"]
-}
-
-func ExampleMutation_Apply() {
-	m := pbt.Mutation{
-		Rate:        1,
-		ChangeRange: [2]float64{2, 2}, // always the factor 2
-		Rules:       map[string]string{"learning_rate": "mutate_float"},
-		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
-	}
-	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
-	// Output: 0.0005 1
-}
-
-// The rule divides or multiplies by ten.
-var errByTen = pbt.RegisterRule("mutate_by_ten", func(value float64, in pbt.RuleInput) float64 {
-	if in.Uniform.Float64() < 0.5 {
-		return value / 10
-	}
-	return value * 10
-})
-
-func ExampleRegisterRule() {
-	m := pbt.Mutation{Rate: 1, Rules: map[string]string{"entropy_loss_scale": "mutate_by_ten"}}
-	mutated := m.Apply(map[string]float64{"entropy_loss_scale": 0.01}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["entropy_loss_scale"], errByTen)
-	// Output: 0.001 <nil>
+	// pbt: Copy.Normalizers is "reset"; give one of ["copy" "keep"]
 }
 
 // A population's folder is read while it trains and afterwards.
@@ -235,17 +211,17 @@ func ExampleReadHistory() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	journal := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
 {"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
 `
-	if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(journal), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(recorded), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	events, err := pbt.ReadJournal(filepath.Join(dir, "journal.jsonl"))
+	events, err := journal.Read(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	history, err := pbt.ReadHistory(dir)
+	history, err := journal.ReadHistory(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -255,16 +231,16 @@ func ExampleReadHistory() {
 }
 
 func ExampleNewHistory() {
-	journal := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
 {"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
 {"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
 {"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
 `
-	events, err := pbt.DecodeJournal(strings.NewReader(journal))
+	events, err := journal.Decode(strings.NewReader(recorded))
 	if err != nil {
 		log.Fatal(err)
 	}
-	history, err := pbt.NewHistory(events)
+	history, err := journal.NewHistory(events)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,11 +12,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // doubling is a Mutation without chance.
-func doubling() Mutation {
-	return Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+func doubling() explore.Mutation {
+	return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
 }
 
 // TestWhoseHyperparameters covers what a decision to replace can say about hyperparameters.
@@ -33,14 +37,18 @@ func TestWhoseHyperparameters(t *testing.T) {
 		{true, false, true, 0.04, false},
 	} {
 		c := newColony(2)
-		c.opt.TotalSteps, c.opt.Mutation = 100, doubling()
+		c.opt.TotalSteps, c.opt.Explore = 100, doubling()
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.04}}
+		whose := 0
+		if test.own {
+			whose = 1
+		}
 		if test.reference {
 			c.opt.Reference = []int{1}
 		}
-		c.opt.Strategy = decided{{Member: 1, Action: Replace, Source: 0, OwnHyperparameters: test.own, Unmutated: test.unmutated}}
+		c.opt.Strategy = decided{{Member: 1, Action: strategy.Replace, Source: 0, From: whose, Mutate: !test.unmutated}}
 		p := mustTrain(t, c.opt)
-		e := kinds(p.Journal(), EventReplace)[0]
+		e := kinds(p.Journal(), journal.Replace)[0]
 		rate := e.After["learning_rate"]
 		if changed := rate == test.from*2 || rate == test.from/2; changed != test.mutated || !test.mutated && rate != test.from {
 			t.Errorf("%+v: the rate became %v", test, rate)
@@ -54,11 +62,12 @@ func TestWhoseHyperparameters(t *testing.T) {
 func TestReferenceIsNeverMutated(t *testing.T) {
 	c := newColony(4)
 	c.opt.Reference = []int{0, 2}
-	c.opt.Mutation.Rate, c.opt.Diversify = 1, true
-	c.opt.Strategy = everyone(Decision{Action: SelfMutate, Reason: "test"})
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
+	c.opt.Diversify = true
+	c.opt.Strategy = everyone(strategy.Decision{Action: strategy.SelfMutate, Reason: "test"})
 	p := mustTrain(t, c.opt)
 	for _, e := range p.Journal() {
-		if (e.Member == 0 || e.Member == 2) && (e.Kind == EventSelfMutate || e.Kind == EventStart && e.Before != nil) {
+		if (e.Member == 0 || e.Member == 2) && (e.Kind == journal.SelfMutate || e.Kind == journal.Start && e.Before != nil) {
 			t.Errorf("mutated: %+v", e)
 		}
 	}
@@ -67,7 +76,7 @@ func TestReferenceIsNeverMutated(t *testing.T) {
 			t.Errorf("member %d went from %v to %v", id, want, got)
 		}
 	}
-	if n := len(kinds(p.Journal(), EventSelfMutate)); n != 2*9 {
+	if n := len(kinds(p.Journal(), journal.SelfMutate)); n != 2*9 {
 		t.Errorf("%d mutations of the others", n)
 	}
 	for want, ids := range map[string][]int{"Reference names member 4; members are 0 to 3": {4}, "Reference names member -1": {-1}, "Reference names member 1 twice": {1, 1}} {
@@ -85,7 +94,7 @@ func TestDiversify(t *testing.T) {
 		c.opt.Diversify, c.opt.Directory = true, dir
 		c.opt.Sample = nil
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}}
-		c.opt.Mutation = doubling()
+		c.opt.Explore = doubling()
 		c.opt.Reference = []int{0}
 		return c
 	}
@@ -104,13 +113,13 @@ func TestDiversify(t *testing.T) {
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range kinds(p.Journal(), EventStart) {
+	for _, e := range kinds(p.Journal(), journal.Start) {
 		if e.Member == 0 && e.Before != nil || e.Member != 0 && (e.Before["learning_rate"] != 0.01 || e.After["learning_rate"] == 0.01) {
 			t.Errorf("the journal says %+v", e)
 		}
 	}
 	// It continues with what it has, and is not diversified again; and it is the same every time.
-	want, journal := p.Generation(), string(read(t, c.opt.Directory, JournalFile))
+	want, recorded := p.Generation(), string(read(t, c.opt.Directory, journal.File))
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +128,7 @@ func TestDiversify(t *testing.T) {
 	}
 	again := build(t.TempDir())
 	mustTrain(t, again.opt)
-	if d := cmp.Diff(journal, string(read(t, again.opt.Directory, JournalFile))); d != "" {
+	if d := cmp.Diff(recorded, string(read(t, again.opt.Directory, journal.File))); d != "" {
 		t.Error(d)
 	}
 }
@@ -150,7 +159,7 @@ func (s staged) SetHyperparameters(values map[string]float64) error {
 func newStaged(members int, strict bool) (c *colony, refuse *error) {
 	c, refuse = newColony(members), new(error)
 	c.opt.TotalSteps, c.opt.Directory, c.opt.Sample = 200, "", nil
-	c.opt.Mutation = Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"stage": "mutate_float", "learning_rate": "mutate_float"}}
+	c.opt.Explore = explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{"stage": explore.MutateFloat, "learning_rate": explore.MutateFloat}}
 	c.opt.Initial = []map[string]float64{{"stage": 16, "learning_rate": 0.01}}
 	c.opt.New = func(m Member) (Trainee, error) {
 		if len(c.built) >= members && *refuse != nil {
@@ -170,13 +179,13 @@ func newStaged(members int, strict bool) (c *colony, refuse *error) {
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
-		for _, d := range []Decision{{Member: 1, Action: SelfMutate, Reason: "test"}, {Member: 1, Action: Replace, Source: 0, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
 			t.Run(fmt.Sprint(strict, d.Action), func(t *testing.T) {
 				c, _ := newStaged(2, strict)
 				c.opt.Directory, c.opt.Strategy = t.TempDir(), decided{d}
 				var before, after climber
 				c.opt.Progress = func(u Update) {
-					if u.Event == nil && u.Iteration == 1 && u.Status.Member == map[Action]int{SelfMutate: 1, Replace: 0}[d.Action] {
+					if u.Event == nil && u.Iteration == 1 && u.Status.Member == map[strategy.Action]int{strategy.SelfMutate: 1, strategy.Replace: 0}[d.Action] {
 						before = *c.built[u.Status.Member]
 					}
 				}
@@ -187,7 +196,7 @@ func TestRebuild(t *testing.T) {
 					return nil
 				}
 				p := mustTrain(t, c.opt)
-				e := kinds(p.Journal(), EventKind(d.Action))[0]
+				e := kinds(p.Journal(), journal.Kind(d.Action))[0]
 				if !e.Rebuilt || len(c.built) != 3 || c.built[1].closed != 1 || p.Trainee(1).(staged).climber != c.built[2] {
 					t.Fatalf("it was not built anew: %+v", e)
 				}
@@ -199,10 +208,10 @@ func TestRebuild(t *testing.T) {
 					t.Errorf("the weights were %v and are %v", before.x, after.x)
 				}
 				s := p.Generation().Members[1]
-				if want := map[Action]int64{SelfMutate: 200, Replace: 150}[d.Action]; s.Steps != 200 || s.SinceCopy != want {
+				if want := map[strategy.Action]int64{strategy.SelfMutate: 200, strategy.Replace: 150}[d.Action]; s.Steps != 200 || s.SinceCopy != want {
 					t.Errorf("it ended as %+v", s)
 				}
-				if events, err := ReadJournal(filepath.Join(c.opt.Directory, JournalFile)); err != nil || !cmp.Equal(events, p.Journal()) {
+				if events, err := journal.Read(filepath.Join(c.opt.Directory, journal.File)); err != nil || !cmp.Equal(events, p.Journal()) {
 					t.Errorf("the journal read is another: %s, %v", cmp.Diff(p.Journal(), events), err)
 				}
 				// A new process builds it with what it has now.
@@ -220,7 +229,7 @@ func TestRebuild(t *testing.T) {
 // TestRebuildThatFails leaves the old member at work.
 func TestRebuildThatFails(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		for _, d := range []Decision{{Member: 1, Action: SelfMutate, Reason: "test"}, {Member: 1, Action: Replace, Source: 0, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
 			for _, where := range []string{"New", "Restore"} {
 				t.Run(fmt.Sprint(strict, d.Action, where), func(t *testing.T) {
 					c, refuse := newStaged(2, strict)
@@ -249,7 +258,7 @@ func TestRebuildThatFails(t *testing.T) {
 						return nil
 					}
 					p := mustTrain(t, c.opt)
-					e := kinds(p.Journal(), EventApplyFailed)
+					e := kinds(p.Journal(), journal.ApplyFailed)
 					if len(e) != 1 || e[0].Rebuilt || e[0].After != nil || !strings.Contains(e[0].Cause, "no such stage") || !strings.Contains(e[0].Cause, "anew") {
 						t.Errorf("the journal says %+v", e)
 					}
@@ -273,11 +282,11 @@ func TestRebuildThatFails(t *testing.T) {
 func TestRebuildAtTheBeginning(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		c, _ := newStaged(2, strict)
-		c.opt.Diversify, c.opt.Strategy = true, Never{}
+		c.opt.Diversify, c.opt.Strategy = true, strategy.Never{}
 		p := mustTrain(t, c.opt)
 		for id := range 2 {
 			h := p.Trainee(id).Hyperparameters()
-			if e := kinds(p.Journal(), EventStart)[id]; h["stage"] != 8 && h["stage"] != 32 || !same(e.After, h) || e.Before["stage"] != 16 {
+			if e := kinds(p.Journal(), journal.Start)[id]; h["stage"] != 8 && h["stage"] != 32 || !same(e.After, h) || e.Before["stage"] != 16 {
 				t.Errorf("member %d has %v, the journal says %+v", id, h, e)
 			}
 		}
@@ -294,18 +303,18 @@ func TestRebuildAtTheBeginning(t *testing.T) {
 
 // student changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
 type student struct {
-	Mutation
-	lessons *[][]Event
+	explore.Mutation
+	lessons *[][]journal.Event
 	factor  float64
 }
 
-func (s student) Inform(events []Event, rng *rand.Rand) Explorer {
+func (s student) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
 	*s.lessons = append(*s.lessons, slices.Clone(events))
 	s.factor = 1 + rng.Float64()
 	return s
 }
 
-func (s student) Apply(values map[string]float64, _ Uniform) map[string]float64 {
+func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]float64 {
 	out := maps.Clone(values)
 	out["learning_rate"] *= s.factor
 	return out
@@ -314,10 +323,10 @@ func (s student) Apply(values map[string]float64, _ Uniform) map[string]float64 
 // TestInformed: what an explorer is told of is the journal so far, what was decided before it in this interval, and where
 // the others stand.
 func TestInformed(t *testing.T) {
-	run := func() ([][]Event, []Event) {
+	run := func() ([][]journal.Event, []journal.Event) {
 		c := newColony(4)
-		var lessons [][]Event
-		c.opt.Mutation, c.opt.Explore = Mutation{}, student{lessons: &lessons}
+		var lessons [][]journal.Event
+		c.opt.Explore = student{lessons: &lessons}
 		c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
 		c.opt.Strategy = replaceAlways{}
 		c.faults.train = func(m *climber) error {
@@ -329,7 +338,7 @@ func TestInformed(t *testing.T) {
 		p := mustTrain(t, c.opt)
 		return lessons, p.Journal()
 	}
-	lessons, journal := run()
+	lessons, recorded := run()
 	if len(lessons) != 3+2+2 { // before training, and twice members 1 and 2
 		t.Fatalf("%d lessons", len(lessons))
 	}
@@ -346,13 +355,13 @@ func TestInformed(t *testing.T) {
 			known++ // the failure
 		}
 		decided := known + id
-		if d := cmp.Diff(journal[:decided], lesson[:decided]); d != "" {
+		if d := cmp.Diff(recorded[:decided], lesson[:decided]); d != "" {
 			t.Errorf("lesson %d begins otherwise than the journal: %s", i, d)
 		}
 		var standing []int
 		for _, e := range lesson[decided:] {
 			standing = append(standing, e.Member)
-			if e.Kind != EventKeep || e.Iteration != int64(interval+1) || e.After != nil || e.Before["learning_rate"] == 0 || e.Member != 2 && !e.HasObjective {
+			if e.Kind != journal.Keep || e.Iteration != int64(interval+1) || e.After != nil || e.Before["learning_rate"] == 0 || e.Member != 2 && !e.HasObjective {
 				t.Errorf("lesson %d says %+v", i, e)
 			}
 		}
@@ -370,8 +379,8 @@ func TestPB2(t *testing.T) {
 	t.Parallel()
 	build := func(dir string) *colony {
 		c := newColony(4)
-		c.opt.Mutation, c.opt.Directory = Mutation{}, dir
-		c.opt.Explore = PB2{Bounds: map[string]Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+		c.opt.Directory = dir
+		c.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
 		return c
 	}
 	a, b := build(t.TempDir()), build(t.TempDir())
@@ -382,21 +391,17 @@ func TestPB2(t *testing.T) {
 	}
 	b.opt.TotalSteps = 500
 	p := mustTrain(t, b.opt)
-	if d := cmp.Diff(string(read(t, a.opt.Directory, JournalFile)), string(read(t, b.opt.Directory, JournalFile))); d != "" {
+	if d := cmp.Diff(string(read(t, a.opt.Directory, journal.File)), string(read(t, b.opt.Directory, journal.File))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if n := len(kinds(p.Journal(), EventReplace)); n < 4 {
+	if n := len(kinds(p.Journal(), journal.Replace)); n < 4 {
 		t.Errorf("only %d replacements: this shows little", n)
-	}
-	a.opt.Measure.Minimise, a.opt.Directory = true, filepath.Join(t.TempDir(), "other")
-	if _, err := New(a.opt); err == nil || !strings.Contains(err.Error(), "PB2.Minimise is false and Measure.Minimise true") {
-		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestPatternsAreExpanded(t *testing.T) {
 	c := newColony(2)
-	c.opt.Mutation = Mutation{Rules: map[string]string{"*": "mutate_float"}}
+	c.opt.Explore = explore.Mutation{Rules: explore.Rules{"*": explore.MutateFloat}}
 	c.opt.Sample = nil
 	p := mustTrain(t, c.opt)
 	if want := []string{"discount_factor", "learning_rate"}; !slices.Equal(p.Table().Keys, want) || !slices.Equal(p.Journal()[0].Run.Tuned, want) {
@@ -407,22 +412,23 @@ func TestPatternsAreExpanded(t *testing.T) {
 func TestOptionsAreCopied(t *testing.T) {
 	c := newColony(3)
 	c.opt.Reference, c.opt.Rebuild = []int{1}, []string{"discount_factor"}
-	c.opt.Mutation.Parameters = map[string]Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	given := c.opt.Explore.(explore.Mutation)
+	given.Parameters = map[string]explore.Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	c.opt.Explore = given
 	p := mustNew(t, c.opt)
 	c.opt.Reference[0], c.opt.Rebuild[0] = 2, "x"
-	c.opt.Mutation.Parameters["learning_rate"].Choices[0] = 7
-	delete(c.opt.Mutation.Rules, "learning_rate")
-	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || p.opt.Mutation.Parameters["learning_rate"].Choices[0] != 0.1 || p.opt.Mutation.Rules["learning_rate"] == "" {
+	given.Parameters["learning_rate"].Choices[0] = 7
+	delete(given.Rules, "learning_rate")
+	kept := p.opt.Explore.(explore.Mutation)
+	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || kept.Parameters["learning_rate"].Choices[0] != 0.1 || kept.Rules["learning_rate"] == nil {
 		t.Errorf("the options changed: %+v", p.opt)
 	}
 }
 
 func TestContradictions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"Asynchronous is set":       func(o *Options) { o.Asynchronous = true },
-		"both Explore and Mutation": func(o *Options) { o.Explore = PB2{Bounds: map[string]Range{"learning_rate": {Low: 1, High: 2}}} },
-		"outside the bounds of pbt.PB2, [1 2]": func(o *Options) {
-			o.Mutation, o.Explore = Mutation{}, PB2{Bounds: map[string]Range{"learning_rate": {Low: 1, High: 2}}}
+		"outside the bounds of explore.PB2, [1 2]": func(o *Options) {
+			o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
 		},
 	} {
 		c := newColony(2)
@@ -430,5 +436,42 @@ func TestContradictions(t *testing.T) {
 		if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+}
+
+// TestPB2InAPopulation trains climbers with it, twice.
+func TestPB2InAPopulation(t *testing.T) {
+	run := func() []journal.Event {
+		rates := explore.Range{Low: 1e-3, High: 0.4, Log: true}
+		p, err := New(Options{
+			Members: 6, Objective: "episode.return", IntervalSteps: 20, TotalSteps: 200, Seed: 3,
+			Explore: explore.PB2{Bounds: map[string]explore.Range{"learning_rate": rates}},
+			Sample:  map[string]explore.Range{"learning_rate": rates},
+			New:     func(m Member) (Trainee, error) { return newClimber(m, &faults{}), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Train(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return p.Journal()
+	}
+	recorded := run()
+	if diff := cmp.Diff(recorded, run()); diff != "" {
+		t.Errorf("the second run is another:\n%s", diff)
+	}
+	changes := 0
+	for _, e := range recorded {
+		if v, ok := e.After["learning_rate"]; ok && e.Kind != journal.Start {
+			changes++
+			if v < 1e-3 || v > 0.4 {
+				t.Errorf("member %d got a learning rate of %v", e.Member, v)
+			}
+		}
+	}
+	if changes < 5 {
+		t.Errorf("only %d changes in %d events", changes, len(recorded))
 	}
 }

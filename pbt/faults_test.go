@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // poison makes a member's parameters NaN in its step n.
@@ -31,7 +35,7 @@ func TestNaNIsRescued(t *testing.T) {
 	c.poison(70, 1, 3)
 	p := mustTrain(t, c.opt)
 	rescued := 0
-	for _, e := range kinds(p.Journal(), EventReplace) {
+	for _, e := range kinds(p.Journal(), journal.Replace) {
 		if e.Iteration == 2 && (e.Member == 1 || e.Member == 3) {
 			rescued++
 			if !e.HasObjective || !math.IsNaN(e.Objective) || e.Parent == 1 || e.Parent == 3 || !strings.Contains(e.Cause, "objective is NaN; rescued by") {
@@ -47,20 +51,20 @@ func TestNaNIsRescued(t *testing.T) {
 			t.Errorf("member %d ended as %+v", s.Member, s)
 		}
 	}
-	if !finite(p.Best().Objective) {
+	if !number.Finite(p.Best().Objective) {
 		t.Errorf("the best is %v", p.Best().Objective)
 	}
 }
 
 func TestStrictNeverRescues(t *testing.T) {
 	c := newColony(4)
-	c.opt.Strategy = IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: true}
+	c.opt.Strategy = strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: true}
 	c.poison(70, 1)
 	p := mustTrain(t, c.opt)
 	if s := p.Generation().Members[1]; !s.Diverged() || s.Steps != 500 {
 		t.Errorf("member 1 ended as %+v", s)
 	}
-	if _, err := NewHistory(p.Journal()); err != nil {
+	if _, err := journal.NewHistory(p.Journal()); err != nil {
 		t.Error(err)
 	}
 }
@@ -69,7 +73,7 @@ func TestStrictNeverRescues(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	files := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && d.Name() != JournalFile {
+		if err == nil && !d.IsDir() && d.Name() != journal.File {
 			files[path] = string(read(t, path))
 		}
 		return err
@@ -99,7 +103,7 @@ func TestAllNaNOverwritesNothing(t *testing.T) {
 	if d := cmp.Diff(before, contents(t, c.opt.Directory)); d != "" || len(before) < 4 {
 		t.Errorf("%d files; changed are %s", len(before), d)
 	}
-	if e := kinds(p.Journal(), EventHopeless); len(e) != 3 || e[0].Cause != "episode.return is NaN" {
+	if e := kinds(p.Journal(), journal.Hopeless); len(e) != 3 || e[0].Cause != "episode.return is NaN" {
 		t.Errorf("the journal ends with %+v", e)
 	}
 	if _, again := p.Train(t.Context()); !errors.Is(again, err) {
@@ -111,11 +115,11 @@ func TestAllNaNOverwritesNothing(t *testing.T) {
 
 	c.faults.train, c.opt.Progress = nil, nil // what poisoned them is mended
 	p = mustTrain(t, c.opt)
-	if len(kinds(p.Journal(), EventHopeless)) != 0 {
+	if len(kinds(p.Journal(), journal.Hopeless)) != 0 {
 		t.Error("the journal still holds the run that was given up")
 	}
-	discarded, err := ReadJournal(filepath.Join(c.opt.Directory, discardedFile))
-	if err != nil || len(kinds(discarded, EventHopeless)) != 3 {
+	discarded, err := journal.Read(filepath.Join(c.opt.Directory, journal.DiscardedFile))
+	if err != nil || len(kinds(discarded, journal.Hopeless)) != 3 {
 		t.Errorf("what was given up is not kept: %v, %v", discarded, err)
 	}
 }
@@ -137,13 +141,13 @@ func TestFailedMembersAreRescued(t *testing.T) {
 			}
 			var told error
 			c.opt.Progress = func(u Update) {
-				if u.Event != nil && u.Event.Kind == EventFailed {
+				if u.Event != nil && u.Event.Kind == journal.Failed {
 					told = u.Err
 				}
 			}
 			c.opt.Directory = t.TempDir()
 			p := mustTrain(t, c.opt)
-			failed := kinds(p.Journal(), EventFailed)
+			failed := kinds(p.Journal(), journal.Failed)
 			if len(failed) != 1 || failed[0].Member != 2 || failed[0].Iteration != 2 || failed[0].Cause == "" || strings.Contains(failed[0].Cause, "goroutine") {
 				t.Fatalf("failures are %+v", failed)
 			}
@@ -152,7 +156,7 @@ func TestFailedMembersAreRescued(t *testing.T) {
 				t.Errorf("the failure was told as %v", told)
 			}
 			// Before it are the first line, 4 starts, 4 decisions, the failure, and the decisions on members 0 and 1.
-			if e := p.Journal()[1+4+4+1+2]; e.Kind != EventReplace || e.Member != 2 || !strings.Contains(e.Cause, "training failed; rescued by leader") {
+			if e := p.Journal()[1+4+4+1+2]; e.Kind != journal.Replace || e.Member != 2 || !strings.Contains(e.Cause, "training failed; rescued by leader") {
 				t.Errorf("after its failure: %+v", e)
 			}
 			if len(c.built) != 5 || c.built[2].closed != 1 || p.Trainee(2) != Trainee(c.built[4]) {
@@ -204,19 +208,19 @@ func TestFailedApply(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		arm    func(c *colony)
-		action Action
+		action strategy.Action
 		cause  string
 	}{
-		"restore":        {func(c *colony) { c.faults.restore = once(c, func() error { return wrong }) }, Replace, "restore: wrong shape"},
-		"restore panics": {func(c *colony) { c.faults.restore = once(c, func() error { panic("oh") }) }, Replace, "panic: oh"},
+		"restore":        {func(c *colony) { c.faults.restore = once(c, func() error { return wrong }) }, strategy.Replace, "restore: wrong shape"},
+		"restore panics": {func(c *colony) { c.faults.restore = once(c, func() error { panic("oh") }) }, strategy.Replace, "panic: oh"},
 		"hyperparameters": {func(c *colony) {
 			f := once(c, func() error { return wrong })
 			c.faults.set = func(m *climber, _ map[string]float64) error { return f(m) }
-		}, Replace, "hyperparameters: wrong shape"},
+		}, strategy.Replace, "hyperparameters: wrong shape"},
 		"self-mutation": {func(c *colony) {
 			f := once(c, func() error { return wrong })
 			c.faults.set = func(m *climber, _ map[string]float64) error { return f(m) }
-		}, SelfMutate, "hyperparameters: wrong shape"},
+		}, strategy.SelfMutate, "hyperparameters: wrong shape"},
 		"source": {func(c *colony) {
 			c.faults.snapshot = func(m *climber) error {
 				if m == c.built[0] {
@@ -224,12 +228,13 @@ func TestFailedApply(t *testing.T) {
 				}
 				return nil
 			}
-		}, Replace, "source: snapshot: wrong shape"},
+		}, strategy.Replace, "source: snapshot: wrong shape"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newColony(3)
-			c.opt.Strategy = decided{{Member: 1, Action: test.action, Source: 0, Reason: "test"}}
-			c.opt.TotalSteps, c.opt.Mutation.Rate = 60, 1
+			c.opt.Strategy = decided{{Member: 1, Action: test.action, Source: 0, Mutate: true, Reason: "test"}}
+			c.opt.TotalSteps = 60
+			c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 			// Member 2 is the best, so that only decisions take snapshots of the others.
 			c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.02}, {"learning_rate": 0.1}}
 			test.arm(c)
@@ -249,7 +254,7 @@ func TestFailedApply(t *testing.T) {
 			if before.x != after.x || before.rate != after.rate || before.discount != after.discount || before.steps != after.steps {
 				t.Errorf("the target was %+v and is %+v", before, after)
 			}
-			e := kinds(p.Journal(), EventApplyFailed)
+			e := kinds(p.Journal(), journal.ApplyFailed)
 			if len(e) != 1 || e[0].Member != 1 || e[0].After != nil || !strings.Contains(e[0].Cause, test.cause) {
 				t.Errorf("the journal says %+v", e)
 			}
@@ -263,7 +268,7 @@ func TestFailedApply(t *testing.T) {
 // TestCannotBePutBack: when even undoing fails the member counts as failed, and is rescued later.
 func TestCannotBePutBack(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = first{decided{{Member: 1, Action: Replace, Source: 0, Reason: "test"}}, DefaultIsaacLab()}
+	c.opt.Strategy = first{decided{{Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}, strategy.DefaultIsaacLab()}
 	c.opt.TotalSteps = 150
 	c.faults.restore = func(m *climber) error {
 		if m == c.built[1] {
@@ -272,12 +277,12 @@ func TestCannotBePutBack(t *testing.T) {
 		return nil
 	}
 	p := mustTrain(t, c.opt)
-	failed := kinds(p.Journal(), EventFailed)
+	failed := kinds(p.Journal(), journal.Failed)
 	if len(failed) != 1 || failed[0].Member != 1 || failed[0].Iteration != 1 {
 		t.Errorf("failures are %+v", failed)
 	}
 	rescues := 0
-	for _, e := range kinds(p.Journal(), EventReplace) {
+	for _, e := range kinds(p.Journal(), journal.Replace) {
 		if e.Member == 1 && e.Iteration == 2 {
 			rescues++
 		}
@@ -305,10 +310,10 @@ func TestRescueThatFails(t *testing.T) {
 		return nil
 	}
 	p := mustTrain(t, c.opt)
-	if e := kinds(p.Journal(), EventApplyFailed); len(e) != 2 || !strings.Contains(e[1].Cause, "building it anew: no memory") || e[1].Iteration != 2 {
+	if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 2 || !strings.Contains(e[1].Cause, "building it anew: no memory") || e[1].Iteration != 2 {
 		t.Errorf("failed rescues are %+v", e)
 	}
-	if e := kinds(p.Journal(), EventFailed); len(e) != 1 {
+	if e := kinds(p.Journal(), journal.Failed); len(e) != 1 {
 		t.Errorf("failures are %+v", e)
 	}
 	if s := p.Generation().Members[0]; !s.Healthy() || s.Steps != 500 {
@@ -317,8 +322,8 @@ func TestRescueThatFails(t *testing.T) {
 }
 
 // first decides by one strategy in the first interval and by another later.
-type first [2]Strategy
+type first [2]strategy.Strategy
 
-func (f first) Decide(g Generation, rng *rand.Rand) []Decision {
+func (f first) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	return f[min(g.Iteration-1, 1)].Decide(g, rng)
 }

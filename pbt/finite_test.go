@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // latent is a climber with a weight that its objective does not show.
@@ -56,9 +59,9 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 		c := newColony(4)
 		// Member 1 would be the best and the leader.
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.1}, {"learning_rate": 0.02}, {"learning_rate": 0.012}}
-		c.opt.Strategy = IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: strict}
+		c.opt.Strategy = strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: strict}
 		c.opt.TotalSteps = 150
-		c.opt.Mutation = Mutation{}
+		c.opt.Explore = nil
 		c.spoil(70, 1)
 		var updates []Update
 		c.opt.Progress = func(u Update) {
@@ -67,7 +70,7 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 			}
 		}
 		p := mustTrain(t, c.opt)
-		diverged := kinds(p.Journal(), EventDiverged)
+		diverged := kinds(p.Journal(), journal.Diverged)
 		if len(diverged) == 0 || diverged[0].Member != 1 || diverged[0].Iteration != 2 || diverged[0].HasObjective || !strings.Contains(diverged[0].Cause, `weights: checkpoint: not finite: "hidden"`) {
 			t.Fatalf("diverged are %+v", diverged)
 		}
@@ -82,12 +85,12 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 		if err := p.Best().Snapshot.CheckFinite(); err != nil {
 			t.Error(err)
 		}
-		events := map[EventKind]Event{}
+		events := map[journal.Kind]journal.Event{}
 		for _, u := range updates {
 			events[u.Event.Kind] = *u.Event
 		}
 		if strict {
-			if e := events[EventKeep]; e.Cause != "weights are not finite; not ranked" || !finite(e.Objective) {
+			if e := events[journal.Keep]; e.Cause != "weights are not finite; not ranked" || !number.Finite(e.Objective) {
 				t.Errorf("what became of it is %+v", e)
 			}
 			if s := p.Generation().Members[1]; !s.NotFinite || !s.Diverged() || s.Healthy() || len(diverged) != 2 {
@@ -95,7 +98,7 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 			}
 			continue
 		}
-		if e := events[EventReplace]; e.Parent < 0 || !strings.HasPrefix(e.Cause, "weights are not finite; rescued by") || !e.HasObjective || !finite(e.Objective) {
+		if e := events[journal.Replace]; e.Parent < 0 || !strings.HasPrefix(e.Cause, "weights are not finite; rescued by") || !e.HasObjective || !number.Finite(e.Objective) {
 			t.Errorf("what became of it is %+v", e)
 		}
 		if s := p.Generation().Members[1]; !s.Healthy() || s.NotFinite || len(diverged) != 1 {
@@ -124,7 +127,7 @@ func TestAllWeightsNotFinite(t *testing.T) {
 	if d := cmp.Diff(before, contents(t, c.opt.Directory)); d != "" || len(before) < 4 {
 		t.Errorf("%d files; changed are %s", len(before), d)
 	}
-	if e := kinds(p.Journal(), EventHopeless); len(e) != 3 || !strings.HasPrefix(e[0].Cause, "weights:") || !finite(e[0].Objective) {
+	if e := kinds(p.Journal(), journal.Hopeless); len(e) != 3 || !strings.HasPrefix(e[0].Cause, "weights:") || !number.Finite(e[0].Objective) {
 		t.Errorf("the journal ends with %+v", e)
 	}
 	best := p.Best()
@@ -142,7 +145,7 @@ func TestAllWeightsNotFinite(t *testing.T) {
 // TestOneOfOneDiverges has nobody to be rescued by.
 func TestOneOfOneDiverges(t *testing.T) {
 	c := newColony(1)
-	c.opt.Strategy = Never{}
+	c.opt.Strategy = strategy.Never{}
 	c.spoil(120, 0)
 	if _, err := mustNew(t, c.opt).Train(t.Context()); !errors.Is(err, ErrNoHealthyMember) {
 		t.Errorf("the error is %v", err)
@@ -152,7 +155,7 @@ func TestOneOfOneDiverges(t *testing.T) {
 // TestDivergedIsSaved: where it is kept, a member continues as diverged.
 func TestDivergedIsSaved(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy, c.opt.Directory = Never{}, t.TempDir()
+	c.opt.Strategy, c.opt.Directory = strategy.Never{}, t.TempDir()
 	c.spoil(420, 1)
 	p := mustTrain(t, c.opt)
 	want := p.Generation()

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -42,12 +44,12 @@ func (m Measure) signed(x float64) float64 {
 }
 
 // read takes the objective from the trainee's latest figures. What is not there leaves it as it was.
-func (m *member) read(o *Options, iteration int64) {
-	w := o.Measure
+func (m *member) read(iteration int64) {
+	w := m.opt.Measure
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
 		return
 	}
-	name, value, ok := figureOf(m.metrics, o.Objective, m.figure)
+	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.figure)
 	if !ok {
 		return
 	}
@@ -62,7 +64,7 @@ func (m *member) read(o *Options, iteration int64) {
 			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
 		}
 	}
-	m.measured(o, iteration, value)
+	m.measured(iteration, value)
 }
 
 // measurements are up to n of the latest behind a figure: the trainee's own, or else the readings since the weights
@@ -79,21 +81,21 @@ func (m *member) measurements(name string, value float64, n int) []float64 {
 }
 
 // measured notes the figure as the objective of an interval.
-func (m *member) measured(o *Options, iteration int64, figure float64) {
-	m.objective, m.hasObjective, m.measuredAt = o.Measure.signed(figure), true, iteration
-	if finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
+func (m *member) measured(iteration int64, figure float64) {
+	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
+	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
 		m.peak, m.hasPeak = m.objective, true
 	}
 }
 
-// conclude completes what is known of a member at an interval's end: by an evaluation where one is wanted, and whether
+// measureEnd completes what is known of a member at an interval's end: by an evaluation where one is wanted, and whether
 // its weights are finite. A cancelled context leaves it incomplete; it is then done again.
-func (m *member) conclude(ctx context.Context, o *Options, iteration int64) {
+func (m *member) measureEnd(ctx context.Context, iteration int64) {
 	if m.failure != "" {
 		return
 	}
-	if o.Measure.EvaluationEpisodes > 0 {
-		if err := guarded(func() error { return m.evaluate(ctx, o, iteration) }); err != nil {
+	if m.opt.Measure.EvaluationEpisodes > 0 {
+		if err := guarded(func() error { return m.evaluate(ctx, iteration) }); err != nil {
 			if ctx.Err() == nil {
 				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
 			}
@@ -103,19 +105,19 @@ func (m *member) conclude(ctx context.Context, o *Options, iteration int64) {
 	m.checkWeights()
 }
 
-func (m *member) evaluate(ctx context.Context, o *Options, iteration int64) error {
+func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	e, ok := m.trainee.(Evaluator)
 	if !ok {
 		return errNoEvaluator
 	}
-	figures, err := e.EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
+	figures, err := e.EvaluateMetrics(ctx, m.opt.Measure.EvaluationEpisodes, m.opt.Measure.EvaluationSeed)
 	if err != nil {
 		return err
 	}
 	m.evaluation = maps.Clone(figures)
-	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
-		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
-		m.measured(o, iteration, value)
+	if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
+		m.figure, m.samples = name, m.opt.Measure.EvaluationEpisodes
+		m.measured(iteration, value)
 	}
 	return nil
 }
@@ -126,7 +128,7 @@ var errNoEvaluator = errors.New("Measure.EvaluationEpisodes needs trainees with 
 // whose state cannot be read is not judged by it.
 func (m *member) checkWeights() {
 	m.diverged = ""
-	if m.hasObjective && !finite(m.objective) {
+	if m.hasObjective && !number.Finite(m.objective) {
 		return
 	}
 	snapshot, err := m.snapshotOf()
@@ -155,7 +157,7 @@ func (m *member) score(iteration int64) {
 }
 
 // reached reports whether Options.Target is: every member trains, and the mean of its last scores is that good.
-func (o *Options) reached(g Generation) bool {
+func (o *Options) reached(g strategy.Generation) bool {
 	const last = 10
 	if o.Target == nil || g.Iteration < max(o.TargetGenerations, 1) {
 		return false

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 func TestFigureOf(t *testing.T) {
@@ -160,10 +162,10 @@ func (s sampling) Samples(figure string, n int) []float64 {
 
 // dictate makes one member's figures a function of its steps, and returns the population's objective and samples at every
 // interval's end.
-func dictate(t *testing.T, change func(o *Options), figure func(steps int64) map[string]float64, wrap func(d dictated) Trainee) (objectives []float64, last Status) {
+func dictate(t *testing.T, change func(o *Options), figure func(steps int64) map[string]float64, wrap func(d dictated) Trainee) (objectives []float64, last strategy.Status) {
 	t.Helper()
 	c := newColony(1)
-	c.opt.Objective, c.opt.Strategy = "score", Never{}
+	c.opt.Objective, c.opt.Strategy = "score", strategy.Never{}
 	c.opt.New = func(m Member) (Trainee, error) {
 		d := dictated{newClimber(m, c.faults), figure}
 		if wrap != nil {
@@ -174,8 +176,8 @@ func dictate(t *testing.T, change func(o *Options), figure func(steps int64) map
 	change(&c.opt)
 	p := mustTrain(t, c.opt)
 	for _, e := range p.Journal() {
-		if e.Kind == EventKeep || e.Kind == EventFinal {
-			v := nan
+		if e.Kind == journal.Keep || e.Kind == journal.Final {
+			v := math.NaN()
 			if e.HasObjective {
 				v = e.Objective
 			}
@@ -291,7 +293,7 @@ func TestPeak(t *testing.T) {
 				return map[string]float64{"score": sign * v}
 			}}, nil
 		}
-		c.opt.Strategy = watching(func(g Generation) { peaks = append(peaks, g.Members[0].Peak) })
+		c.opt.Strategy = watching(func(g strategy.Generation) { peaks = append(peaks, g.Members[0].Peak) })
 		p := mustTrain(t, c.opt)
 		peaks = append(peaks, p.Generation().Members[0].Peak)
 		if !slices.Equal(peaks, []float64{5, 4, 7}) {
@@ -304,9 +306,9 @@ func TestPeak(t *testing.T) {
 }
 
 // watching keeps everyone and looks.
-type watching func(g Generation)
+type watching func(g strategy.Generation)
 
-func (w watching) Decide(g Generation, _ *rand.Rand) []Decision {
+func (w watching) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	w(g)
 	return nil
 }
@@ -328,7 +330,7 @@ func TestMinimise(t *testing.T) {
 	replaced := 0
 	for i, e := range b.Journal() {
 		o := a.Journal()[i]
-		if e.Kind == EventReplace {
+		if e.Kind == journal.Replace {
 			replaced++
 		}
 		if e.Kind != o.Kind || e.HasObjective != o.HasObjective || e.HasObjective && e.Objective != -o.Objective || e.Cause != o.Cause {
@@ -342,11 +344,11 @@ func TestMinimise(t *testing.T) {
 		t.Errorf("the table says %v", row.Objective)
 	}
 	panels := func(p *Population) []string {
-		h, err := NewHistory(p.Journal())
+		h, err := journal.NewHistory(p.Journal())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []string{h.Panels()[0].Title, fmt.Sprint(h.Panels()[0].LogY)}
+		return []string{Panels(h)[0].Title, fmt.Sprint(Panels(h)[0].LogY)}
 	}
 	if d := cmp.Diff([][]string{panels(a), panels(b)}, [][]string{{"objective", "false"}, {"objective (lower is better)", "true"}}); d != "" {
 		t.Error(d)
@@ -450,7 +452,7 @@ func TestEvaluationThatFails(t *testing.T) {
 		return nil
 	}
 	p := mustTrain(t, c.opt)
-	failed := kinds(p.Journal(), EventFailed)
+	failed := kinds(p.Journal(), journal.Failed)
 	if len(failed) != 1 || failed[0].Member != 1 || failed[0].Iteration != 2 || failed[0].Cause != "evaluation: panic: no display" || len(c.built) != 4 {
 		t.Errorf("failures are %+v", failed)
 	}

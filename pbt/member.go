@@ -5,22 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
-// member is a trainee and what the population remembers about it. Its methods need the options, not a population: a
-// population of processes has one member a process.
+// member is a trainee and what its population remembers about it. It knows the options but not the population: a
+// [Worker] has one member only.
 type member struct {
+	opt     *Options
 	id      int
 	trainee Trainee
 	seed    int64
-	// steps are the member's own; the trainee's jump when it takes over weights. copiedAt is what they were when it last
-	// did so, and inherited the steps that were behind the weights then. changedAt is copiedAt or, where it has mutated
-	// itself since, what steps were then.
-	steps, copiedAt, inherited, changedAt int64
-	parent                                int
+	// restartProcess makes building the trainee anew an *errNewProcess.
+	restartProcess bool
+
+	// steps are environment steps trained by this member; copies do not change them, while the trainee's own count jumps.
+	steps int64
+	// copiedAt are the steps at the last copy, and inherited the steps that were behind the copied weights.
+	copiedAt, inherited int64
+	// changedAt are the steps at the last copy or, if that was later, at the last mutation of the member's own.
+	changedAt int64
+	// parent is the member whose weights were copied last, -1 for none.
+	parent int
 
 	// What is known of the present weights. The objective is one of which more is better.
 	objective    float64
@@ -52,11 +62,11 @@ type member struct {
 // newMember makes one member, as new or, with saved, as it was saved; its snapshot may be nil for a member that failed
 // before it had any. On error nothing is left open.
 func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
-	m = &member{id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
 	values := o.initial(id)
 	if saved != nil {
-		m.load(o, *saved)
-		values = saved.Hyperparameters.floats()
+		m.load(*saved)
+		values = saved.Hyperparameters.Floats()
 	}
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
 		return nil, wrapMember(id, err)
@@ -83,7 +93,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 		}
 		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 		if saved == nil {
-			return m.diversify(o)
+			return m.diversify()
 		}
 		return nil
 	}))
@@ -110,14 +120,14 @@ func wrapMember(id int, err error) error {
 }
 
 // status is where the member stands, sharing nothing with it.
-func (m *member) status() Status {
-	s := Status{
+func (m *member) status() strategy.Status {
+	s := strategy.Status{
 		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
 		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt, SinceChange: m.steps - m.changedAt,
 		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores), Hyperparameters: maps.Clone(m.hyperparameters),
 	}
 	if m.diverged != "" {
-		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, nan, true, 0, false
+		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, math.NaN(), true, 0, false
 	}
 	return s
 }
@@ -127,11 +137,11 @@ func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt
 
 // train advances the member to the interval's end, and calls tell whenever there is news. What goes wrong is the
 // member's failure, not an error.
-func (m *member) train(ctx context.Context, o *Options, iteration int64, tell func()) {
-	for target := o.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
+func (m *member) train(ctx context.Context, iteration int64, tell func()) {
+	for target := m.opt.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
 		m.snapshot = nil
-		end := o.pause(iteration, m.steps)
-		if err := guarded(func() error { return m.advance(ctx, o, iteration, end, end) }); err != nil {
+		end := m.opt.pause(iteration, m.steps)
+		if err := guarded(func() error { return m.advance(ctx, iteration, end, end) }); err != nil {
 			m.fail(iteration, err)
 			return
 		}
@@ -141,7 +151,7 @@ func (m *member) train(ctx context.Context, o *Options, iteration int64, tell fu
 
 // advance trains to stop own steps, and reads the objective where that reaches end. It stops earlier only when the
 // context is cancelled meanwhile; what is known of the objective then stays, so that it does not depend on interruptions.
-func (m *member) advance(ctx context.Context, o *Options, iteration, stop, end int64) error {
+func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
 	before, steps := m.trainee.Steps(), stop-m.steps
 	err := m.trainee.Train(ctx, steps)
 	trained := m.trainee.Steps() - before
@@ -156,7 +166,7 @@ func (m *member) advance(ctx context.Context, o *Options, iteration, stop, end i
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	if m.steps >= end {
-		m.read(o, iteration)
+		m.read(iteration)
 	}
 	return nil
 }
@@ -174,16 +184,19 @@ func (m *member) forget() {
 	m.scores, m.scoredAt = nil, 0
 }
 
-// renew makes the member one that has just taken over weights.
-func (m *member) renew(s inheritance) {
+// copied notes that the member has just been given a copy of the source.
+func (m *member) copied(s source) {
 	m.forget()
 	m.failure, m.failedIteration = "", 0
 	m.parent, m.copiedAt, m.changedAt, m.inherited = s.member, m.steps, m.steps, s.weightSteps
 	m.scores, m.scoredAt = slices.Clone(s.scores), s.scoredAt
 }
 
-// adopt sets hyperparameters and reads back what is in effect.
-func (m *member) adopt(values map[string]float64) error {
+// mutated notes that the member has just changed what it trains with, and kept its weights' history.
+func (m *member) mutated() { m.snapshot, m.changedAt = nil, m.steps }
+
+// setHyperparameters sets hyperparameters and reads back which are in effect.
+func (m *member) setHyperparameters(values map[string]float64) error {
 	if err := m.trainee.SetHyperparameters(maps.Clone(values)); err != nil {
 		return fmt.Errorf("hyperparameters: %w", err)
 	}
@@ -210,23 +223,23 @@ func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 	return m.snapshot, nil
 }
 
-// event says what stands with the member.
-func (m *member) event(o *Options, iteration int64, kind EventKind, cause string) Event {
-	return Event{
+// event returns a journal's event of where the member stands.
+func (m *member) event(iteration int64, kind journal.Kind, cause string) journal.Event {
+	return journal.Event{
 		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.steps,
-		Objective: o.Measure.signed(m.objective), HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause,
+		Objective: m.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause,
 	}
 }
 
-// trouble is the event of a member that failed or diverged in an interval, if it did.
-func (m *member) trouble(o *Options, iteration int64) []Event {
+// trouble returns the event of a member that failed or diverged in an interval, nil for others.
+func (m *member) trouble(iteration int64) []journal.Event {
 	switch {
 	case m.failure != "" && m.failedIteration == iteration:
-		return []Event{m.event(o, iteration, EventFailed, m.failure)}
+		return []journal.Event{m.event(iteration, journal.Failed, m.failure)}
 	case m.failure == "" && m.diverged != "":
-		e := m.event(o, iteration, EventDiverged, m.diverged)
-		e.Objective, e.HasObjective = 0, false // it is in the event of what became of it
-		return []Event{e}
+		e := m.event(iteration, journal.Diverged, m.diverged)
+		e.Objective, e.HasObjective = 0, false // the decision's event has it
+		return []journal.Event{e}
 	}
 	return nil
 }

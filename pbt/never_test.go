@@ -4,13 +4,16 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // TestNever trains the control group: as many steps as the population, the same members at the beginning, and nothing
 // becomes of anyone.
 func TestNever(t *testing.T) {
 	treated, control := newColony(4), newColony(4)
-	control.opt.Strategy = Never{}
+	control.opt.Strategy = strategy.Never{}
 	control.faults.train = func(m *climber) error {
 		switch {
 		case m.id == 1 && m.steps == 120:
@@ -27,12 +30,12 @@ func TestNever(t *testing.T) {
 		}
 	}
 	for _, e := range b.Journal() {
-		if e.Parent >= 0 || e.Kind != EventStart && e.After != nil {
+		if e.Parent >= 0 || e.Kind != journal.Start && e.After != nil {
 			t.Errorf("something became of a member: %+v", e)
 		}
 	}
 	reasons := make(map[string]int)
-	for _, e := range kinds(b.Journal(), EventKeep) {
+	for _, e := range kinds(b.Journal(), journal.Keep) {
 		reasons[e.Cause]++
 	}
 	if len(reasons) != 3 || reasons["control group: training failed"] != 7 || reasons["control group: objective is NaN"] != 7 {

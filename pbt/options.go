@@ -2,13 +2,13 @@ package pbt
 
 import (
 	"maps"
-	"math"
 	"runtime"
 	"slices"
-)
 
-// maxMembers bounds what a damaged journal can make its reader allocate.
-const maxMembers = 1 << 16
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+)
 
 // Options describe a population.
 type Options struct {
@@ -35,8 +35,8 @@ type Options struct {
 	SettleMutations bool
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
-	// Inherit says what is taken over beside weights. Default: everything.
-	Inherit Inheritance
+	// Copy says what a replaced member takes over beside the weights. Default: everything.
+	Copy CopyOptions
 	// Diversify mutates all members' hyperparameters before training, as it would at a replacement. Default false.
 	Diversify bool
 	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then take over the
@@ -46,19 +46,13 @@ type Options struct {
 	// called with the new values and the weights are restored into what it returns. The same is done when
 	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
 	Rebuild []string
-	// Asynchronous is for [TrainAsync], and refused by [New]: members decide on their own, each at the end of its own
-	// intervals, from what the others last published, so that nobody waits for the slowest. Decisions then depend on
-	// timing. See [Join] for the rules. Default false: all members reach the interval's end before any decision, and
-	// equal seeds give equal runs.
-	Asynchronous bool
 	// Strategy decides who is replaced by whom. Default: DefaultIsaacLab().
-	Strategy Strategy
-	// Mutation changes hyperparameters that are handed on. Default: none change.
-	Mutation Mutation
-	// Explore is another way to change them, e.g. [Perturbation] or [PB2], in place of Mutation; give one of the two.
-	Explore Explorer
-	// Evolve changes weights and architectures too, in place of Mutation and Explore; give one of the three. It is asked
-	// where they would be: for members that replace theirs or mutate what they have.
+	Strategy strategy.Strategy
+	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or an
+	// explorer of your own. Default: none change.
+	Explore explore.Explorer
+	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where Explore
+	// would be: for members that copy others or mutate themselves.
 	Evolve Evolver
 	// Target, when not nil, ends training early: after at least TargetGenerations intervals (default 1), as soon as the
 	// mean of the last 10 of every member's scores (see Status.Scores) has reached this figure.
@@ -89,26 +83,7 @@ type Options struct {
 	// Sample.
 	Initial []map[string]float64
 	// Sample are ranges from which each member's first hyperparameters are drawn.
-	Sample map[string]Range
-
-	// elsewhere, when not nil, is called in place of building a member anew, with its new hyperparameters.
-	elsewhere func(values map[string]float64) error
-}
-
-// Range is an interval to draw from.
-type Range struct {
-	// Low and High are the least and greatest value.
-	Low, High float64
-	// Log draws uniformly between the logarithms; Low must be above 0.
-	Log bool
-}
-
-func (r Range) draw(u Uniform) float64 {
-	x := u.Float64()
-	if r.Log {
-		return min(max(math.Exp(math.Log(r.Low)+x*(math.Log(r.High)-math.Log(r.Low))), r.Low), r.High)
-	}
-	return r.Low + x*(r.High-r.Low)
+	Sample map[string]explore.Range
 }
 
 // Update is what Options.Progress is told.
@@ -119,26 +94,18 @@ type Update struct {
 	TargetSteps int64
 	// Status is where the member stands; its objective is the latest, not only the interval's last, and more of it is
 	// better, as strategies see it.
-	Status Status
+	Status strategy.Status
 	// Metrics are the trainee's latest; nil when Event is not.
 	Metrics map[string]float64
 	// Event is nil while the member trains, else what was written to the journal about it.
-	Event *Event
+	Event *journal.Event
 	// Err is why the member failed, where Event says that it did; a *PanicError holds the stack.
 	Err error
 }
 
-// explorer is what changes hyperparameters.
-func (o *Options) explorer() Explorer {
-	if o.Explore != nil {
-		return o.Explore
-	}
-	return o.Mutation
-}
-
 func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
-		o.Strategy = DefaultIsaacLab()
+		o.Strategy = strategy.DefaultIsaacLab()
 	}
 	if o.Parallel == 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
@@ -146,7 +113,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// clone makes the options independent of maps and slices that the caller may go on to change.
+// clone makes valid options independent of maps and slices that the caller may go on to change, and gives them the
+// explorer that changes nothing where they have none.
 func (o Options) clone() Options {
 	o.Initial = slices.Clone(o.Initial)
 	for i, values := range o.Initial {
@@ -154,7 +122,12 @@ func (o Options) clone() Options {
 	}
 	o.Sample = maps.Clone(o.Sample)
 	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
-	o.Mutation = o.Mutation.clone()
+	switch e := o.Explore.(type) {
+	case nil:
+		o.Explore = explore.Mutation{} // changes nothing
+	case explore.Mutation:
+		o.Explore = e.Clone()
+	}
 	return o
 }
 
@@ -163,7 +136,7 @@ func (o Options) initial(id int) map[string]float64 {
 	values := make(map[string]float64)
 	rng := stream(o.Seed, streamSample, int64(id))
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
-		values[key] = o.Sample[key].draw(rng)
+		values[key] = o.Sample[key].Draw(rng)
 	}
 	switch {
 	case len(o.Initial) == 1:
@@ -185,7 +158,7 @@ func (o Options) tuned(hyperparameters []string) []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for _, key := range expand(o.explorer().Keys(), hyperparameters) {
+	for _, key := range explore.Expand(o.Explore.Keys(), hyperparameters) {
 		keys[key] = true
 	}
 	if o.Evolve != nil {

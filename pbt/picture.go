@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -20,7 +22,7 @@ const logSpan = 5
 // lineage have one name, "from member k". Of more than 8 lineages those 7 that most members end in have names and colours,
 // the others are nameless and grey. A stretch begins at its source's objective, where that is known; arrows in the first
 // panel lead from the member that was copied to where the copying member left off.
-func (h *History) Panels() []tracking.Panel {
+func Panels(h *journal.History) []tracking.Panel {
 	keys := h.Run.Tuned
 	if len(keys) == 0 {
 		all := make(map[string]bool)
@@ -31,13 +33,13 @@ func (h *History) Panels() []tracking.Panel {
 		}
 		keys = slices.Sorted(maps.Keys(all))
 	}
-	d := h.drawing()
+	d := drawingOf(h)
 	objective := tracking.Panel{Title: "objective", XLabel: "environment steps", YLabel: h.Run.Objective, Links: d.links}
 	for _, s := range d.stretches {
 		c := d.series(s)
 		c.Markers = len(h.Members) <= maxNamed
 		if s.copied != nil {
-			c.X, c.Y = append(c.X, float64(s.copied.Steps)), append(c.Y, h.Members[s.copied.Parent].objectiveAt(s.copied.ParentSteps))
+			c.X, c.Y = append(c.X, float64(s.copied.Steps)), append(c.Y, objectiveAt(&h.Members[s.copied.Parent], s.copied.ParentSteps))
 		}
 		objective.Series = append(objective.Series, extended(c, h.Members[s.member].Objective, s.holds))
 	}
@@ -51,7 +53,7 @@ func (h *History) Panels() []tracking.Panel {
 			points := h.Members[s.member].Hyperparameters[key]
 			c := d.series(s)
 			c.Steps = true
-			panel.Series = append(panel.Series, extended(c, points, func(i int, p Point) bool { return s.has(points, i) }))
+			panel.Series = append(panel.Series, extended(c, points, func(i int, p journal.Point) bool { return s.has(points, i) }))
 		}
 		panel.LogY = wide(panel.Series)
 		panels = append(panels, panel)
@@ -72,24 +74,24 @@ type drawing struct {
 // drawnStretch is a member's training from one copy to the next.
 type drawnStretch struct {
 	member, founder int
-	copied, next    *Copy // at its beginning and its end; nil for none
+	copied, next    *journal.Copy // at its beginning and its end; nil for none
 }
 
 // holds reports whether an objective was measured in the stretch.
-func (s *drawnStretch) holds(_ int, p Point) bool {
+func (s *drawnStretch) holds(_ int, p journal.Point) bool {
 	return (s.copied == nil || p.Iteration > s.copied.Iteration) && (s.next == nil || p.Iteration <= s.next.Iteration)
 }
 
 // has reports whether the i-th of a hyperparameter's points is of the stretch: of those at a copy's interval the last is
 // the value that came with it.
-func (s *drawnStretch) has(points []Point, i int) bool {
-	after := func(c *Copy) bool {
+func (s *drawnStretch) has(points []journal.Point, i int) bool {
+	after := func(c *journal.Copy) bool {
 		return points[i].Iteration > c.Iteration || points[i].Iteration == c.Iteration && (i+1 == len(points) || points[i+1].Iteration > c.Iteration)
 	}
 	return (s.copied == nil || after(s.copied)) && (s.next == nil || !after(s.next))
 }
 
-func (h *History) drawing() drawing {
+func drawingOf(h *journal.History) drawing {
 	d := drawing{named: make(map[int]bool)}
 	alive, stretches := make([]int, len(h.Members)), make([]int, len(h.Members))
 	for i := range h.Members {
@@ -130,7 +132,7 @@ func (h *History) drawing() drawing {
 }
 
 // arrows lead from the stretch that was copied to the one that the copy ended.
-func (d *drawing) arrows(h *History) (links []tracking.Link) {
+func (d *drawing) arrows(h *journal.History) (links []tracking.Link) {
 	of := make([][]int, len(h.Members)) // each member's stretches in order
 	for i, s := range d.stretches {
 		of[s.member] = append(of[s.member], i)
@@ -168,7 +170,7 @@ func (d *drawing) series(s drawnStretch) tracking.Series {
 }
 
 // extended appends those points that are wanted.
-func extended(s tracking.Series, points []Point, wanted func(i int, p Point) bool) tracking.Series {
+func extended(s tracking.Series, points []journal.Point, wanted func(i int, p journal.Point) bool) tracking.Series {
 	for i, p := range points {
 		if wanted(i, p) {
 			s.X, s.Y = append(s.X, float64(p.Steps)), append(s.Y, p.Value)
@@ -178,23 +180,23 @@ func extended(s tracking.Series, points []Point, wanted func(i int, p Point) boo
 }
 
 // objectiveAt is what was measured after a number of the member's steps, NaN where nothing was: a gap.
-func (t *Track) objectiveAt(steps int64) float64 {
+func objectiveAt(t *journal.Track, steps int64) float64 {
 	for _, p := range slices.Backward(t.Objective) {
 		if p.Steps == steps {
 			return p.Value
 		}
 	}
-	return nan
+	return math.NaN()
 }
 
 // WritePNG draws Panels.
-func (h *History) WritePNG(path string) error {
+func WritePNG(h *journal.History, path string) error {
 	others := ""
 	if len(h.Members) > maxNamed {
 		others = "; grey: other lineages"
 	}
 	title := fmt.Sprintf("population of %d, coloured by founding member%s", h.Run.Members, others)
-	if err := tracking.WritePNG(path, title, h.Panels(), 0); err != nil {
+	if err := tracking.WritePNG(path, title, Panels(h), 0); err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
@@ -205,7 +207,7 @@ func wide(series []tracking.Series) bool {
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, s := range series {
 		for _, v := range s.Y {
-			if finite(v) {
+			if number.Finite(v) {
 				least, greatest = min(least, v), max(greatest, v)
 			}
 		}
@@ -215,9 +217,9 @@ func wide(series []tracking.Series) bool {
 
 // WritePNG draws the population's objective and hyperparameters over time, with who copied whom.
 func (p *Population) WritePNG(path string) error {
-	h, err := NewHistory(p.journal.events)
+	h, err := journal.NewHistory(p.journal.Events)
 	if err != nil {
 		return err
 	}
-	return h.WritePNG(path)
+	return WritePNG(h, path)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
@@ -22,7 +24,7 @@ type Population struct {
 	opt     Options
 	members []*member
 	tuned   []string
-	journal *journal
+	journal *journal.Writer
 	stores  *stores
 	unlock  func() error
 
@@ -114,13 +116,13 @@ func (p *Population) open() error {
 		keep, finished = s.JournalLength, s.Finished
 	}
 	var err error
-	p.journal, err = openJournal(p.opt.Directory, keep, !finished)
+	p.journal, err = journal.Open(p.opt.Directory, keep, !finished)
 	return err
 }
 
 // Generation is the population as it stands.
-func (p *Population) Generation() Generation {
-	g := Generation{Iteration: p.iteration}
+func (p *Population) Generation() strategy.Generation {
+	g := strategy.Generation{Iteration: p.iteration}
 	for _, m := range p.members {
 		g.Members = append(g.Members, m.status())
 	}
@@ -139,7 +141,7 @@ func (p *Population) Trainee(id int) Trainee {
 func (p *Population) Best() *Result { return p.best }
 
 // Journal are the events so far, earlier runs in the same directory included.
-func (p *Population) Journal() []Event { return slices.Clone(p.journal.events) }
+func (p *Population) Journal() []journal.Event { return slices.Clone(p.journal.Events) }
 
 // Recovered is nil, or says what was damaged in the directory, so that New used the state before it, or forgot the
 // best member there had been.
@@ -156,7 +158,7 @@ func (p *Population) Close() error {
 		errs = append(errs, wrapMember(m.id, guarded(m.trainee.Close)))
 	}
 	if p.journal != nil {
-		errs = append(errs, p.journal.close())
+		errs = append(errs, p.journal.Close())
 	}
 	if p.unlock != nil {
 		errs = append(errs, p.unlock())
@@ -165,7 +167,7 @@ func (p *Population) Close() error {
 }
 
 // tell calls Options.Progress.
-func (p *Population) tell(m *member, e *Event) {
+func (p *Population) tell(m *member, e *journal.Event) {
 	if p.opt.Progress == nil {
 		return
 	}
@@ -174,7 +176,7 @@ func (p *Population) tell(m *member, e *Event) {
 		u.Metrics = maps.Clone(m.metrics)
 	} else {
 		u.Iteration = e.Iteration
-		if e.Kind == EventFailed {
+		if e.Kind == journal.Failed {
 			u.Err = m.cause
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 func mustNew(t *testing.T, opt Options) *Population {
@@ -59,28 +62,28 @@ func TestSameSeedsSameJournal(t *testing.T) {
 		if g := c.faults.greatest.Load(); g > int64(parallel) {
 			t.Errorf("%d members trained at a time, want at most %d", g, parallel)
 		}
-		journal := read(t, c.opt.Directory, JournalFile)
+		recorded := read(t, c.opt.Directory, journal.File)
 		if first == nil {
-			first = journal
+			first = recorded
 		}
-		if !bytes.Equal(first, journal) {
-			t.Errorf("%d at a time made another journal: %s", parallel, cmp.Diff(string(first), string(journal)))
+		if !bytes.Equal(first, recorded) {
+			t.Errorf("%d at a time made another journal: %s", parallel, cmp.Diff(string(first), string(recorded)))
 		}
-		events, err := DecodeJournal(bytes.NewReader(journal))
+		events, err := journal.Decode(bytes.NewReader(recorded))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(p.Journal(), events); d != "" {
 			t.Errorf("the journal in memory and on disk: %s", d)
 		}
-		if len(kinds(events, EventReplace)) < 5 {
-			t.Errorf("only %d replacements: this test shows little", len(kinds(events, EventReplace)))
+		if len(kinds(events, journal.Replace)) < 5 {
+			t.Errorf("only %d replacements: this test shows little", len(kinds(events, journal.Replace)))
 		}
 	}
 	c := newColony(8)
 	c.opt.Seed, c.opt.Directory, c.opt.TotalSteps = 12, t.TempDir(), 300
 	mustTrain(t, c.opt)
-	if bytes.Equal(first, read(t, c.opt.Directory, JournalFile)) {
+	if bytes.Equal(first, read(t, c.opt.Directory, journal.File)) {
 		t.Error("another seed made the same journal")
 	}
 }
@@ -94,12 +97,12 @@ func TestMembersTrainToTheEnd(t *testing.T) {
 			t.Errorf("member %d trained %d steps, want 120", s.Member, s.Steps)
 		}
 	}
-	finals := kinds(p.Journal(), EventFinal)
+	finals := kinds(p.Journal(), journal.Final)
 	if len(finals) != 4 || finals[0].Iteration != 3 || finals[0].Steps != 120 {
 		t.Errorf("final events are %+v", finals)
 	}
 	for _, e := range p.Journal() {
-		if e.Iteration == 3 && e.Kind != EventFinal {
+		if e.Iteration == 3 && e.Kind != journal.Final {
 			t.Errorf("something was decided when nothing remained to train: %+v", e)
 		}
 	}
@@ -132,7 +135,7 @@ func TestBeatsItsControl(t *testing.T) {
 		c := newColony(8)
 		c.opt.Seed, c.opt.IntervalSteps, c.opt.TotalSteps = seed, 50, 1500
 		with := objectives(c.opt)
-		c.opt.Strategy = Never{}
+		c.opt.Strategy = strategy.Never{}
 		without := objectives(c.opt)
 		if with[7] <= without[7] || with[4] <= without[4] {
 			t.Errorf("seed %d: best %.4g and median %.4g with selection, %.4g and %.4g without", seed, with[7], with[4], without[7], without[4])
@@ -141,12 +144,12 @@ func TestBeatsItsControl(t *testing.T) {
 }
 
 // everyone decides the same for all members.
-type everyone Decision
+type everyone strategy.Decision
 
-func (d everyone) Decide(g Generation, _ *rand.Rand) []Decision {
-	var decisions []Decision
+func (d everyone) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
 	for _, m := range g.Members {
-		one := Decision(d)
+		one := strategy.Decision(d)
 		one.Member = m.Member
 		decisions = append(decisions, one)
 	}
@@ -154,9 +157,9 @@ func (d everyone) Decide(g Generation, _ *rand.Rand) []Decision {
 }
 
 // decided gives fixed decisions at the first interval's end, and keeps everyone later.
-type decided []Decision
+type decided []strategy.Decision
 
-func (d decided) Decide(g Generation, _ *rand.Rand) []Decision {
+func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	if g.Iteration > 1 {
 		return nil
 	}
@@ -165,8 +168,8 @@ func (d decided) Decide(g Generation, _ *rand.Rand) []Decision {
 
 func TestWeightsFirstHyperparametersLast(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}}
-	c.opt.Mutation.Rate = 1
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 	c.opt.TotalSteps = 60
 	var source, target climber
 	c.faults.train = func(m *climber) error {
@@ -185,7 +188,7 @@ func TestWeightsFirstHyperparametersLast(t *testing.T) {
 	if c.built[0].x == c.built[2].x {
 		t.Error("source and target went on in step")
 	}
-	e := kinds(p.Journal(), EventReplace)[0]
+	e := kinds(p.Journal(), journal.Replace)[0]
 	if e.After["learning_rate"] != target.rate {
 		t.Errorf("the journal says %v, in effect was %v", e.After["learning_rate"], target.rate)
 	}
@@ -203,8 +206,8 @@ func TestWeightsFirstHyperparametersLast(t *testing.T) {
 
 func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: Replace, Source: 1}, {Member: 1, Action: Replace, Source: 2}, {Member: 2, Action: Replace, Source: 0}}
-	c.opt.Mutation = Mutation{}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}, {Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}, {Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
+	c.opt.Explore = nil
 	c.opt.TotalSteps = 51
 	before, after := make(map[int][4]float64), make(map[int][4]float64)
 	snapshots := 0
@@ -234,11 +237,11 @@ func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
 
 func TestSelfMutation(t *testing.T) {
 	c := newColony(2)
-	c.opt.Strategy = decided{{Member: 1, Action: SelfMutate}}
-	c.opt.Mutation.Rate = 1
+	c.opt.Strategy = decided{{Member: 1, Action: strategy.SelfMutate}}
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 	c.opt.TotalSteps = 100
 	p := mustTrain(t, c.opt)
-	e := kinds(p.Journal(), EventSelfMutate)
+	e := kinds(p.Journal(), journal.SelfMutate)
 	if len(e) != 1 || e[0].Parent != -1 || same(e[0].Before, e[0].After) || !same(e[0].After, p.Generation().Members[1].Hyperparameters) {
 		t.Errorf("self-mutations are %+v", e)
 	}
@@ -250,7 +253,7 @@ func TestInitialDelay(t *testing.T) {
 	p := mustTrain(t, c.opt)
 	acted := false
 	for _, e := range p.Journal() {
-		if e.Kind == EventReplace || e.Kind == EventSelfMutate {
+		if e.Kind == journal.Replace || e.Kind == journal.SelfMutate {
 			acted = true
 			if e.Steps < 250 {
 				t.Errorf("acted after %d steps", e.Steps)
@@ -318,35 +321,44 @@ func TestTrainAgainReturnsTheSame(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	nan := math.NaN()
 	for name, test := range map[string]struct {
 		change func(o *Options)
 		want   string
 	}{
-		"members":       {func(o *Options) { o.Members = 0 }, "Members is 0"},
-		"objective":     {func(o *Options) { o.Objective = "" }, "Objective is empty"},
-		"interval":      {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
-		"total":         {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
-		"start":         {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
-		"parallel":      {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
-		"progress":      {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
-		"new":           {func(o *Options) { o.New = nil }, "New is nil"},
-		"initial":       {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
-		"initial nan":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": nan}} }, `Initial[0]["learning_rate"] is NaN`},
-		"initial key":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): did you mean "learning_rate"?`},
-		"sample key":    {func(o *Options) { o.Sample = map[string]Range{"discount": {Low: 0, High: 1}} }, `did you mean "discount_factor"?`},
-		"sample order":  {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {Low: 1}} }, "ascending"},
-		"sample log":    {func(o *Options) { o.Sample = map[string]Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
-		"std":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
-		"abs":           {func(o *Options) { o.Strategy = IsaacLab{ThresholdAbs: nan} }, "ThresholdAbs is NaN"},
-		"rate":          {func(o *Options) { o.Mutation.Rate = 1.5 }, "Mutation.Rate is 1.5"},
-		"rate nan":      {func(o *Options) { o.Mutation.Rate = nan }, "Mutation.Rate is NaN"},
-		"range":         {func(o *Options) { o.Mutation.ChangeRange = [2]float64{2, 1.1} }, "ChangeRange is [2 1.1]"},
-		"range below 1": {func(o *Options) { o.Mutation.ChangeRange = [2]float64{0.5, 1.1} }, "at least 1"},
-		"rule":          {func(o *Options) { o.Mutation.Rules = map[string]string{"learning_rate": "mutate_flaot"} }, `did you mean "mutate_float"?`},
-		"rule key":      {func(o *Options) { o.Mutation.Rules = map[string]string{"learningrate": "mutate_float"} }, `did you mean "learning_rate"?`},
-		"bounds key":    {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"rate": {0, 1}} }, `"rate"`},
-		"bounds":        {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} }, "outside Mutation.Bounds [1 2]"},
+		"members":      {func(o *Options) { o.Members = 0 }, "Members is 0"},
+		"objective":    {func(o *Options) { o.Objective = "" }, "Objective is empty"},
+		"interval":     {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
+		"total":        {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
+		"start":        {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
+		"parallel":     {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
+		"progress":     {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
+		"new":          {func(o *Options) { o.New = nil }, "New is nil"},
+		"initial":      {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
+		"initial nan":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
+		"initial key":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): did you mean "learning_rate"?`},
+		"sample key":   {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `did you mean "discount_factor"?`},
+		"sample order": {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {Low: 1}} }, "ascending"},
+		"sample log":   {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
+		"std":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
+		"abs":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdAbs: math.NaN()} }, "ThresholdAbs is NaN"},
+		"rate": {func(o *Options) {
+			o.Explore = explore.Mutation{Rate: 1.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "Mutation.Rate is 1.5"},
+		"rate nan": {func(o *Options) {
+			o.Explore = explore.Mutation{Rate: math.NaN(), Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "Mutation.Rate is NaN"},
+		"range": {func(o *Options) {
+			o.Explore = explore.Mutation{ChangeRange: [2]float64{2, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "ChangeRange is [2 1.1]"},
+		"range below 1": {func(o *Options) {
+			o.Explore = explore.Mutation{ChangeRange: [2]float64{0.5, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "at least 1"},
+		"rule": {func(o *Options) { o.Explore = explore.Mutation{Rules: explore.Rules{"learning_rate": nil}} }, `Mutation.Rules["learning_rate"] is nil`},
+		"rule key": {func(o *Options) {
+			o.Explore = explore.Mutation{Rules: explore.Rules{"learningrate": explore.MutateFloat}}
+		}, `did you mean "learning_rate"?`},
+		"bounds key": {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"rate": {0, 1}}} }, `"rate"`},
+		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside the bounds of explore.Mutation, [1 2]"},
 		"new fails": {func(o *Options) {
 			build := o.New
 			o.New = func(m Member) (Trainee, error) {
@@ -377,12 +389,12 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestWrongDecisions(t *testing.T) {
 	for want, d := range map[string]decided{
-		"no such member":    {{Member: 3, Action: Keep}},
-		"a decision alre":   {{Member: 1, Action: Keep}, {Member: 1, Action: Keep}},
+		"no such member":    {{Member: 3, Action: strategy.Keep}},
+		"a decision alre":   {{Member: 1, Action: strategy.Keep}, {Member: 1, Action: strategy.Keep}},
 		"no such action":    {{Member: 1, Action: "promote"}},
-		"another member":    {{Member: 1, Action: Replace, Source: 1}},
-		"source must be":    {{Member: 1, Action: Replace, Source: -1}},
-		"only healthy memb": {{Member: 1, Action: Replace, Source: 2}},
+		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}},
+		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1, From: -1, Mutate: true}},
+		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = d
@@ -406,7 +418,7 @@ func TestWrongDecisions(t *testing.T) {
 
 type panicking struct{}
 
-func (panicking) Decide(Generation, *rand.Rand) []Decision { panic("no idea") }
+func (panicking) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { panic("no idea") }
 
 func TestUnknownObjective(t *testing.T) {
 	c := newColony(2)
@@ -441,7 +453,7 @@ func TestInitialAndSampledHyperparameters(t *testing.T) {
 	low := 0
 	const n = 2000
 	for i := range n {
-		if (Range{Low: 1e-4, High: 1e-2, Log: true}).draw(stream(int64(i))) < 1e-3 {
+		if (explore.Range{Low: 1e-4, High: 1e-2, Log: true}).Draw(stream(int64(i))) < 1e-3 {
 			low++
 		}
 	}
@@ -468,7 +480,7 @@ func TestCancelWithCause(t *testing.T) {
 	if c.faults.running.Load() != 0 {
 		t.Error("members still train")
 	}
-	if len(kinds(p.Journal(), EventFailed)) > 0 {
+	if len(kinds(p.Journal(), journal.Failed)) > 0 {
 		t.Error("being stopped counted as a failure")
 	}
 	c.opt.Progress = nil

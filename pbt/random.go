@@ -30,5 +30,15 @@ func stream(parts ...int64) *rand.Rand {
 	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
 }
 
+// rng is the member's random numbers for one purpose (a stream constant) in one iteration.
+func (m *member) rng(purpose, iteration int64) *rand.Rand {
+	return stream(m.opt.Seed, purpose, iteration, int64(m.id))
+}
+
+// derive is a seed of the member's own for one purpose (a stream constant) in one iteration.
+func (m *member) derive(purpose, iteration int64) int64 {
+	return seed(m.opt.Seed, purpose, iteration, int64(m.id))
+}
+
 // seed derives a seed that is not negative.
 func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }

@@ -17,12 +17,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
 func compare(t *testing.T, whole, resumed *Population) {
 	t.Helper()
-	if d := cmp.Diff(string(read(t, whole.opt.Directory, JournalFile)), string(read(t, resumed.opt.Directory, JournalFile))); d != "" {
+	if d := cmp.Diff(string(read(t, whole.opt.Directory, journal.File)), string(read(t, resumed.opt.Directory, journal.File))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
 	if d := cmp.Diff(whole.Generation(), resumed.Generation()); d != "" {
@@ -104,10 +105,10 @@ func TestMoreStepsContinue(t *testing.T) {
 		}
 	}
 	// The end at 175 was looked at as an end, and so may have given another best; the rest is the same.
-	if d := cmp.Diff(string(read(t, want.opt.Directory, JournalFile)), string(read(t, dir, JournalFile))); d != "" {
+	if d := cmp.Diff(string(read(t, want.opt.Directory, journal.File)), string(read(t, dir, journal.File))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if _, err := os.Stat(filepath.Join(dir, discardedFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, journal.DiscardedFile)); err == nil {
 		t.Error("a finished run's end counts as discarded")
 	}
 }
@@ -284,7 +285,7 @@ func TestShortJournal(t *testing.T) {
 	if err := mustTrain(t, c.opt).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(c.opt.Directory, JournalFile), 100); err != nil {
+	if err := os.Truncate(filepath.Join(c.opt.Directory, journal.File), 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), "shorter than") {
@@ -295,11 +296,11 @@ func TestShortJournal(t *testing.T) {
 // TestAbsurdJournalLength: a length in a damaged state costs neither a panic nor memory.
 func TestAbsurdJournalLength(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, JournalFile), []byte("{}\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, journal.File), []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, keep := range []int64{4, 1 << 45, math.MaxInt64} {
-		if _, err := openJournal(dir, keep, true); err == nil || !strings.Contains(err.Error(), "is shorter than") {
+		if _, err := journal.Open(dir, keep, true); err == nil || !strings.Contains(err.Error(), "is shorter than") {
 			t.Errorf("a length of %d: %v", keep, err)
 		}
 	}
@@ -389,7 +390,7 @@ func TestFailedMemberIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, want, p)
-	if len(kinds(p.Journal(), EventFailed)) != 1 {
-		t.Errorf("failures are %+v", kinds(p.Journal(), EventFailed))
+	if len(kinds(p.Journal(), journal.Failed)) != 1 {
+		t.Errorf("failures are %+v", kinds(p.Journal(), journal.Failed))
 	}
 }

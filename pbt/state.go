@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // StateFile is the name of the population's state in its directory. Where it exists New continues.
@@ -44,11 +46,11 @@ type savedState struct {
 }
 
 type savedBest struct {
-	Member          int     `json:"member"`
-	Iteration       int64   `json:"iteration"`
-	Steps           int64   `json:"steps"`
-	Objective       float64 `json:"objective"`
-	Hyperparameters numbers `json:"hyperparameters"`
+	Member          int        `json:"member"`
+	Iteration       int64      `json:"iteration"`
+	Steps           int64      `json:"steps"`
+	Objective       float64    `json:"objective"`
+	Hyperparameters number.Map `json:"hyperparameters"`
 	// Snapshot is the name of the snapshot in the folder "best".
 	Snapshot string `json:"snapshot"`
 }
@@ -91,9 +93,9 @@ func (p *Population) save(finished bool) error {
 		}
 	}
 	state := p.state(sequence, finished, names)
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	states := []savedState{state}
 	if p.last != nil { // not what the file holds, which may be damaged
@@ -116,13 +118,13 @@ func (p *Population) save(finished bool) error {
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
 		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
-		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.length,
+		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
 	}
 	if b := p.best; b != nil {
-		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: toNumbers(b.Hyperparameters), Snapshot: b.file}
+		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: number.MapOf(b.Hyperparameters), Snapshot: b.file}
 	}
 	for i, m := range p.members {
-		s.Members = append(s.Members, m.state(&p.opt, names[i]))
+		s.Members = append(s.Members, m.state(names[i]))
 	}
 	return s
 }
@@ -201,17 +203,23 @@ func (p *Population) loadState(path string) (*restored, error) {
 			r.damage = fmt.Errorf("pbt: %s: best member: %w", path, err)
 			return r, nil
 		}
-		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.floats(), Snapshot: snapshot, file: b.Snapshot}
+		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.Floats(), Snapshot: snapshot, file: b.Snapshot}
 	}
 	return r, nil
+}
+
+// openState reads a state and verifies its checksum. A state without one was written before there were any.
+func openState(data []byte, state any, check *string) error {
+	err := durable.UnsealSchema(data, stateSchema, state, check)
+	if errors.Is(err, durable.ErrUnsealed) {
+		return nil
+	}
+	return err
 }
 
 // decodeState reads and checks a state file.
 func decodeState(data []byte) (savedState, error) {
 	var s savedState
-	if err := checkSchema(data); err != nil {
-		return s, fmt.Errorf("not a population's state: %w", err)
-	}
 	if err := openState(data, &s, &s.Check); err != nil {
 		return s, fmt.Errorf("not a population's state: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -21,7 +22,7 @@ type Table struct {
 
 // Row is one member. Its Objective and Peak are the figures themselves, also where less of them is better.
 type Row struct {
-	Status
+	strategy.Status
 	// Parent is the member whose weights it took over last, -1 for none.
 	Parent int
 }

@@ -3,19 +3,21 @@ package pbt
 import (
 	"fmt"
 	"slices"
+
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // settle applies to a strategy's decisions what holds for every strategy: nothing becomes of a member before
 // Options.InitialDelay and Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and nobody mutates a reference member's
 // hyperparameters. It is a pure function.
-func settle(decisions []Decision, g Generation, o *Options) []Decision {
-	status := make(map[int]Status, len(g.Members))
+func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []strategy.Decision {
+	status := make(map[int]strategy.Status, len(g.Members))
 	for _, m := range g.Members {
 		status[m.Member] = m
 	}
 	settled := slices.Clone(decisions)
 	for i, d := range settled {
-		if d.Action == Keep {
+		if d.Action == strategy.Keep {
 			continue
 		}
 		m := status[d.Member]
@@ -32,13 +34,13 @@ func settle(decisions []Decision, g Generation, o *Options) []Decision {
 		}
 		switch {
 		case why != "":
-		case reference && d.Action == SelfMutate:
+		case reference && d.Action == strategy.SelfMutate:
 			why = "reference members are not mutated"
 		case reference:
-			settled[i].Unmutated = true
+			settled[i].Mutate = false
 		}
 		if why != "" {
-			settled[i] = Decision{Member: d.Member, Action: Keep, Source: d.Member, Reason: fmt.Sprintf("%s (%s)", why, d.Reason)}
+			settled[i] = strategy.Keeping(m, "%s (%s)", why, d.Reason)
 		}
 	}
 	return settled

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,25 +12,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 func TestSettle(t *testing.T) {
 	o := &Options{InitialDelay: 100, StartAfter: 50, Reference: []int{3, 4}}
-	healthy := func(id int, steps, since int64) Status {
-		return Status{Member: id, Steps: steps, SinceCopy: since, Objective: 1, HasObjective: true}
+	healthy := func(id int, steps, since int64) strategy.Status {
+		return strategy.Status{Member: id, Steps: steps, SinceCopy: since, Objective: 1, HasObjective: true}
 	}
-	g := Generation{Members: []Status{
+	g := strategy.Generation{Members: []strategy.Status{
 		healthy(0, 99, 99),   // younger than InitialDelay
 		healthy(1, 200, 49),  // took over weights lately
 		healthy(2, 100, 50),  // old enough
 		healthy(3, 200, 200), // reference
 		{Member: 4, Steps: 200, SinceCopy: 1, Failed: true},
-		{Member: 5, Steps: 1, Objective: nan, HasObjective: true},
-		{Member: 6, Steps: 1, SinceCopy: 1, Objective: nan, HasObjective: true, NotFinite: true},
+		{Member: 5, Steps: 1, Objective: math.NaN(), HasObjective: true},
+		{Member: 6, Steps: 1, SinceCopy: 1, Objective: math.NaN(), HasObjective: true, NotFinite: true},
 		{Member: 7, Steps: 1, SinceCopy: 1}, // nothing is known of it, so it is not in need of rescue
 	}}
-	decide := func(d Decision) []Decision {
-		var all []Decision
+	decide := func(d strategy.Decision) []strategy.Decision {
+		var all []strategy.Decision
 		for _, m := range g.Members {
 			one := d
 			one.Member = m.Member
@@ -37,15 +40,17 @@ func TestSettle(t *testing.T) {
 		}
 		return all
 	}
-	kept := func(id int, why string) Decision { return Decision{Member: id, Action: Keep, Source: id, Reason: why} }
+	kept := func(id int, why string) strategy.Decision {
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why}
+	}
 	young, copied := "nothing is decided before 100 steps (why)", "only 49 of 50 steps since it started or took over weights (why)"
 
-	replace := Decision{Action: Replace, Source: 2, Reason: "why", OwnHyperparameters: true}
+	replace := strategy.Decision{Action: strategy.Replace, Source: 2, From: 2, Mutate: true, Reason: "why"}
 	given := decide(replace)
 	before := slices.Clone(given)
 	want := decide(replace)
 	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
-	want[3].Unmutated, want[4].Unmutated = true, true
+	want[3].Mutate, want[4].Mutate = false, false
 	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
 		t.Error(d)
 	}
@@ -53,7 +58,7 @@ func TestSettle(t *testing.T) {
 		t.Error("settle changed what it was given")
 	}
 
-	want = decide(Decision{Action: SelfMutate, Reason: "why"})
+	want = decide(strategy.Decision{Action: strategy.SelfMutate, Reason: "why"})
 	given = slices.Clone(want)
 	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
 	want[3], want[4] = kept(3, "reference members are not mutated (why)"), kept(4, "reference members are not mutated (why)")
@@ -61,7 +66,7 @@ func TestSettle(t *testing.T) {
 		t.Error(d)
 	}
 
-	keep := decide(Decision{Action: Keep, Reason: "why"})
+	keep := decide(strategy.Decision{Action: strategy.Keep, Reason: "why"})
 	if d := cmp.Diff(keep, settle(keep, g, o)); d != "" {
 		t.Error(d)
 	}
@@ -72,26 +77,26 @@ func TestSettle(t *testing.T) {
 
 // Mutating itself starts the count anew where the options say so, as in IsaacGymEnvs, and nowhere else.
 func TestSettleMutations(t *testing.T) {
-	g := Generation{Members: []Status{
+	g := strategy.Generation{Members: []strategy.Status{
 		{Member: 0, Steps: 200, SinceCopy: 200, SinceChange: 49, Objective: 1, HasObjective: true},
 		{Member: 1, Steps: 200, SinceCopy: 200, SinceChange: 50, Objective: 1, HasObjective: true},
 		{Member: 2, Steps: 200, SinceCopy: 49, SinceChange: 49, Objective: 1, HasObjective: true},
 		{Member: 3, Steps: 200, SinceCopy: 49, SinceChange: 9, Objective: 1, HasObjective: true},
 		{Member: 4, Steps: 200, SinceCopy: 200, SinceChange: 9, Failed: true},
 	}}
-	var given []Decision
+	var given []strategy.Decision
 	for i := range g.Members {
-		given = append(given, Decision{Member: i, Action: SelfMutate, Source: i, Reason: "why"})
+		given = append(given, strategy.Decision{Member: i, Action: strategy.SelfMutate, Source: i, Reason: "why"})
 	}
-	kept := func(id int, why string) Decision {
-		return Decision{Member: id, Action: Keep, Source: id, Reason: why + " (why)"}
+	kept := func(id int, why string) strategy.Decision {
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why + " (why)"}
 	}
 	copied := "only 49 of 50 steps since it started or took over weights"
-	want := []Decision{kept(0, "only 49 of 50 steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 steps since it mutated itself"), given[4]}
+	want := []strategy.Decision{kept(0, "only 49 of 50 steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 steps since it mutated itself"), given[4]}
 	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50, SettleMutations: true})); d != "" {
 		t.Error(d)
 	}
-	want = []Decision{given[0], given[1], kept(2, copied), kept(3, copied), given[4]}
+	want = []strategy.Decision{given[0], given[1], kept(2, copied), kept(3, copied), given[4]}
 	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50})); d != "" {
 		t.Error(d)
 	}
@@ -103,10 +108,10 @@ func TestSettleMutations(t *testing.T) {
 // mutateAlways lets everybody but member 0 mutate itself at every interval's end.
 type mutateAlways struct{}
 
-func (mutateAlways) Decide(g Generation, _ *rand.Rand) []Decision {
-	var decisions []Decision
+func (mutateAlways) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
-		decisions = append(decisions, Decision{Member: m.Member, Action: SelfMutate, Source: m.Member, Reason: "always"})
+		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "always"})
 	}
 	return decisions
 }
@@ -140,12 +145,12 @@ func TestSelfMutationSettles(t *testing.T) {
 			}
 			c.opt.Progress = nil
 			mustTrain(t, c.opt)
-			events, err := ReadJournal(filepath.Join(c.opt.Directory, JournalFile))
+			events, err := journal.Read(filepath.Join(c.opt.Directory, journal.File))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var at []int64
-			for _, e := range kinds(events, EventSelfMutate) {
+			for _, e := range kinds(events, journal.SelfMutate) {
 				at = append(at, e.Steps)
 			}
 			want := []int64{150, 200, 250, 300, 350, 400, 450}
@@ -178,10 +183,10 @@ func TestPause(t *testing.T) {
 // replaceAlways gives everyone but member 0 the weights of that at every interval's end.
 type replaceAlways struct{}
 
-func (replaceAlways) Decide(g Generation, _ *rand.Rand) []Decision {
-	var decisions []Decision
+func (replaceAlways) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
-		decisions = append(decisions, Decision{Member: m.Member, Action: Replace, Source: 0, Reason: "always"})
+		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "always"})
 	}
 	return decisions
 }
@@ -193,13 +198,13 @@ func TestStartAfter(t *testing.T) {
 	c.poison(310, 2)
 	p := mustTrain(t, c.opt)
 	at := make(map[int][]int64)
-	for _, e := range kinds(p.Journal(), EventReplace) {
+	for _, e := range kinds(p.Journal(), journal.Replace) {
 		at[e.Member] = append(at[e.Member], e.Steps)
 	}
 	if want := map[int][]int64{1: {150, 300, 450}, 2: {150, 300, 350}}; !cmp.Equal(at, want) {
 		t.Errorf("replaced at %v, want %v", at, want)
 	}
-	for _, e := range kinds(p.Journal(), EventKeep) {
+	for _, e := range kinds(p.Journal(), journal.Keep) {
 		if e.Member == 1 && e.Steps == 200 && e.Cause != "only 50 of 120 steps since it started or took over weights (always)" {
 			t.Errorf("kept for %q", e.Cause)
 		}
@@ -211,16 +216,16 @@ func TestStepsBehindWeights(t *testing.T) {
 	t.Parallel()
 	c := newColony(3)
 	c.opt.TotalSteps, c.opt.Directory = 150, t.TempDir()
-	c.opt.Strategy = decided{{Member: 2, Action: Replace, Source: 0, Reason: "test"}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
 	c.faults.train = func(m *climber) error {
 		if m == c.built[2] && m.steps == 30 {
 			return fmt.Errorf("gone")
 		}
 		return nil
 	}
-	var seen []Status
+	var seen []strategy.Status
 	c.opt.Progress = func(u Update) {
-		if u.Status.Member == 2 && (u.Event == nil || u.Event.Kind == EventReplace) {
+		if u.Status.Member == 2 && (u.Event == nil || u.Event.Kind == journal.Replace) {
 			seen = append(seen, u.Status)
 		}
 	}
@@ -248,8 +253,8 @@ func TestOldStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{}
-	m.load(&Options{}, s.Members[0])
+	m := &member{opt: &Options{}}
+	m.load(s.Members[0])
 	if got := m.status(); got.WeightSteps != 50 || got.SinceCopy != 50 || got.Objective != -1.5 || got.HasPeak || got.NotFinite {
 		t.Errorf("the status is %+v", got)
 	}

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
@@ -23,7 +27,7 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	case p.done:
 		return p.best, nil
 	}
-	if len(p.journal.events) == 0 {
+	if len(p.journal.Events) == 0 {
 		if err := p.begin(); err != nil {
 			return nil, err
 		}
@@ -49,13 +53,13 @@ func (p *Population) begin() error {
 }
 
 // begin is what a journal of these members begins with.
-func (o *Options) begin(members []*member) []Event {
-	events := []Event{{Kind: EventPopulation, Member: -1, Parent: -1, Run: &RunInfo{
-		Schema: journalSchema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
-		Strategy: fmt.Sprintf("%T%+v", o.Strategy, o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
+func (o *Options) begin(members []*member) []journal.Event {
+	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
+		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
+		Strategy: strategy.Describe(o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
-		events = append(events, Event{Kind: EventStart, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe(o)})
+		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
 		m.original, m.mutation = nil, ""
 	}
 	return events
@@ -64,8 +68,8 @@ func (o *Options) begin(members []*member) []Event {
 // interval trains to the interval's end, decides, applies and saves.
 func (p *Population) interval(ctx context.Context) error {
 	for _, step := range []func(m *member){
-		func(m *member) { m.train(ctx, &p.opt, p.iteration, func() { p.tell(m, nil) }) },
-		func(m *member) { m.conclude(ctx, &p.opt, p.iteration) },
+		func(m *member) { m.train(ctx, p.iteration, func() { p.tell(m, nil) }) },
+		func(m *member) { m.measureEnd(ctx, p.iteration) },
 	} {
 		if err := p.each(ctx, func(m *member) error { step(m); return nil }); err != nil {
 			return err
@@ -91,7 +95,11 @@ func (p *Population) interval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.record(p.apply(decisions)); err != nil {
+	events, err := p.exploit(decisions)
+	if err != nil {
+		return err
+	}
+	if err := p.record(events); err != nil {
 		return err
 	}
 	p.iteration++
@@ -105,7 +113,7 @@ func (p *Population) interval(ctx context.Context) error {
 }
 
 // checkHealth ends training when nobody can be copied, or the objective does not exist.
-func (p *Population) checkHealth(g Generation) error {
+func (p *Population) checkHealth(g strategy.Generation) error {
 	healthy, hopeful := false, false
 	for _, m := range g.Members {
 		healthy = healthy || m.Healthy()
@@ -128,7 +136,7 @@ func (p *Population) checkHealth(g Generation) error {
 			} else {
 				err = fmt.Errorf("%w; member %d: %s", err, m.id, what)
 			}
-			events = append(events, m.event(&p.opt, p.iteration, EventHopeless, what))
+			events = append(events, m.event(p.iteration, journal.Hopeless, what))
 		}
 		return errors.Join(err, p.record(events))
 	}
@@ -157,12 +165,12 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	if reported != "" {
 		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, unknown(o.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // rememberBest keeps a snapshot of the best member there ever was.
-func (p *Population) rememberBest(g Generation) error {
-	b, ok := g.best()
+func (p *Population) rememberBest(g strategy.Generation) error {
+	b, ok := g.Best()
 	if !ok || p.best != nil && b.Objective <= p.opt.Measure.signed(p.best.Objective) {
 		return nil
 	}
@@ -181,7 +189,7 @@ func (p *Population) finish() error {
 	}
 	events := p.troubles()
 	for _, m := range p.members {
-		events = append(events, m.event(&p.opt, p.iteration, EventFinal, ""))
+		events = append(events, m.event(p.iteration, journal.Final, ""))
 	}
 	p.done = true
 	if err := p.record(events); err != nil {
@@ -202,17 +210,17 @@ func (p *Population) tellInterval() error {
 }
 
 // troubles are the events of members that failed or diverged in this interval.
-func (p *Population) troubles() []Event {
-	var events []Event
+func (p *Population) troubles() []journal.Event {
+	var events []journal.Event
 	for _, m := range p.members {
-		events = append(events, m.trouble(&p.opt, p.iteration)...)
+		events = append(events, m.trouble(p.iteration)...)
 	}
 	return events
 }
 
 // record writes events to the journal and tells about them.
-func (p *Population) record(events []Event) error {
-	if err := p.journal.append(events...); err != nil {
+func (p *Population) record(events []journal.Event) error {
+	if err := p.journal.Append(events...); err != nil {
 		return err
 	}
 	for i := range events {

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // validate checks everything that can be checked before members exist.
 func (o Options) validate() error {
 	switch {
-	case o.Members < 1 || o.Members > maxMembers:
-		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, maxMembers)
+	case o.Members < 1 || o.Members > journal.MaxMembers:
+		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, journal.MaxMembers)
 	case o.Objective == "":
 		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
 	case o.IntervalSteps < 1:
@@ -26,13 +30,9 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
 		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
-	case o.Asynchronous:
-		return errors.New("pbt: Asynchronous is set, but the members of a Population wait for each other; call TrainAsync, let each be a process of its own (see Join), or leave it false")
-	case o.Explore != nil && len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0:
-		return errors.New("pbt: both Explore and Mutation say how hyperparameters change; give one of the two")
-	case o.Evolve != nil && (o.Explore != nil || len(o.Mutation.Rules)+len(o.Mutation.Bounds)+len(o.Mutation.Parameters) > 0):
-		return errors.New("pbt: Evolve and another setting, Explore or Mutation, say what changes; give one of them")
-	case o.Target != nil && !finite(*o.Target):
+	case o.Evolve != nil && o.Explore != nil:
+		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
+	case o.Target != nil && !number.Finite(*o.Target):
 		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
 	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
 		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target", o.TargetGenerations)
@@ -40,9 +40,6 @@ func (o Options) validate() error {
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
 		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
-	}
-	if x, ok := o.Explore.(PB2); ok && x.Minimise != o.Measure.Minimise {
-		return fmt.Errorf("pbt: PB2.Minimise is %t and Measure.Minimise %t; give both alike", x.Minimise, o.Measure.Minimise)
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
@@ -54,21 +51,21 @@ func (o Options) validate() error {
 			return err
 		}
 	}
-	for _, check := range []func() error{o.Measure.validate, o.Inherit.validate, o.validateReference} {
+	for _, check := range []func() error{o.Measure.validate, o.Copy.validate, o.validateReference} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	for i, values := range o.Initial {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if !finite(values[key]) {
+			if !number.Finite(values[key]) {
 				return fmt.Errorf("pbt: Initial[%d][%q] is %v; give a finite number", i, key, values[key])
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
 		r := o.Sample[key]
-		if !finite(r.Low) || !finite(r.High) || r.Low > r.High {
+		if !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High {
 			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
 		}
 		if r.Log && r.Low <= 0 {
@@ -105,7 +102,7 @@ func (m Measure) validate() error {
 		for _, r := range reducers {
 			names = append(names, string(r))
 		}
-		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, unknown(string(m.Reducer), names))
+		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
 		return fmt.Errorf("pbt: Measure.Reducer is %q, but there is nothing to reduce; give a Window, the number of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
@@ -125,16 +122,15 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 	keys := slices.Sorted(maps.Keys(has))
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, unknown(key, keys))
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, config.Among(key, keys))
 		}
 	}
 	for _, key := range o.Rebuild {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, unknown(key, keys))
+			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, config.Among(key, keys))
 		}
 	}
-	explorer := o.explorer()
-	if err := explorer.Validate(keys); err != nil {
+	if err := o.Explore.Validate(keys); err != nil {
 		return err
 	}
 	if o.Evolve != nil {
@@ -147,12 +143,8 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 		if v, ok := given[key]; ok {
 			value = v
 		}
-		if b, ok := explorer.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			whose := "Mutation.Bounds"
-			if o.Explore != nil {
-				whose = fmt.Sprintf("the bounds of %T,", o.Explore)
-			}
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside %s %v", id, key, value, whose, b)
+		if b, ok := o.Explore.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside the bounds of %T, %v", id, key, value, o.Explore, b)
 		}
 	}
 	return nil

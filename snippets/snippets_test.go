@@ -20,7 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
@@ -199,15 +199,15 @@ func TestPBTAMP(t *testing.T) {
 	if picture, err := png.Decode(file); err != nil || picture.Bounds().Dx() < 300 {
 		t.Errorf("population.png: %v", err)
 	}
-	events, err := pbt.ReadJournal(filepath.Join(demo, "population", pbt.JournalFile))
+	events, err := journal.Read(filepath.Join(demo, "population", journal.File))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[pbt.EventKind]int{}
+	kinds := map[journal.Kind]int{}
 	for _, e := range events {
 		kinds[e.Kind]++
 	}
-	if kinds[pbt.EventPopulation] != 1 || kinds[pbt.EventStart] != 2 || kinds[pbt.EventFinal] != 2 {
+	if kinds[journal.Population] != 1 || kinds[journal.Start] != 2 || kinds[journal.Final] != 2 {
 		text, _ := json.Marshal(kinds)
 		t.Errorf("the journal has %s, want one population, two members started and two at their end", text)
 	}
@@ -229,13 +229,13 @@ func TestPBTRewardShaping(t *testing.T) {
 	if picture, err := png.Decode(file); err != nil || picture.Bounds().Dx() < 300 {
 		t.Errorf("population.png: %v", err)
 	}
-	events, err := pbt.ReadJournal(filepath.Join(dir, "demo", "population", pbt.JournalFile))
+	events, err := journal.Read(filepath.Join(dir, "demo", "population", journal.File))
 	if err != nil {
 		t.Fatal(err)
 	}
 	replaced, mutated := 0, false
 	for _, e := range events {
-		if e.Kind == pbt.EventReplace {
+		if e.Kind == journal.Replace {
 			replaced++
 			mutated = mutated || e.Before["env.velocity"] != e.After["env.velocity"]
 		}
@@ -403,11 +403,11 @@ launcher: {name: small, max_parallel: 2}
 	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
 	want(t, run(t, dir, "pbt_processes", args...), `policy 2: finished`, `waits for its turn`, `Best: policy [012] after \d+ steps, episode\.return -\d+`)
 	for policy := range 3 {
-		events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), pbt.JournalFile))
+		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != 512 {
+		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
 			t.Errorf("policy %d ended with %+v, want the end of training after 512 steps", policy, last)
 		}
 	}
@@ -419,7 +419,7 @@ func TestPBTFromYAML(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
 	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
-	events, err := pbt.ReadJournal(filepath.Join(dir, "runs", "pbt_from_yaml", pbt.JournalFile))
+	events, err := journal.Read(filepath.Join(dir, "runs", "pbt_from_yaml", journal.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +437,7 @@ func TestEvolvePPO(t *testing.T) {
 	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
 		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
 	}
-	events, err := pbt.ReadJournal(filepath.Join(dir, "demo", "population", pbt.JournalFile))
+	events, err := journal.Read(filepath.Join(dir, "demo", "population", journal.File))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -20,13 +24,13 @@ func TestPopulationResumes(t *testing.T) {
 	train := func(ctx context.Context, dir string, progress func(pbt.Update)) error {
 		population, err := pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir, Parallel: 1, Progress: progress,
-			Strategy: pbt.IsaacLab{},
-			Mutation: pbt.Mutation{Rate: 0.9, Rules: map[string]string{"env.scale": "mutate_float", "learning_rate": "mutate_float"}},
-			Sample:   map[string]pbt.Range{"env.scale": {Low: 0.5, High: 2}},
+			Strategy: strategy.IsaacLab{},
+			Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat, "learning_rate": explore.MutateFloat}},
+			Sample:   map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
 			New: func(m pbt.Member) (pbt.Trainee, error) {
 				env := lessons(t, 4, true)
-				agent := smallPPO(t, env.Spaces(), uint64(m.Seed), nil)
-				return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
+				return trainers.NewTrainee(env, build, trainers.Config{Seed: m.Seed, SaveBuffers: true})
 			},
 		})
 		if err != nil {
@@ -35,8 +39,8 @@ func TestPopulationResumes(t *testing.T) {
 		_, err = population.Train(ctx)
 		return errors.Join(err, population.Close())
 	}
-	journal := func(dir string) []byte {
-		b, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+	recorded := func(dir string) []byte {
+		b, err := os.ReadFile(filepath.Join(dir, journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +49,7 @@ func TestPopulationResumes(t *testing.T) {
 	whole, cut := t.TempDir(), t.TempDir()
 	replaced := 0
 	if err := train(context.Background(), whole, func(u pbt.Update) {
-		if u.Event != nil && u.Event.Kind == pbt.EventReplace {
+		if u.Event != nil && u.Event.Kind == journal.Replace {
 			replaced++
 		}
 	}); err != nil {
@@ -70,7 +74,7 @@ func TestPopulationResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a, b := journal(whole), journal(cut); !bytes.Equal(a, b) {
+	if a, b := recorded(whole), recorded(cut); !bytes.Equal(a, b) {
 		t.Errorf("the journals differ:\n%s\n%s", a, b)
 	}
 }

@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -67,8 +68,7 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 	}
 	t, err := r.sequential(agent, adjust)
 	if err != nil {
-		_ = agent.Close()
-		return nil, err
+		return nil, errors.Join(err, agent.Close())
 	}
 	return t, nil
 }
@@ -187,7 +187,10 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	for _, f := range adjust {
 		f(&cfg)
 	}
-	t := Sequential(r.env, agent, cfg)
+	t, err := Sequential(r.env, agent, cfg)
+	if err != nil {
+		return nil, err
+	}
 	t.made = r
-	return t, t.err
+	return t, nil
 }

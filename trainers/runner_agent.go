@@ -42,11 +42,11 @@ func (r *runner) ppo() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, err := m.ppo(uint64(r.seed))
+	nets, err := m.ppo(r.seed)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Config: r.Agent, Seed: uint64(r.seed)})
+	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Dict: r.Agent, Seed: r.seed})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
@@ -75,11 +75,11 @@ func (r *runner) amp() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, err := m.amp(uint64(r.seed))
+	nets, err := m.amp(r.seed)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Config: r.Agent, Seed: uint64(r.seed)})
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Dict: r.Agent, Seed: r.seed})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}

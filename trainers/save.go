@@ -10,14 +10,12 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
 // open makes the run's folder, resumes where asked, and resets the environment, once.
 func (t *Trainer) open() (err error) {
-	if t.err != nil {
-		return t.err
-	}
 	if t.closed {
 		return errors.New("trainers: the trainer is closed")
 	}
@@ -73,9 +71,6 @@ func (t *Trainer) resume() error {
 // Snapshot returns everything needed to continue training from here: the agent's, the parameters of the environment's reward and
 // its curriculum, and with SaveBuffers the environment's state.
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
 	snap, err := t.agent.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
 	if err != nil {
 		return nil, err
@@ -85,7 +80,7 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if t.hasBest {
 		own["best"] = t.best
 	}
-	snap.Values["trainer"] = own
+	snap.Values[layout.Trainer] = own
 	if err := t.saveEnvironment(snap); err != nil {
 		return nil, err
 	}
@@ -96,10 +91,7 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 // Restore puts a snapshot back, all or (on error) nothing, figures of episodes included. Where it has no environment state, or the environment cannot
 // take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
-	if t.err != nil {
-		return t.err
-	}
-	timestep, err := snap.Int("trainer", "timestep")
+	timestep, err := snap.Int(layout.Trainer, "timestep")
 	if err != nil {
 		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)
 	}
@@ -119,7 +111,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 		return errors.Join(err, undo())
 	}
 	t.timestep, t.saved, t.running = timestep, false, running
-	if best, err := snap.Float("trainer", "best"); err == nil {
+	if best, err := snap.Float(layout.Trainer, "best"); err == nil {
 		t.best, t.hasBest = best, true
 	}
 	t.metrics = metrics{}

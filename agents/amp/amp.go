@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -35,12 +36,12 @@ type Options struct {
 	Models Models
 	// Motions shows the reference motion; an environment often does.
 	Motions MotionSource
-	// Settings are used where given; otherwise Config, a dictionary with the keys of skrl's documentation, is merged
-	// over [DefaultConfig]. Giving both is an error.
-	Settings *Config
-	Config   map[string]any
+	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
+	Config *Config
+	// Dict is merged over Config: settings by the keys of skrl's documentation, see [FromDict]. nil changes nothing.
+	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
-	Seed uint64
+	Seed int64
 }
 
 // Agent is an AMP agent. It implements [agents.Agent].
@@ -69,7 +70,7 @@ func New(o Options) (a *Agent, err error) {
 	if err == nil {
 		err = o.check()
 	}
-	if err == nil && o.Models.Make != nil && o.Models.Policy == nil {
+	if err == nil && o.Models.Make != nil && o.Models.none() {
 		o.Models, err = o.Models.Make(o.Seed)
 	}
 	if err == nil {
@@ -88,14 +89,14 @@ func New(o Options) (a *Agent, err error) {
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
-		options.Extra = append(options.Extra, network("style_value", a.styleValue))
+		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
 		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
 			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
 		}
 	} else if o.Models.StyleValue != nil {
 		o.Models.StyleValue.Close()
 	}
-	options.Extra = append(options.Extra, network("discriminator", a.discriminator))
+	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
@@ -119,17 +120,15 @@ func New(o Options) (a *Agent, err error) {
 	return a, nil
 }
 
+// config returns the agent's own copy of the settings.
 func (o Options) config() (*Config, error) {
-	if o.Settings != nil && o.Config != nil {
-		return nil, errors.New("amp: Options has both Settings and Config; give one of them")
+	if o.Config == nil {
+		cfg, err := FromDict(o.Dict, o.Spaces)
+		return &cfg, err
 	}
-	if o.Settings != nil {
-		cfg := *o.Settings
-		cfg.OnPolicy = o.Settings.Clone()
-		return &cfg, cfg.Validate()
-	}
-	cfg, err := FromDict(o.Config, o.Spaces)
-	return &cfg, err
+	cfg := *o.Config
+	cfg.OnPolicy = o.Config.Clone()
+	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
 func (o Options) check() error {
@@ -157,7 +156,7 @@ func (a *Agent) prepare() error {
 			return err
 		}
 	}
-	a.AddScaler("amp_observation_preprocessor", a.scaler)
+	a.AddScaler(layout.AMPObservationScaler, a.scaler)
 	var err error
 	if a.motionSet, err = memory.NewReplay(a.cfg.MotionDatasetSize, width, a.Device); err != nil {
 		return err
@@ -168,13 +167,13 @@ func (a *Agent) prepare() error {
 	}
 	a.AddReplay("reply_buffer", a.replay)
 	if a.cfg.DiscriminatorOptimizer == "separate" {
-		g := a.Segment("discriminator")
+		g := a.Segment(layout.Discriminator)
 		g.LearningRate = a.cfg.DiscriminatorLearningRate
 		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
 		if a.separate, err = tensor.NewOptimizer(a.Flat, tensor.OptimizerConfig{Kind: a.cfg.Optimizer}, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
 			return err
 		}
-		a.AddOptimizer("discriminator_optimizer", a.separate)
+		a.AddOptimizer(layout.DiscriminatorOptimizer, a.separate)
 	}
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()

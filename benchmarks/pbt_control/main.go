@@ -20,9 +20,12 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -100,11 +103,11 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "entropy_loss_scale": "mutate_float",
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "entropy_loss_scale": explore.MutateFloat,
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-5, High: 1e-2, Log: true},
 			"entropy_loss_scale": {Low: 1e-4, High: 1e-1, Log: true},
 		},
@@ -123,7 +126,7 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		New: member,
 	}
 	if kind == "control" {
-		opt.Strategy = pbt.Never{}
+		opt.Strategy = strategy.Never{}
 	}
 	p, err := pbt.New(opt)
 	if err != nil {
@@ -156,17 +159,15 @@ func member(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
-			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed})
 }

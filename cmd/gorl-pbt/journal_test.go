@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 )
 
@@ -26,7 +26,7 @@ func journalFolder(t *testing.T, workspace bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	if !workspace {
-		if err := os.WriteFile(filepath.Join(dir, pbt.JournalFile), []byte(journalText), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.File), []byte(journalText), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return dir
@@ -43,7 +43,7 @@ func journalFolder(t *testing.T, workspace bool) string {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, pbt.JournalFile), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, journal.File), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func journalFolder(t *testing.T, workspace bool) string {
 
 func TestReport(t *testing.T) {
 	single, many := journalFolder(t, false), journalFolder(t, true)
-	for _, dir := range []string{single, many, filepath.Join(single, pbt.JournalFile)} {
+	for _, dir := range []string{single, many, filepath.Join(single, journal.File)} {
 		out := filepath.Join(t.TempDir(), "out")
 		status, stdout, stderr := use(t.Context(), "report", dir, "--out", out, "--title", "two")
 		if status != commandline.Done || !strings.Contains(stdout, filepath.Join(out, "report.html")) {
@@ -84,7 +84,7 @@ const evolvingText = `{"event":"population","iteration":0,"steps":0,"run":{"sche
 
 func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, pbt.JournalFile), []byte(evolvingText), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, journal.File), []byte(evolvingText), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	status, stdout, stderr := use(t.Context(), "report", dir)
@@ -186,7 +186,7 @@ func TestWrongUses(t *testing.T) {
 		{commandline.WrongUse, []string{"replay", dir, "--member", "worst"}},
 		{commandline.Failed, []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
 		{commandline.WrongUse, []string{"replay", "--ray", "5"}},
-		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, pbt.JournalFile)}},
+		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, journal.File)}},
 		{commandline.WrongUse, []string{"simulate"}},
 		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "y.yaml"}},
 		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -26,7 +26,8 @@ Training one agent with them takes the program that builds the agent:
 
 	s, err := schedule.Read("schedule.json")
 	// ...
-	trainee := trainers.Sequential(env, agent, config).Trainee()
+	trainee, err := trainers.NewTrainee(env, build, config)
+	// ...
 	err = schedule.Train(ctx, trainee, s, schedule.Options{})
 
 Where training is interrupted, restore the trainee's snapshot and call Train
@@ -100,7 +101,7 @@ func ofMember(path, member string) (schedule.Schedule, error) {
 	if err != nil && member != "best" {
 		return schedule.Schedule{}, commandline.Usagef("--member is %q: want a number or best", member)
 	}
-	history, err := pbt.ReadHistory(path)
+	history, err := journal.ReadHistory(path)
 	if err != nil {
 		return schedule.Schedule{}, err
 	}

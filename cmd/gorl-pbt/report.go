@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -38,7 +38,7 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 	show := c.Flags().Bool("open", false, "open the page in a browser")
 	c.ValidArgsFunction = commandline.Files("jsonl")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		history, err := pbt.ReadHistory(args[0])
+		history, err := journal.ReadHistory(args[0])
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 			{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
 			{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
 		}
-		if slices.ContainsFunc(history.Events, func(e pbt.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
+		if slices.ContainsFunc(history.Events, func(e journal.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
 			rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
 		}
 		if err := tracking.Table(cmd.OutOrStdout(), []string{"written", "what it is"}, rows); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -84,7 +84,7 @@ func writeRunFile(dir string, text []byte) error {
 
 // holdsRun reports whether a folder has a run in it.
 func holdsRun(dir string) bool {
-	for _, name := range []string{runFile, "checkpoints", pbt.JournalFile, tracking.ScalarsFile} {
+	for _, name := range []string{runFile, "checkpoints", journal.File, tracking.ScalarsFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
 		}

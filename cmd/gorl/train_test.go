@@ -25,7 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/peers"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -535,20 +535,20 @@ func TestTrainPopulations(t *testing.T) {
 			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
 			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval `+dir)
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
-			journal := func(dir string) (list []pbt.Event) {
+			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
-				events, err := pbt.ReadJournal(filepath.Join(dir, pbt.JournalFile))
+				events, err := journal.Read(filepath.Join(dir, journal.File))
 				if err != nil {
 					t.Fatal(err)
 				}
 				return events
 			}
-			whole := journal(dir)
+			whole := recorded(dir)
 			if whole[0].Run.Members != 3 || whole[0].Run.Seed != 6 {
 				t.Errorf("the population is %+v", whole[0].Run)
 			}
 			gorl(t, 0, "train", "-c", filepath.Join(dir, "run.yaml"), "-q")
-			if diff := cmp.Diff(whole, journal(dir+"-2")); diff != "" {
+			if diff := cmp.Diff(whole, recorded(dir+"-2")); diff != "" {
 				t.Errorf("the population of run.yaml differs:\n%.1000s", diff)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
@@ -560,7 +560,7 @@ func TestTrainPopulations(t *testing.T) {
 			if stdout != "runs/cut\n" {
 				t.Errorf("the resumed population is in %q", stdout)
 			}
-			if diff := cmp.Diff(whole, journal("runs/cut")); diff != "" {
+			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
 				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
 			}
 			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")

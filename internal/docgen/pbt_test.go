@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
 )
@@ -83,7 +83,7 @@ func hasTest(t *testing.T, folder, name string) bool {
 // TestRulesAreInTheReference checks that the table of rules is complete.
 func TestRulesAreInTheReference(t *testing.T) {
 	page := read(t, filepath.Join(root, "docs", "reference", "pbt.md"))
-	for _, rule := range pbt.RuleNames() {
+	for _, rule := range explore.RuleNames() {
 		if !strings.Contains(page, "\n| `"+rule+"` | ") {
 			t.Errorf("docs/reference/pbt.md has no row for rule %s", rule)
 		}

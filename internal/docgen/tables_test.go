@@ -19,7 +19,9 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
@@ -93,25 +95,25 @@ var fields = []struct {
 }{
 	{"reference/pbt.md", "options", pbt.Options{}},
 	{"reference/pbt.md", "measure", pbt.Measure{}},
-	{"reference/pbt.md", "inheritance", pbt.Inheritance{}},
-	{"reference/pbt.md", "mutation", pbt.Mutation{}},
-	{"reference/pbt.md", "parameter", pbt.Parameter{}},
-	{"reference/pbt.md", "perturbation", pbt.Perturbation{}},
-	{"reference/pbt.md", "pb2", pbt.PB2{}},
-	{"reference/pbt.md", "isaaclab", pbt.IsaacLab{}},
-	{"reference/pbt.md", "isaacgymenvs", pbt.IsaacGymEnvs{}},
-	{"reference/pbt.md", "samplefactory", pbt.SampleFactory{}},
-	{"reference/pbt.md", "quantile", pbt.Quantile{}},
+	{"reference/pbt.md", "copy options", pbt.CopyOptions{}},
+	{"reference/pbt.md", "mutation", explore.Mutation{}},
+	{"reference/pbt.md", "parameter", explore.Parameter{}},
+	{"reference/pbt.md", "perturbation", explore.Perturbation{}},
+	{"reference/pbt.md", "pb2", explore.PB2{}},
+	{"reference/pbt.md", "isaaclab", strategy.IsaacLab{}},
+	{"reference/pbt.md", "isaacgymenvs", strategy.IsaacGymEnvs{}},
+	{"reference/pbt.md", "samplefactory", strategy.SampleFactory{}},
+	{"reference/pbt.md", "quantile", strategy.Quantile{}},
 	{"reference/evolution.md", "evolution options", evolution.Options{}},
 	{"reference/evolution.md", "mutations", evolution.Mutations{}},
 	{"reference/evolution.md", "rl parameter", evolution.RLParameter{}},
 	{"reference/evolution.md", "limits", models.Limits{}},
-	{"reference/evolution.md", "tournament", evolution.Tournament{}},
-	{"reference/evolution.md", "multi frequency", evolution.MultiFrequency{}},
+	{"reference/evolution.md", "tournament", strategy.Tournament{}},
+	{"reference/evolution.md", "multi frequency", strategy.MultiFrequency{}},
 	{"reference/evolution.md", "registry", evolution.Registry{}},
 	{"reference/evolution.md", "network group", evolution.NetworkGroup{}},
 	{"reference/evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"reference/pbt-cluster.md", "place", pbt.Place{}},
+	{"reference/pbt-cluster.md", "worker options", pbt.WorkerOptions{}},
 	{"reference/pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }
 
@@ -275,7 +277,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	got, err := docgen.Fields(root, module, pbt.Range{})
+	got, err := docgen.Fields(root, module, explore.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}

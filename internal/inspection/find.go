@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Find is the checkpoint that a path means: a file itself, also without its extension; of a folder the best that is valid,
@@ -28,7 +28,7 @@ func Find(path string) (string, error) {
 		return "", err
 	}
 	policy := -1
-	if h, err := pbt.ReadHistory(path); err == nil {
+	if h, err := journal.ReadHistory(path); err == nil {
 		if m, _, ok := h.Best(); ok {
 			policy = m
 		}

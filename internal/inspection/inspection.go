@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Options say how much is looked at.
@@ -51,7 +51,7 @@ func Of(path string, o Options) (*Report, error) {
 	if info.IsDir() {
 		return folder(path, o)
 	}
-	if filepath.Ext(path) == filepath.Ext(pbt.JournalFile) {
+	if filepath.Ext(path) == filepath.Ext(journal.File) {
 		return population(path, o)
 	}
 	c, err := file(path, o)
@@ -63,7 +63,7 @@ func Of(path string, o Options) (*Report, error) {
 
 // folder looks at a population or at checkpoints.
 func folder(dir string, o Options) (*Report, error) {
-	for _, sign := range []string{pbt.JournalFile, filepath.Join("000", pbt.JournalFile)} {
+	for _, sign := range []string{journal.File, filepath.Join("000", journal.File)} {
 		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
 			return population(dir, o)
 		}

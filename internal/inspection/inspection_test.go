@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/inspection"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // snapshot is that of a trainer of a small policy.
@@ -339,7 +339,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-const journal = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
+const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
 {"event":"start","iteration":0,"member":0,"steps":0,"after":{"lr":0.1},"seed":7}
 {"event":"start","iteration":0,"member":1,"steps":0,"after":{"lr":0.2},"seed":8}
 {"event":"replace","iteration":1,"member":0,"parent":1,"steps":10,"parent_steps":10,"objective":1,"before":{"lr":0.1},"after":{"lr":0.4},"cause":"worse"}
@@ -350,8 +350,8 @@ const journal = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1
 
 func TestPopulation(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, pbt.JournalFile)
-	if err := os.WriteFile(path, []byte(journal), 0o644); err != nil {
+	path := filepath.Join(dir, journal.File)
+	if err := os.WriteFile(path, []byte(recorded), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	alone := of(t, path, inspection.Options{})

@@ -14,6 +14,9 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -180,7 +183,7 @@ func TestCustomTrainee(t *testing.T) {
 	}
 	done, shapes := map[string]bool{}, map[string]bool{}
 	for _, event := range e.Population().Journal() {
-		if event.Kind == pbt.EventApplyFailed || event.Kind == pbt.EventFailed {
+		if event.Kind == journal.ApplyFailed || event.Kind == journal.Failed {
 			t.Errorf("%+v", event)
 		}
 		done[strings.SplitN(event.Mutation, "(", 2)[0]], shapes[event.Architecture] = true, true
@@ -232,10 +235,10 @@ func TestTroubleIsLast(t *testing.T) {
 			}
 			rescued := 0
 			for _, event := range e.Population().Journal() {
-				if event.Kind == pbt.EventReplace && event.Iteration == 2 && event.Member >= 3 {
+				if event.Kind == journal.Replace && event.Iteration == 2 && event.Member >= 3 {
 					rescued++
 				}
-				if event.Kind == pbt.EventReplace && event.Iteration == 2 && event.Parent >= 3 {
+				if event.Kind == journal.Replace && event.Iteration == 2 && event.Parent >= 3 {
 					t.Errorf("a member in trouble was copied: %+v", event)
 				}
 			}
@@ -288,12 +291,12 @@ func TestOptionsRefused(t *testing.T) {
 		"give a Registry that says":                func(o *evolution.Options) { o.Registry = nil },
 		"needs trainees with a method LimitEvalua": func(o *evolution.Options) { o.EvalLoop, o.EvalSteps = 1, 10 },
 		"a method EvaluateMetrics":                 func(o *evolution.Options) { o.EvalLoop = 1 },
-		"a population of 5 cannot be cut":          func(o *evolution.Options) { o.Selection = evolution.DefaultMultiFrequency() },
-		"TournamentSize is -2":                     func(o *evolution.Options) { o.Selection = evolution.Tournament{TournamentSize: -2} },
+		"a population of 5 cannot be cut":          func(o *evolution.Options) { o.Selection = strategy.DefaultMultiFrequency() },
+		"TournamentSize is -2":                     func(o *evolution.Options) { o.Selection = strategy.Tournament{TournamentSize: -2} },
 		`no hyperparameter "rat"`: func(o *evolution.Options) {
 			o.Mutations.Hyperparameters = evolution.HyperparameterConfig{"rat": {Min: 1, Max: 2}}
 		},
-		`no hyperparameter "gamma"`: func(o *evolution.Options) { o.Sample = map[string]pbt.Range{"gamma": {High: 1}} },
+		`no hyperparameter "gamma"`: func(o *evolution.Options) { o.Sample = map[string]explore.Range{"gamma": {High: 1}} },
 		"building failed": func(o *evolution.Options) {
 			o.New = func(pbt.Member) (pbt.Trainee, error) { return nil, errors.New("building failed") }
 		},

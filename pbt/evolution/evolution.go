@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Evolution is a population whose members evolve: their hyperparameters, their weights and the architecture of their
@@ -41,7 +42,7 @@ func New(o Options) (*Evolution, error) {
 	p := pbt.Options{
 		Members: o.PopulationSize, Objective: o.Objective, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps,
 		Measure:  pbt.Measure{EvaluationEpisodes: max(o.EvalLoop, 0), EvaluationSeed: o.Seed},
-		Strategy: o.Selection, Evolve: deferred{e}, Inherit: o.Inherit, Diversify: o.PreTrainingMutation,
+		Strategy: o.Selection, Evolve: deferred{e}, Copy: o.Copy, Diversify: o.PreTrainingMutation,
 		Initial: o.Initial, Sample: o.Sample, Target: o.Target, TargetGenerations: o.TargetGenerations,
 		Seed: o.Seed, Parallel: o.Parallel, Directory: o.Directory, Progress: o.Progress, ProgressSteps: o.ProgressSteps,
 		OnInterval: func(p *pbt.Population) error { return e.write(p) }, New: e.member,
@@ -178,12 +179,12 @@ func (e *Evolution) beginnings() (map[string]float64, bool) {
 	if _, err := os.Stat(filepath.Join(e.opt.Directory, pbt.StateFile)); err != nil {
 		return nil, false
 	}
-	events, err := pbt.ReadJournal(filepath.Join(e.opt.Directory, pbt.JournalFile))
+	events, err := journal.Read(filepath.Join(e.opt.Directory, journal.File))
 	if err != nil {
 		return nil, false // New says what is wrong with it
 	}
 	for _, event := range events {
-		if event.Kind == pbt.EventStart && event.Member == 0 {
+		if event.Kind == journal.Start && event.Member == 0 {
 			if event.Before != nil {
 				return event.Before, true
 			}
@@ -196,7 +197,7 @@ func (e *Evolution) beginnings() (map[string]float64, bool) {
 // deferred is the evolver, which is made from the first member.
 type deferred struct{ e *Evolution }
 
-func (d deferred) Evolve(in pbt.Heritage, rng *rand.Rand) (pbt.Heritage, string, error) {
+func (d deferred) Evolve(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	return d.e.evolver.Evolve(in, rng)
 }
 

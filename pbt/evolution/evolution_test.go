@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -21,6 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -41,19 +44,17 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 				return nil, err
 			}
 		}
-		agent, err := ppo.New(ppo.Options{
-			Spaces: env.Spaces(), Seed: uint64(m.Seed),
-			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-			Config: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
-		})
-		if err != nil {
-			return nil, err
-		}
 		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
 		if onStep != nil {
 			cfg.OnStep = func(*trainers.Trainer) error { return onStep() }
 		}
-		return trainers.Sequential(env, agent, cfg).Trainee(), nil
+		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+			return ppo.New(ppo.Options{
+				Spaces: env.Spaces(), Seed: m.Seed,
+				Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+				Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
+			})
+		}, cfg)
 	}
 }
 
@@ -68,13 +69,13 @@ func busy() *evolution.Mutations {
 func options() evolution.Options {
 	return evolution.Options{
 		PopulationSize: 4, EvoSteps: 4 * 45, MaxSteps: 4 * 45 * 6, PreTrainingMutation: true, Mutations: busy(), Seed: 3,
-		Sample: map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
 	}
 }
 
 // outcome is everything that an evolution leads to.
 type outcome struct {
-	journal   []pbt.Event
+	journal   []journal.Event
 	snapshots []*checkpoint.Snapshot
 }
 
@@ -188,7 +189,7 @@ func TestResumeInMidGeneration(t *testing.T) {
 		t.Errorf("only %d interruptions", breaks)
 	}
 	read := func(dir string) string {
-		data, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+		data, err := os.ReadFile(filepath.Join(dir, journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}

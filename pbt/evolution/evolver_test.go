@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
@@ -71,19 +72,19 @@ func only(set func(m *Mutations)) Mutations {
 	return m
 }
 
-func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Heritage) {
+func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	t.Helper()
 	snap, r := handmade(t)
 	e, err := NewEvolver(m, r, snap, handmadeValues)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, pbt.Heritage{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
+	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
 // evolve checks what holds for every mutation: the heritage given is not changed, the same numbers give the same result,
 // targets are copies, and everything fits together.
-func evolve(t *testing.T, e *Evolver, in pbt.Heritage, seed uint64) (pbt.Heritage, string) {
+func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
 	before, _ := handmade(t)
 	out, what, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
@@ -112,7 +113,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Heritage, seed uint64) (pbt.Heritag
 			t.Fatalf("%s: %v", what, err)
 		}
 		optimizer := network + "_adam"
-		for name, a := range parametersOf(out.Snapshot, network) {
+		for name, a := range layout.Below(out.Snapshot, network) {
 			for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
 				if m := out.Snapshot.Arrays[optimizer+moment+network+"/"+name]; !slices.Equal(m.Shape, a.Shape) {
 					t.Fatalf("%s: %s/%s is %v, its moments %v", what, network, name, a.Shape, m.Shape)
@@ -126,7 +127,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Heritage, seed uint64) (pbt.Heritag
 func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
 	for _, network := range []string{"actor", "critic"} {
-		if d := cmp.Diff(parametersOf(s, network), parametersOf(s, "target_"+network)); d != "" {
+		if d := cmp.Diff(layout.Below(s, network), layout.Below(s, "target_"+network)); d != "" {
 			t.Errorf("%s: the target is no copy of %s: %.500s", what, network, d)
 		}
 		tree := s.Values["architectures"].(map[string]any)
@@ -134,7 +135,7 @@ func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network, tree[network])
 		}
 	}
-	if s.Values["rollout_steps"] != int64(0) || len(parametersOf(s, "rollout")) > 0 {
+	if s.Values["rollout_steps"] != int64(0) || len(layout.Below(s, "rollout")) > 0 {
 		t.Errorf("%s: a rollout of other weights goes on", what)
 	}
 }
@@ -184,7 +185,7 @@ func TestNoiseOfCustomAgent(t *testing.T) {
 			t.Errorf("said was %q", what)
 		}
 		checkShared(t, out.Snapshot, what)
-		if cmp.Equal(parametersOf(in.Snapshot, "actor"), parametersOf(out.Snapshot, "actor")) || !cmp.Equal(parametersOf(in.Snapshot, "critic"), parametersOf(out.Snapshot, "critic")) {
+		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) || !cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
 			t.Error("noise belongs to the policy and to nothing else")
 		}
 		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Options describe an evolution. Steps are environment steps of each member.
@@ -28,7 +30,7 @@ type Options struct {
 	Target            *float64
 	TargetGenerations int64
 	// Selection decides who goes on: a [Tournament], a [MultiFrequency] or another strategy. Default DefaultTournament().
-	Selection pbt.Strategy
+	Selection strategy.Strategy
 	// Mutations say what happens to those who do. Default DefaultMutations().
 	Mutations *Mutations
 	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first member.
@@ -37,9 +39,9 @@ type Options struct {
 	PreTrainingMutation bool
 	// Initial and Sample are hyperparameters to begin with, as in pbt.Options.
 	Initial []map[string]float64
-	Sample  map[string]pbt.Range
-	// Inherit says what is taken over beside weights, as in pbt.Options. Default: everything.
-	Inherit pbt.Inheritance
+	Sample  map[string]explore.Range
+	// Copy says what a replaced member takes over beside the weights, as in pbt.Options. Default: everything.
+	Copy pbt.CopyOptions
 	// Seed makes everything random: the members' seeds, selection and mutations.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time, which does not change results. Default: the number
@@ -92,10 +94,10 @@ func (o Options) withDefaults() Options {
 	}
 	switch s := o.Selection.(type) {
 	case nil:
-		t := DefaultTournament()
+		t := strategy.DefaultTournament()
 		t.MutateElite = o.Mutations.MutateElite
 		o.Selection = t
-	case Tournament:
+	case strategy.Tournament:
 		s.MutateElite = o.Mutations.MutateElite
 		o.Selection = s
 	}

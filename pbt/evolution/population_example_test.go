@@ -13,6 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -22,7 +24,7 @@ func Example() {
 	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64}
 	e, err := evolution.New(evolution.Options{
 		PopulationSize: 4, EvoSteps: 256, MaxSteps: 1024, Mutations: &mutations, Seed: 1,
-		Sample: map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}},
 		New:    cartpole(nil),
 	})
 	if err != nil {
@@ -47,10 +49,10 @@ func Example() {
 }
 
 func ExampleTournament() {
-	t := evolution.DefaultTournament()
-	g := pbt.Generation{Iteration: 1}
+	t := strategy.DefaultTournament()
+	g := strategy.Generation{Iteration: 1}
 	for id, fitness := range []float64{3, 1, 2} {
-		g.Members = append(g.Members, pbt.Status{Member: id, Objective: fitness, HasObjective: true})
+		g.Members = append(g.Members, strategy.Status{Member: id, Objective: fitness, HasObjective: true})
 	}
 	fmt.Println("ranks", t.Ranks(g))
 	for _, d := range t.Decide(g, rand.New(rand.NewPCG(1, 0))) {
@@ -64,7 +66,7 @@ func ExampleTournament() {
 }
 
 func ExampleMultiFrequency() {
-	s := evolution.DefaultMultiFrequency()
+	s := strategy.DefaultMultiFrequency()
 	brackets, err := s.Brackets(8)
 	if err != nil {
 		log.Fatal(err)
@@ -86,7 +88,7 @@ training: {pop_size: 6, evo_steps: 4096, max_steps: 100_000}
 		log.Fatal(err)
 	}
 	o := s.Options // complete but for New
-	fmt.Println(o.PopulationSize, o.EvoSteps, o.Selection.(evolution.Tournament).TournamentSize, o.Mutations.Hyperparameters["learning_rate"].Max)
+	fmt.Println(o.PopulationSize, o.EvoSteps, o.Selection.(strategy.Tournament).TournamentSize, o.Mutations.Hyperparameters["learning_rate"].Max)
 	_, err = evolution.FromYAML([]byte("training: {popsize: 6}"))
 	fmt.Println(err)
 	// Output:
@@ -132,7 +134,7 @@ func ExampleNewEvolver() {
 		log.Fatal(err)
 	}
 	for seed := range uint64(8) {
-		out, what, err := e.Evolve(pbt.Heritage{Iteration: 1, Snapshot: snap}, rand.New(rand.NewPCG(seed, 0)))
+		out, what, err := e.Evolve(pbt.Candidate{Iteration: 1, Snapshot: snap}, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			log.Fatal(err)
 		}

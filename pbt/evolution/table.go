@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -29,13 +29,13 @@ func (e *Evolution) Rows() []Row {
 	return rowsOf(e.population.Journal(), e.opt.PopulationSize, e.evolver.Keys())
 }
 
-func rowsOf(journal []pbt.Event, members int, keys []string) []Row {
+func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	rows := make([]Row, members)
 	for i := range rows {
 		rows[i] = Row{Member: i, Parent: -1}
 	}
 	iteration, before := int64(0), make([]string, members) // the mutations when the iteration ended, before its decisions
-	for _, event := range journal {
+	for _, event := range recorded {
 		if event.Member < 0 || event.Member >= len(rows) {
 			continue
 		}
@@ -50,7 +50,7 @@ func rowsOf(journal []pbt.Event, members int, keys []string) []Row {
 		if event.HasObjective {
 			r.Fitness, r.HasFitness = event.Objective, true
 		}
-		if event.Kind == pbt.EventReplace {
+		if event.Kind == journal.Replace {
 			r.Parent = event.Parent
 			if event.Parent >= 0 && event.Parent < len(rows) {
 				r.Mutation = before[event.Parent]

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Settings are an evolution's, as a file gives them.
@@ -280,7 +280,7 @@ func (f *manifest) training(s *Settings) {
 	o.PreTrainingMutation, o.Objective = x.PreTraining, x.Objective
 	o.Directory, o.Parallel, o.ProgressSteps = x.Directory, x.Parallel, x.ProgressSteps
 	if !x.HPO {
-		o.Selection, o.PreTrainingMutation = pbt.Never{}, false
+		o.Selection, o.PreTrainingMutation = strategy.Never{}, false
 	}
 	if s.Network != nil {
 		o.Mutations.Limits = s.Network.Limits

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // tournamentSection is the section selection_strategy, unless strategy is multi_frequency.
@@ -69,7 +70,7 @@ func (f *manifest) selection(s *Settings) error {
 	if err := config.Merge(&t, map[string]any{"selection_strategy": rest}, config.Options{Prefix: "evolution"}); err != nil {
 		return err
 	}
-	s.Options.Selection = Tournament{TournamentSize: t.Selection.Size, Elitism: t.Selection.Elitism, EvalLoop: t.Selection.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict}
+	s.Options.Selection = strategy.Tournament{TournamentSize: t.Selection.Size, Elitism: t.Selection.Elitism, EvalLoop: t.Selection.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict}
 	return nil
 }
 
@@ -90,7 +91,7 @@ func (f *manifest) multiFrequency(s *Settings, rest map[string]any) error {
 	if x.Individuals > 0 {
 		f.Training.PopSize = x.Individuals * x.Subpopulations
 	}
-	m := MultiFrequency{Subpopulations: x.Subpopulations, Ratios: x.Ratios, EvalLoop: x.EvalLoop, Strict: f.Strict}
+	m := strategy.MultiFrequency{Subpopulations: x.Subpopulations, Ratios: x.Ratios, EvalLoop: x.EvalLoop, Strict: f.Strict}
 	if x.Winners != nil || x.Survivors != nil || x.Open != nil || x.Losers != nil {
 		// What is not given is as by default; losers are the rest.
 		b, err := m.Brackets(f.Training.PopSize)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -18,7 +19,7 @@ func TestFromYAMLDefaults(t *testing.T) {
 	}
 	want := Options{
 		PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1, Seed: 42, PreTrainingMutation: true,
-		Selection: Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1},
+		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1},
 		Mutations: &Mutations{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2, MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
 	}
 	if d := cmp.Diff(want, s.Options, cmp.Comparer(func(a, b func(pbt.Member) (pbt.Trainee, error)) bool { return a == nil && b == nil }), cmp.Comparer(func(a, b func(pbt.Update)) bool { return a == nil && b == nil })); d != "" {
@@ -79,7 +80,7 @@ func TestFromYAML(t *testing.T) {
 	}, m.Hyperparameters); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(pbt.Strategy(MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4, EvalLoop: 1}), o.Selection); d != "" {
+	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4, EvalLoop: 1}), o.Selection); d != "" {
 		t.Error(d)
 	}
 	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
@@ -115,13 +116,13 @@ training: {population_size: 5, target: 1, hpo: true}
 	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 || m.NewLayerProb != 0.6 || !m.Strict {
 		t.Errorf("mutations %+v", m)
 	}
-	if want := (Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}); s.Options.Selection != pbt.Strategy(want) {
+	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}); s.Options.Selection != strategy.Strategy(want) {
 		t.Errorf("selection %+v", s.Options.Selection)
 	}
 	if s.Options.Seed != 5 || s.Options.PopulationSize != 5 || s.Options.TargetGenerations != 100 {
 		t.Errorf("options %+v", s.Options)
 	}
-	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Selection != (pbt.Never{}) || s.Options.PreTrainingMutation {
+	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Selection != (strategy.Never{}) || s.Options.PreTrainingMutation {
 		t.Errorf("without optimisation: %+v, %v", s.Options, err)
 	}
 }

@@ -21,7 +21,7 @@ type Program struct {
 	// Hyperparameters are names that members have beside those that package preset knows.
 	Hyperparameters []string
 	// Adjust, when not nil, changes what the YAML file says. It must do so alike in all members.
-	Adjust func(o *pbt.Options, p *pbt.Place)
+	Adjust func(o *pbt.Options, p *pbt.WorkerOptions)
 }
 
 // Main is Program{New: build}.Main().
@@ -125,8 +125,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	}
 	o := settings.Options
 	o.Progress = tell
-	place := pbt.Place{
-		Policy: p.Policy, Board: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
+	place := pbt.WorkerOptions{
+		Member: p.Policy, Store: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
 		SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess, Experiment: settings.Workspace,
 	}
 	if g.Adjust != nil {

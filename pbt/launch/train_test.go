@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // walker is a trainee whose objective grows with its steps, at the rate of its talent.
@@ -33,7 +35,7 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 }
 
 // trainAll lets a file's policies train one after the other, and returns their journals.
-func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.Place)) []pbt.Event {
+func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.WorkerOptions)) []journal.Event {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
@@ -47,7 +49,7 @@ func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Opti
 			t.Fatal(err)
 		}
 	}
-	events, err := pbt.ReadWorkspace(filepath.Join(dir, "w"))
+	events, err := journal.ReadWorkspace(filepath.Join(dir, "w"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +59,10 @@ func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Opti
 // What a file says of processes reaches them.
 func TestTrainTakesTheFilesPlace(t *testing.T) {
 	places := 0
-	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.Place) {
+	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.WorkerOptions) {
 		places++
-		want := pbt.Place{Board: p.Board, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
-		if *p != want {
+		want := pbt.WorkerOptions{Member: p.Member, Store: p.Store, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
+		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}
 		p.Synchronous = false // nobody else comes
@@ -76,9 +78,9 @@ func TestTrainNotEnabled(t *testing.T) {
 		decided, finished := 0, 0
 		for _, e := range trainAll(t, 4, "num_policies: 4, threshold_std: 0.1, threshold_abs: 0, enabled: "+enabled, nil) {
 			switch e.Kind {
-			case pbt.EventReplace, pbt.EventSelfMutate:
+			case journal.Replace, journal.SelfMutate:
 				decided++
-			case pbt.EventFinal:
+			case journal.Final:
 				finished++
 				if e.Steps != 50 {
 					t.Errorf("enabled: %s: policy %d ends with %d steps", enabled, e.Member, e.Steps)

@@ -7,45 +7,45 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 )
 
 // distributions are Ray Tune's that can be drawn from, by name; each takes its arguments or reports false.
-var distributions = map[string]func(a []float64) (pbt.Parameter, bool){
-	"uniform": func(a []float64) (pbt.Parameter, bool) {
-		return pbt.Parameter{Sample: spanOf(a, false)}, len(a) == 2 && a[0] < a[1]
+var distributions = map[string]func(a []float64) (explore.Parameter, bool){
+	"uniform": func(a []float64) (explore.Parameter, bool) {
+		return explore.Parameter{Sample: spanOf(a, false)}, len(a) == 2 && a[0] < a[1]
 	},
-	"loguniform": func(a []float64) (pbt.Parameter, bool) {
-		return pbt.Parameter{Sample: spanOf(a, true)}, len(a) == 2 && 0 < a[0] && a[0] < a[1]
+	"loguniform": func(a []float64) (explore.Parameter, bool) {
+		return explore.Parameter{Sample: spanOf(a, true)}, len(a) == 2 && 0 < a[0] && a[0] < a[1]
 	},
-	"randint": func(a []float64) (pbt.Parameter, bool) { return integers(a, 1, false) }, // without its upper end, as there
-	"lograndint": func(a []float64) (pbt.Parameter, bool) {
+	"randint": func(a []float64) (explore.Parameter, bool) { return integers(a, 1, false) }, // without its upper end, as there
+	"lograndint": func(a []float64) (explore.Parameter, bool) {
 		return integers(a, 1, true)
 	},
-	"qrandint": func(a []float64) (pbt.Parameter, bool) { // with its upper end, as there
+	"qrandint": func(a []float64) (explore.Parameter, bool) { // with its upper end, as there
 		if len(a) != 3 || !(a[2] >= 1) || math.Mod(a[0], a[2]) != 0 || math.Mod(a[1], a[2]) != 0 {
-			return pbt.Parameter{}, false
+			return explore.Parameter{}, false
 		}
 		return integers([]float64{a[0], a[1] + 1}, a[2], false)
 	},
-	"choice": func(a []float64) (pbt.Parameter, bool) {
-		return pbt.Parameter{Choices: a}, len(a) > 0 && len(slices.Compact(slices.Sorted(slices.Values(a)))) == len(a)
+	"choice": func(a []float64) (explore.Parameter, bool) {
+		return explore.Parameter{Choices: a}, len(a) > 0 && len(slices.Compact(slices.Sorted(slices.Values(a)))) == len(a)
 	},
 }
 
-func spanOf(a []float64, log bool) pbt.Range {
+func spanOf(a []float64, log bool) explore.Range {
 	if len(a) != 2 {
-		return pbt.Range{}
+		return explore.Range{}
 	}
-	return pbt.Range{Low: a[0], High: a[1], Log: log}
+	return explore.Range{Low: a[0], High: a[1], Log: log}
 }
 
 // integers are the whole numbers from the first argument up to but without the second.
-func integers(a []float64, step float64, log bool) (pbt.Parameter, bool) {
+func integers(a []float64, step float64, log bool) (explore.Parameter, bool) {
 	if len(a) != 2 || a[0] != math.Trunc(a[0]) || a[1] != math.Trunc(a[1]) || a[0] >= a[1] || log && a[0] <= 0 {
-		return pbt.Parameter{}, false
+		return explore.Parameter{}, false
 	}
-	q := pbt.Parameter{Rule: "integer", Sample: pbt.Range{Low: a[0], High: a[1] - 1, Log: log}}
+	q := explore.Parameter{Rule: explore.Integer, Sample: explore.Range{Low: a[0], High: a[1] - 1, Log: log}}
 	if step != 1 {
 		q.Step = step
 	}
@@ -63,12 +63,12 @@ func isDistribution(m map[string]any) bool {
 
 // distribution reads what a key of hyperparam_mutations is drawn from: a list, {name: arguments}, or "name(arguments)",
 // with or without "tune." before the name.
-func distribution(spec any) (pbt.Parameter, error) {
+func distribution(spec any) (explore.Parameter, error) {
 	name, arguments := "choice", spec
 	switch v := spec.(type) {
 	case map[string]any:
 		if !isDistribution(v) {
-			return pbt.Parameter{}, distributionError()
+			return explore.Parameter{}, distributionError()
 		}
 		for name, arguments = range v {
 		}
@@ -78,7 +78,7 @@ func distribution(spec any) (pbt.Parameter, error) {
 		name, list, ok = strings.Cut(strings.TrimPrefix(strings.TrimSpace(v), "tune."), "(")
 		list, closed := strings.CutSuffix(list, ")")
 		if !ok || !closed {
-			return pbt.Parameter{}, distributionError()
+			return explore.Parameter{}, distributionError()
 		}
 		list = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(list), "["), "]")
 		var words []any
@@ -89,15 +89,15 @@ func distribution(spec any) (pbt.Parameter, error) {
 	}
 	read, ok := distributions[name]
 	if !ok {
-		return pbt.Parameter{}, distributionError()
+		return explore.Parameter{}, distributionError()
 	}
 	numbers, ok := floats(arguments)
 	if !ok {
-		return pbt.Parameter{}, distributionError()
+		return explore.Parameter{}, distributionError()
 	}
 	q, ok := read(numbers)
 	if !ok {
-		return pbt.Parameter{}, distributionError()
+		return explore.Parameter{}, distributionError()
 	}
 	return q, nil
 }
@@ -136,7 +136,7 @@ func floats(v any) ([]float64, bool) {
 }
 
 // wholeIn is the multiple of the step at a fraction of the way through a range.
-func wholeIn(q pbt.Parameter, x float64) float64 {
+func wholeIn(q explore.Parameter, x float64) float64 {
 	step, r := max(q.Step, 1), q.Sample
 	low, high := math.Ceil(r.Low/step), math.Floor(r.High/step)
 	if r.Log {

@@ -27,7 +27,7 @@
 // high] or {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
 // step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and for
 // members that are processes heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what the
-// fields of [pbt.Options], [pbt.Parameter], [pbt.Limited], [pbt.Place] and workspace.FolderOptions with these names mean. A population
+// fields of [pbt.Options], [pbt.Parameter], [pbt.Limited], [pbt.WorkerOptions] and workspace.FolderOptions with these names mean. A population
 // that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see [pbt.Never]; it is enabled where the file
 // does not say it. isaaclab has initial_delay and
 // diversify beside them, and both Isaac presets resample_probability and reset_probability; isaacgymenvs has an

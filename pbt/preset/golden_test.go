@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are objectives.
@@ -30,13 +32,13 @@ func answer(t *testing.T, words []string, document string) string {
 	if len(words) == 0 {
 		return describe(s)
 	}
-	g := pbt.Generation{Iteration: 1}
+	g := strategy.Generation{Iteration: 1}
 	for i, w := range words {
 		o, err := strconv.ParseFloat(w, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Members = append(g.Members, pbt.Status{Member: i, Objective: o, HasObjective: true})
+		g.Members = append(g.Members, strategy.Status{Member: i, Objective: o, HasObjective: true})
 	}
 	var out strings.Builder
 	for _, d := range s.Options.Strategy.Decide(g, rand.New(rand.NewPCG(1, 0))) {
@@ -50,30 +52,32 @@ func describe(s *Settings) string {
 	o := s.Options
 	fmt.Fprintf(&out, "%s strict=%v enabled=%v policy %d of %d in %q synchronous=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous)
 	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d settle=%v diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.SettleMutations, o.Diversify, o.Reference, o.Seed)
-	fmt.Fprintf(&out, "%T%+v\n", o.Strategy, o.Strategy)
+	fmt.Fprintf(&out, "%s\n", strategy.Describe(o.Strategy))
 	if o.Measure != (pbt.Measure{}) {
 		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
 	}
-	if o.Inherit != (pbt.Inheritance{}) {
-		fmt.Fprintf(&out, "inherit %+v\n", o.Inherit)
+	if o.Copy != (pbt.CopyOptions{}) {
+		fmt.Fprintf(&out, "inherit %+v\n", o.Copy)
 	}
-	parameters := map[string]pbt.Parameter{}
-	m, isMutation := o.Mutation, true
+	parameters := map[string]explore.Parameter{}
+	m, isMutation := explore.Mutation{}, true
 	switch e := o.Explore.(type) {
+	case explore.Mutation:
+		m = e
 	case someOf:
 		m = e.Mutation
 		fmt.Fprintf(&out, "optional %v\n", e.optional)
-	case pbt.Perturbation:
+	case explore.Perturbation:
 		isMutation, parameters = false, e.Parameters
 		fmt.Fprintf(&out, "perturbation resample=%v factors=%v strict=%v\n", e.ResampleProbability, e.Factors, e.Strict)
-	case pbt.PB2:
+	case explore.PB2:
 		isMutation = false
-		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, e.Minimise)
+		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, o.Measure.Minimise)
 	}
 	if isMutation {
 		fmt.Fprintf(&out, "mutation rate=%v range=%v resample=%v reset=%v\n", m.Rate, m.ChangeRange, m.Resample, m.Reset)
 		for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
-			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key])
+			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key].Name())
 		}
 		if len(m.Bounds) > 0 {
 			fmt.Fprintf(&out, "bounds %v\n", m.Bounds)
@@ -82,7 +86,7 @@ func describe(s *Settings) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		p := parameters[key]
-		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, p.Rule, p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
+		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, nameOf(p.Rule), p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
 		if p.Default != nil {
 			fmt.Fprintf(&out, " default=%v", *p.Default)
 		}
@@ -110,3 +114,11 @@ func TestGoldenIsaacLab(t *testing.T)      { golden(t, IsaacLab) }
 func TestGoldenIsaacGymEnvs(t *testing.T)  { golden(t, IsaacGymEnvs) }
 func TestGoldenSampleFactory(t *testing.T) { golden(t, SampleFactory) }
 func TestGoldenRayTune(t *testing.T)       { golden(t, RayTune) }
+
+// nameOf is a rule's name, "" for none.
+func nameOf(rule explore.Rule) string {
+	if rule == nil {
+		return ""
+	}
+	return rule.Name()
+}

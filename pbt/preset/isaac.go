@@ -4,7 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // isaacLab are the keys of Isaac Lab's block pbt, with gorl's.
@@ -65,8 +66,8 @@ func readIsaacLab(f *file) (*Settings, error) {
 	s.idle(f, "launcher", "members are started again by gorl's launcher")
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
-	o.Strategy = c.limited(pbt.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})
-	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, c.ChangeRange, c.Mutation, &p)
+	o.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})
+	o.Explore = c.chances.mutation(&c.shared, f, s, c.MutationRate, c.ChangeRange, c.Mutation, &p)
 	if c.Objective == "" {
 		p.wrong("objective", c.Objective, "want the name of a figure, e.g. episode.return")
 	}
@@ -74,20 +75,21 @@ func readIsaacLab(f *file) (*Settings, error) {
 }
 
 // mutation makes the mutation of both Isaac systems.
-func (c chances) mutation(add *shared, f *file, s *Settings, rate float64, change []float64, rules map[string]string, p *problems) pbt.Mutation {
+func (c chances) mutation(add *shared, f *file, s *Settings, rate float64, change []float64, rules map[string]string, p *problems) explore.Mutation {
+	byName := make(map[string]explore.Rule)
 	for _, key := range sorted(rules) {
-		checkRule("mutation."+key, rules[key], p)
+		byName[key] = ruleOf("mutation."+key, rules[key], p)
 	}
 	if change[0] > change[1] {
 		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
 	}
-	renamed, _ := rename(f, rlGames, "mutation", rules, p, &s.Notes)
-	m := pbt.Mutation{Rate: rate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed, Resample: c.Resample, Reset: c.Reset}
+	renamed, _ := rename(f, rlGames, "mutation", byName, p, &s.Notes)
+	m := explore.Mutation{Rate: rate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed, Resample: c.Resample, Reset: c.Reset}
 	m = add.mutation(f, rlGames, s, m, p)
 	switch {
 	case rate == 0:
 		s.Notes = append(s.Notes, "pbt.mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
-		m = pbt.Mutation{}
+		m = explore.Mutation{}
 	case len(m.Keys()) == 0:
 		s.Notes = append(s.Notes, "pbt.mutation names nothing that can change: hyperparameters are handed on as they are")
 	}
@@ -160,7 +162,7 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 	s.Enabled = c.Enabled
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
-	o.Strategy = c.limited(pbt.IsaacGymEnvs{
+	o.Strategy = c.limited(strategy.IsaacGymEnvs{
 		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest, ThresholdFracStd: c.ReplaceThresholdFracStd,
 		ThresholdFracAbsolute: c.ReplaceThresholdFracAbs, Debug: c.DebugMode, Strict: f.Strict,
 	})
@@ -168,7 +170,7 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 		p.wrong("change_min", c.ChangeMin, "want at most change_max, which is %v", c.ChangeMax)
 		c.ChangeMax = c.ChangeMin
 	}
-	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, []float64{c.ChangeMin, c.ChangeMax}, c.Mutation, &p)
+	o.Explore = c.chances.mutation(&c.shared, f, s, c.MutationRate, []float64{c.ChangeMin, c.ChangeMax}, c.Mutation, &p)
 	if c.Objective == "" {
 		p.wrong("objective", c.Objective, "want the name of a figure, e.g. true_objective")
 	}

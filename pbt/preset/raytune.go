@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // rayTune are the arguments of Ray Tune's schedulers PopulationBasedTraining and PB2, with gorl's keys.
@@ -102,7 +103,7 @@ func readRayTune(f *file) (*Settings, error) {
 	s.idle(f, "log_config", "the population's journal records every decision")
 	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
 	o.Objective, o.IntervalSteps, o.InitialDelay = c.Metric, int64(c.PerturbationInterval), int64(c.BurnInPeriod)
-	o.Strategy = c.limited(pbt.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
+	o.Strategy = c.limited(strategy.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
 	c.explore(f, s, &p)
 	return s, p.err()
 }
@@ -120,7 +121,7 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	}
 	given := make(map[string]any)
 	flattenMutations("", c.HyperparamMutations, given)
-	parameters := make(map[string]pbt.Parameter)
+	parameters := make(map[string]explore.Parameter)
 	specs, called := rename(f, rllib, "hyperparam_mutations", given, p, &s.Notes)
 	for _, key := range sorted(specs) {
 		q, err := distribution(specs[key])
@@ -146,12 +147,12 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on as they are")
 		return
 	}
-	o.Explore = pbt.Perturbation{ResampleProbability: c.ResampleProbability, Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
+	o.Explore = explore.Perturbation{ResampleProbability: c.ResampleProbability, Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
 	c.begin(f, s, parameters)
 }
 
 // complete adds what the file's parameters say. What they leave out stays as the distribution says it.
-func (c *rayTune) complete(f *file, s *Settings, parameters map[string]pbt.Parameter, p *problems) {
+func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.Parameter, p *problems) {
 	own := c.shared.parameters(f, rllib, s, p)
 	for _, called := range sorted(c.Parameters) {
 		key, _, _ := rllib.find(f, called)
@@ -168,7 +169,7 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]pbt.Param
 			}
 		}
 		old := parameters[key]
-		if q.Sample == (pbt.Range{}) && len(q.Choices) == 0 {
+		if q.Sample == (explore.Range{}) && len(q.Choices) == 0 {
 			q.Sample, q.Choices = old.Sample, old.Choices
 			q.Rule = cmp.Or(q.Rule, old.Rule) // whole numbers
 			q.Step = cmp.Or(q.Step, old.Step)
@@ -176,7 +177,7 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]pbt.Param
 		if q.Min == 0 && q.Max == 0 {
 			q.Min, q.Max = old.Min, old.Max
 		}
-		if q.Sample == (pbt.Range{}) && len(q.Choices) == 0 {
+		if q.Sample == (explore.Range{}) && len(q.Choices) == 0 {
 			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called], "want sample or choices in it, or a distribution in hyperparam_mutations, to draw values from")
 		}
 		parameters[key] = q
@@ -192,8 +193,8 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 		s.idle(f, key, "PB2 explores with a model")
 	}
 	o := &s.Options
-	bounds := make(map[string]pbt.Range)
-	parameters := make(map[string]pbt.Parameter)
+	bounds := make(map[string]explore.Range)
+	parameters := make(map[string]explore.Parameter)
 	spans, called := rename(f, rllib, "hyperparam_bounds", c.HyperparamBounds, p, &s.Notes)
 	for _, key := range sorted(spans) {
 		b := spans[key]
@@ -202,17 +203,17 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 			continue
 		}
 		bounds[key] = b.Range
-		parameters[key] = pbt.Parameter{Sample: b.Range}
+		parameters[key] = explore.Parameter{Sample: b.Range}
 	}
 	if len(bounds) > 0 {
-		o.Explore = pbt.PB2{Bounds: bounds, Minimise: o.Measure.Minimise}
+		o.Explore = explore.PB2{Bounds: bounds}
 		c.begin(f, s, parameters)
 	}
 }
 
 // begin draws what members begin with where the file does not say it, as Ray does for keys that a trial's configuration
 // lacks.
-func (c *rayTune) begin(f *file, s *Settings, parameters map[string]pbt.Parameter) {
+func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Parameter) {
 	o := &s.Options
 	common := map[string]float64{}
 	if len(o.Initial) == 1 {
@@ -229,7 +230,7 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]pbt.Paramete
 		if f.initial(s, key) != nil || sampled || strings.HasSuffix(key, "*") {
 			continue
 		}
-		whole := q.Rule == "integer"
+		whole := q.Rule == explore.Integer
 		switch {
 		case len(q.Choices) == 0 && !whole:
 			o.Sample[key] = q.Sample
@@ -246,7 +247,7 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]pbt.Paramete
 }
 
 // draw takes a choice, or a multiple of a whole step.
-func draw(q pbt.Parameter, rng *rand.Rand) float64 {
+func draw(q explore.Parameter, rng *rand.Rand) float64 {
 	if len(q.Choices) > 0 {
 		return q.Choices[rng.IntN(len(q.Choices))]
 	}

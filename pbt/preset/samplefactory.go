@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // sampleFactory are Sample Factory's flags without their dashes, with gorl's keys.
@@ -91,7 +92,7 @@ func readSampleFactory(f *file) (*Settings, error) {
 	if c.Reference == nil {
 		o.Reference = []int{0}
 	}
-	o.Strategy = c.limited(pbt.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap, RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
+	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap, RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
 	if c.PerturbMin > c.PerturbMax {
 		p.wrong("pbt_perturb_min", c.PerturbMin, "want at most pbt_perturb_max, which is %v", c.PerturbMax)
 	}
@@ -105,7 +106,7 @@ func readSampleFactory(f *file) (*Settings, error) {
 // explore makes the mutation of the tunables.
 func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
-	m := pbt.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: map[string]string{"env.*": "perturb_float"}, Parameters: make(map[string]pbt.Parameter)}
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: explore.Rules{"env.*": explore.PerturbFloat}, Parameters: make(map[string]explore.Parameter)}
 	flags := map[string]*float64{
 		"learning_rate": c.LearningRate, "exploration_loss_coeff": c.ExplorationLossCoeff, "value_loss_coeff": c.ValueLossCoeff, "max_grad_norm": c.MaxGradNorm,
 		"ppo_clip_ratio": c.PPOClipRatio, "ppo_clip_value": c.PPOClipValue, "gamma": c.Gamma,
@@ -121,14 +122,14 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 			}
 			o.Initial[0][name] = *given
 		}
-		rule := "perturb_float"
+		rule := explore.PerturbFloat
 		if key == "gamma" {
 			if !c.OptimizeGamma {
 				continue
 			}
-			rule = "perturb_exponential_decay"
+			rule = explore.PerturbExponentialDecay
 		}
-		m.Parameters[name] = pbt.Parameter{Rule: rule, Default: f.initial(s, name)}
+		m.Parameters[name] = explore.Parameter{Rule: rule, Default: f.initial(s, name)}
 	}
 	optional := append(slices.Collect(maps.Keys(m.Parameters)), "env.*")
 	m = c.shared.mutation(f, sampleFactoryNames, s, m, p)
@@ -166,7 +167,7 @@ func (c *sampleFactory) note(f *file, s *Settings) {
 
 // someOf is a mutation some of whose keys members need not have.
 type someOf struct {
-	pbt.Mutation
+	explore.Mutation
 	optional []string
 }
 

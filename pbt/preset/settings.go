@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // The presets.
@@ -39,7 +40,7 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original system's decisions, flaws included.
 	Strict bool
-	// Enabled is false where the file asks for no population. Options.Strategy is then pbt.Never: the members train as
+	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members train as
 	// independent runs, which begin with the same hyperparameters and seeds as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
@@ -52,7 +53,7 @@ type Settings struct {
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
 	// seeds give equal runs. Members of one process always do. Default false, as in the original systems.
 	Synchronous bool
-	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are the fields of pbt.Place with these names, and LeaseTTL
+	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
 	// that of workspace.FolderOptions, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
 	Slack, SaveSteps             int64
@@ -126,7 +127,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	}
 	s.Name, s.Strict, s.sections = f.Preset, f.Strict, sections
 	if !s.Enabled {
-		s.Options.Strategy = pbt.Never{}
+		s.Options.Strategy = strategy.Never{}
 		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
 	}
 	return s, nil

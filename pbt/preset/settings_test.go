@@ -16,6 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func TestTunableAreTheAgents(t *testing.T) {
@@ -98,7 +100,7 @@ func TestNotEnabled(t *testing.T) {
 			t.Errorf("%s: the best is %+v, %v", key, best, err)
 		}
 		for _, e := range population.Journal() {
-			if e.Kind == pbt.EventReplace || e.Kind == pbt.EventSelfMutate {
+			if e.Kind == journal.Replace || e.Kind == journal.SelfMutate {
 				t.Errorf("%s: %+v", key, e)
 			}
 		}
@@ -133,10 +135,10 @@ func TestPresetsTrain(t *testing.T) {
 				}
 				replaced, changed := 0, 0
 				for _, e := range population.Journal() {
-					if e.Kind == pbt.EventReplace {
+					if e.Kind == journal.Replace {
 						replaced++
 					}
-					if e.After != nil && e.Kind != pbt.EventStart && !maps.Equal(e.Before, e.After) {
+					if e.After != nil && e.Kind != journal.Start && !maps.Equal(e.Before, e.After) {
 						changed++
 					}
 				}
@@ -170,8 +172,8 @@ func TestKnownHyperparameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Options.Mutation.Rules["rate"] != "mutate_float" {
-		t.Errorf("rules are %v", s.Options.Mutation.Rules)
+	if m := s.Options.Explore.(explore.Mutation); m.Rules["rate"] != explore.MutateFloat {
+		t.Errorf("rules are %v", m.Rules)
 	}
 }
 
@@ -238,7 +240,7 @@ func FuzzFromYAML(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the second time: %v", err)
 		}
-		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs(), cmp.Comparer(func(a, b explore.Rule) bool { return a == b })); diff != "" {
 			t.Errorf("two readings differ:\n%s", diff)
 		}
 		o := s.Options

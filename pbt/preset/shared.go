@@ -8,6 +8,8 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -149,7 +151,7 @@ func sharedDefaults() shared {
 }
 
 // span is a range to draw from: [low, high] or {low, high, log}.
-type span struct{ pbt.Range }
+type span struct{ explore.Range }
 
 // SetConfig implements config.Setter.
 func (s *span) SetConfig(value any) error {
@@ -177,7 +179,7 @@ func (s *span) SetConfig(value any) error {
 	if config.Merge(&r, dict, config.Options{}) != nil || r.Low > r.High || r.Log && r.Low <= 0 {
 		return wrong
 	}
-	s.Range = pbt.Range{Low: r.Low, High: r.High, Log: r.Log}
+	s.Range = explore.Range{Low: r.Low, High: r.High, Log: r.Log}
 	return nil
 }
 
@@ -203,7 +205,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 		Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
 		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed,
 	}
-	o.Inherit = pbt.Inheritance{
+	o.Copy = pbt.CopyOptions{
 		Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
 		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers),
 	}
@@ -216,7 +218,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	if initial, _ := rename(f, n, "initial", c.Initial, p, &s.Notes); len(initial) > 0 {
 		o.Initial = []map[string]float64{initial}
 	}
-	o.Sample = make(map[string]pbt.Range)
+	o.Sample = make(map[string]explore.Range)
 	samples, _ := rename(f, n, "sample", c.Sample, p, &s.Notes)
 	for key, r := range samples {
 		o.Sample[key] = r.Range
@@ -252,7 +254,7 @@ func (c *shared) check(p *problems) {
 }
 
 // mutation completes a preset's mutation by the file's bounds and parameters.
-func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *problems) pbt.Mutation {
+func (c *shared) mutation(f *file, n names, s *Settings, m explore.Mutation, p *problems) explore.Mutation {
 	bounds, called := rename(f, n, "bounds", c.Bounds, p, &s.Notes)
 	for _, key := range sorted(bounds) {
 		b := bounds[key]
@@ -267,10 +269,10 @@ func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *prob
 	}
 	own := c.parameters(f, n, s, p)
 	if len(own) > 0 && m.Parameters == nil {
-		m.Parameters = make(map[string]pbt.Parameter)
+		m.Parameters = make(map[string]explore.Parameter)
 	}
 	for key, q := range own {
-		if q.Rule != "" { // it replaces the preset's, which pbt would refuse beside it
+		if q.Rule != nil { // it replaces the preset's, which pbt would refuse beside it
 			delete(m.Rules, key)
 		} else {
 			q.Rule = m.Parameters[key].Rule
@@ -284,16 +286,16 @@ func (c *shared) mutation(f *file, n names, s *Settings, m pbt.Mutation, p *prob
 }
 
 // parameters are those of the file, by gorl's names.
-func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[string]pbt.Parameter {
+func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[string]explore.Parameter {
 	given, called := rename(f, n, "parameters", c.Parameters, p, &s.Notes)
-	parameters := make(map[string]pbt.Parameter, len(given))
+	parameters := make(map[string]explore.Parameter, len(given))
 	for _, key := range sorted(given) {
 		q, at := given[key], "parameters."+called[key]
-		if q.Rule != "" {
-			checkRule(at+".rule", q.Rule, p)
+		r := explore.Parameter{
+			Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default,
 		}
-		r := pbt.Parameter{
-			Rule: q.Rule, Outside: pbt.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default,
+		if q.Rule != "" {
+			r.Rule = ruleOf(at+".rule", q.Rule, p)
 		}
 		if q.Min != nil || q.Max != nil { // both zero would be no bounds at all
 			r.Min, r.Max = math.Inf(-1), math.Inf(1)
@@ -315,17 +317,22 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 	return parameters
 }
 
-// checkRule reports a rule that does not exist.
-func checkRule(key, rule string, p *problems) {
-	if known := pbt.RuleNames(); !slices.Contains(known, rule) {
-		p.add(&config.Error{Prefix: "preset", Path: "pbt." + key, Given: rule, Allowed: "one of " + quoted(known), Nearest: config.Nearest(rule, known)})
+// ruleOf returns the rule with a name, and reports an unknown one as a problem of the key.
+func ruleOf(key, name string, p *problems) explore.Rule {
+	rule, err := explore.RuleByName(name)
+	if err != nil {
+		known := explore.RuleNames()
+		p.add(&config.Error{
+			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name, known),
+		})
 	}
+	return rule
 }
 
 // limited puts the limit of copies around a strategy.
-func (c *shared) limited(s pbt.Strategy) pbt.Strategy {
+func (c *shared) limited(s strategy.Strategy) strategy.Strategy {
 	if c.MaxCopies > 0 {
-		return pbt.Limited{Strategy: s, MaxCopies: c.MaxCopies}
+		return strategy.Limited{Strategy: s, MaxCopies: c.MaxCopies}
 	}
 	return s
 }

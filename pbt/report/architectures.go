@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // maxMutations is the number of marks up to which mutations that did nothing have one, too.
@@ -178,7 +178,7 @@ func (f *facts) hidden() *scene {
 		title += " (logarithmic)"
 	}
 	c := f.newChart(pageWidth, 250, title, y, "hidden nodes of all networks of all members over environment steps")
-	c.draw(true, func(s *stretch, to int64) []pbt.Point { return f.within(s, f.nodes[s.member], to) })
+	c.draw(true, func(s *stretch, to int64) []journal.Point { return f.within(s, f.nodes[s.member], to) })
 	return c.scene
 }
 

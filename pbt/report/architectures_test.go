@@ -12,18 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func TestGoldenEvolvingPage(t *testing.T) {
 	golden(t, "evolving")
-	inside(t, html(t, journal(t, "evolving"), Options{}))
+	inside(t, html(t, recorded(t, "evolving"), Options{}))
 }
 
 // What the journal says of member 2, counted by hand, and the networks' sizes on the way of the best's weights, which a
 // decision at the moment of copying is no part of.
 func TestChangesOfArchitectures(t *testing.T) {
-	f, err := gather(journal(t, "evolving"))
+	f, err := gather(recorded(t, "evolving"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,20 +59,20 @@ func TestChangesOfArchitectures(t *testing.T) {
 
 // A member that mutates itself at the very moment at which it is copied hands on what it had before.
 func TestWayEndsBeforeTheDecision(t *testing.T) {
-	events := []pbt.Event{
-		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10}},
-		{Kind: pbt.EventStart, Member: 0, Parent: -1, After: map[string]float64{"a": 1}, Architecture: "4→[8]"},
-		{Kind: pbt.EventStart, Member: 1, Parent: -1, After: map[string]float64{"a": 2}, Architecture: "4→[8]"},
-		{Kind: pbt.EventSelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: 5, HasObjective: true, Before: map[string]float64{"a": 1}, After: map[string]float64{"a": 7}, Architecture: "4→[99]", Mutation: "head.add_node(layer 0, 91)"},
-		{Kind: pbt.EventReplace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: 1, HasObjective: true, Before: map[string]float64{"a": 2}, After: map[string]float64{"a": 1}, Architecture: "4→[8]", Mutation: "none"},
-		{Kind: pbt.EventFinal, Iteration: 2, Member: 0, Parent: -1, Steps: 20, Objective: 2, HasObjective: true, Before: map[string]float64{"a": 7}},
-		{Kind: pbt.EventFinal, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Objective: 9, HasObjective: true, Before: map[string]float64{"a": 1}},
+	events := []journal.Event{
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10}},
+		{Kind: journal.Start, Member: 0, Parent: -1, After: map[string]float64{"a": 1}, Architecture: "4→[8]"},
+		{Kind: journal.Start, Member: 1, Parent: -1, After: map[string]float64{"a": 2}, Architecture: "4→[8]"},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: 5, HasObjective: true, Before: map[string]float64{"a": 1}, After: map[string]float64{"a": 7}, Architecture: "4→[99]", Mutation: "head.add_node(layer 0, 91)"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: 1, HasObjective: true, Before: map[string]float64{"a": 2}, After: map[string]float64{"a": 1}, Architecture: "4→[8]", Mutation: "none"},
+		{Kind: journal.Final, Iteration: 2, Member: 0, Parent: -1, Steps: 20, Objective: 2, HasObjective: true, Before: map[string]float64{"a": 7}},
+		{Kind: journal.Final, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Objective: 9, HasObjective: true, Before: map[string]float64{"a": 1}},
 	}
 	f, err := gather(historyOf(t, events))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, series := range [][][]pbt.Point{f.nodes, {f.Members[0].Hyperparameters["a"], f.Members[1].Hyperparameters["a"]}} {
+	for _, series := range [][][]journal.Point{f.nodes, {f.Members[0].Hyperparameters["a"], f.Members[1].Hyperparameters["a"]}} {
 		for _, a := range f.ancestry {
 			for _, p := range f.within(f.find(a), series[a.Member], a.ToSteps) {
 				if p.Value != 8 && p.Value != 1 {
@@ -90,7 +90,7 @@ func TestMutationKinds(t *testing.T) {
 		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation, "remove_latent_node(8)": mutationArchitecture,
 		"None, discriminator: head.add_layer": mutationArchitecture, "encoder.arm.add_node(layer 0, 16)": mutationArchitecture, "env.add_node": mutationHyperparameter,
 	} {
-		e := pbt.Event{Mutation: text, Before: map[string]float64{"param_scale": 1, "env.add_node": 2}}
+		e := journal.Event{Mutation: text, Before: map[string]float64{"param_scale": 1, "env.add_node": 2}}
 		if got := mutationOf(e); got != want {
 			t.Errorf("%q is of kind %d, want %d", text, got, want)
 		}
@@ -110,13 +110,13 @@ func TestMutationKinds(t *testing.T) {
 // Words of a lane keep apart from each other and from those at the right.
 func TestWordsInLanesKeepApart(t *testing.T) {
 	for _, members := range []int{2, 4, 12, 30} {
-		var events []pbt.Event
-		events = append(events, pbt.Event{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: 10}})
+		var events []journal.Event
+		events = append(events, journal.Event{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: 10}})
 		for i := range int64(40) {
 			for m := range members {
-				e := pbt.Event{Kind: pbt.EventSelfMutate, Iteration: i, Member: m, Parent: -1, Steps: 10 * i, After: map[string]float64{"a": 1}, Mutation: "head.add_layer", Architecture: "policy 4→[" + strings.Repeat("8 ", 1+int(i)%5) + "] tanh"}
+				e := journal.Event{Kind: journal.SelfMutate, Iteration: i, Member: m, Parent: -1, Steps: 10 * i, After: map[string]float64{"a": 1}, Mutation: "head.add_layer", Architecture: "policy 4→[" + strings.Repeat("8 ", 1+int(i)%5) + "] tanh"}
 				if i == 0 {
-					e.Kind = pbt.EventStart
+					e.Kind = journal.Start
 				}
 				events = append(events, e)
 			}
@@ -147,7 +147,7 @@ func TestWordsInLanesKeepApart(t *testing.T) {
 
 func TestWriteArchitectures(t *testing.T) {
 	dir := t.TempDir()
-	if err := Write(dir, journal(t, "evolving"), Options{}); err != nil {
+	if err := Write(dir, recorded(t, "evolving"), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, ArchitecturesFile))
@@ -176,7 +176,7 @@ func TestWriteArchitectures(t *testing.T) {
 }
 
 func TestHostileArchitectures(t *testing.T) {
-	h := journal(t, "evolving")
+	h := recorded(t, "evolving")
 	for i := range h.Events {
 		if h.Events[i].Mutation != "" {
 			h.Events[i].Mutation = "head.add_layer" + hostile

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // chart is one pair of axes: environment steps to the right.
@@ -58,7 +58,7 @@ type trail struct {
 	run   []point
 }
 
-func (t *trail) add(p pbt.Point) {
+func (t *trail) add(p journal.Point) {
 	at, ok := t.chart.place(p.Steps, p.Value)
 	if !ok {
 		t.end()
@@ -116,7 +116,7 @@ func thin(run []point, n int) []point {
 }
 
 // draw adds the curves of stretches, given their points, and then the way of the best over them.
-func (c *chart) draw(steps bool, points func(s *stretch, to int64) []pbt.Point) {
+func (c *chart) draw(steps bool, points func(s *stretch, to int64) []journal.Point) {
 	dim := 0.5
 	if c.best == nil {
 		dim = 0.9
@@ -180,8 +180,8 @@ func (f *facts) objective() *scene {
 	if len(values) == 0 {
 		c.scene.words((c.left+c.right)/2, (c.top+c.bottom)/2, 13, inkMuted, toMiddle, "no objective is known yet")
 	}
-	c.draw(false, func(s *stretch, to int64) []pbt.Point {
-		var points []pbt.Point
+	c.draw(false, func(s *stretch, to int64) []journal.Point {
+		var points []journal.Point
 		if s.copied != nil {
 			for _, p := range slices.Backward(f.Members[s.copied.Parent].Objective) {
 				if p.Steps == s.copied.ParentSteps {
@@ -211,7 +211,7 @@ func (f *facts) objective() *scene {
 func (c *chart) lost() {
 	marks := &tree{facts: c.facts}
 	for _, m := range c.troubles {
-		if m.kind == pbt.EventFailed || m.kind == pbt.EventDiverged {
+		if m.kind == journal.Failed || m.kind == journal.Diverged {
 			at, _ := c.place(m.steps, 0)
 			c.scene.add(marks.mark(m.kind, point{at.x, c.bottom - 6}, 3.2, fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause))...)
 		}
@@ -236,7 +236,7 @@ func (f *facts) hyperparameter(key string) *scene {
 	}
 	c := f.newChart(pageWidth/2-8, 230, title, y, "the hyperparameter "+key+" of all members over environment steps")
 	c.key()
-	c.draw(true, func(s *stretch, to int64) []pbt.Point {
+	c.draw(true, func(s *stretch, to int64) []journal.Point {
 		return f.within(s, f.Members[s.member].Hyperparameters[key], to)
 	})
 	return c.scene
@@ -244,7 +244,7 @@ func (f *facts) hyperparameter(key string) *scene {
 
 // within are those of all values of a member, such as a hyperparameter's, during a stretch: what was set at its beginning, and what follows up to
 // what is handed on at its end.
-func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
+func (f *facts) within(s *stretch, all []journal.Point, to int64) []journal.Point {
 	begin := 0
 	if s.copied != nil {
 		for i, p := range all {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -17,11 +17,11 @@ func ExampleWrite() {
 	}
 	defer os.RemoveAll(dir)
 
-	journal, err := pbt.ReadJournal(filepath.Join("testdata", "small.jsonl")) // usually <Options.Directory>/journal.jsonl
+	recorded, err := journal.Read(filepath.Join("testdata", "small.jsonl")) // usually <Options.Directory>/journal.jsonl
 	if err != nil {
 		log.Fatal(err)
 	}
-	history, err := pbt.NewHistory(journal)
+	history, err := journal.NewHistory(recorded)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // maxLanes is the number of members that are drawn; those on the way to the best come first.
@@ -19,7 +19,7 @@ const maxKeys = 24
 
 // facts are what the pages and pictures show, taken from a history once.
 type facts struct {
-	*pbt.History
+	*journal.History
 	keys      []string // the hyperparameters worth showing
 	moreKeys  int      // how many beside these
 	state     string   // for people
@@ -33,43 +33,43 @@ type facts struct {
 	lane     []int // where in lanes a member is, -1 for nowhere
 	best     *stand
 	ever     *stand // the best that anybody has been at any interval's end
-	ancestry []pbt.Ancestor
+	ancestry []journal.Ancestor
 	courses  [][]stretch // by member
 	copied   []int       // how often each member was copied
 	troubles []trouble
 	alive    map[int]int // by founder, how many members have weights that began with it
 	inks     map[int]ink // by founder
 
-	evolves   bool          // networks do, so far as the journal says
-	changes   [][]change    // by member, of those that evolve
-	nodes     [][]pbt.Point // by member, hidden nodes of all networks
+	evolves   bool              // networks do, so far as the journal says
+	changes   [][]change        // by member, of those that evolve
+	nodes     [][]journal.Point // by member, hidden nodes of all networks
 	mostNodes int
 }
 
 // stand is a member at an interval's end.
 type stand struct {
 	member int
-	point  pbt.Point
+	point  journal.Point
 }
 
 // stretch is a member's training between two times that it took over weights.
 type stretch struct {
 	member             int
 	fromSteps, toSteps int64
-	from, to           int64     // iterations
-	founder            int       // the member with which the weights began
-	copied             *pbt.Copy // that it began with; nil for the first
+	from, to           int64         // iterations
+	founder            int           // the member with which the weights began
+	copied             *journal.Copy // that it began with; nil for the first
 }
 
 // trouble is something worth a mark on a member's lane.
 type trouble struct {
 	member int
 	steps  int64
-	kind   pbt.EventKind
+	kind   journal.Kind
 	cause  string
 }
 
-func gather(h *pbt.History) (*facts, error) {
+func gather(h *journal.History) (*facts, error) {
 	switch {
 	case h == nil:
 		return nil, errors.New("report: there is no history; make one with pbt.NewHistory")
@@ -156,36 +156,36 @@ func (f *facts) count() error {
 			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: e.Kind, cause: e.Cause})
 		}
 		switch e.Kind {
-		case pbt.EventFailed:
+		case journal.Failed:
 			f.failures++
 			lost[e.Member] = true
 			mark()
 			continue
-		case pbt.EventDiverged:
+		case journal.Diverged:
 			f.divergences++
 			lost[e.Member] = true
 			mark()
 			continue
-		case pbt.EventSelfMutate:
+		case journal.SelfMutate:
 			f.selfMutations++
 			mark()
-		case pbt.EventApplyFailed:
+		case journal.ApplyFailed:
 			f.notApplied++
 			mark()
-		case pbt.EventHopeless:
+		case journal.Hopeless:
 			f.state = "given up: no healthy member was left"
-		case pbt.EventFinal:
+		case journal.Final:
 			f.state = "finished"
 		}
-		if diverged && e.Kind != pbt.EventStart && !lost[e.Member] {
+		if diverged && e.Kind != journal.Start && !lost[e.Member] {
 			f.divergences++
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: pbt.EventDiverged, cause: fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)})
+			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)})
 		}
-		if e.Kind == pbt.EventReplace && (lost[e.Member] || diverged) {
+		if e.Kind == journal.Replace && (lost[e.Member] || diverged) {
 			f.rescues++
 		}
 		// A failed member stays so, in silence, until it is rescued.
-		lost[e.Member] = e.Kind != pbt.EventReplace && (lost[e.Member] && !e.HasObjective || diverged)
+		lost[e.Member] = e.Kind != journal.Replace && (lost[e.Member] && !e.HasObjective || diverged)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (f *facts) rank() (err error) {
 }
 
 // find is the stretch that an ancestor trained in, nil for none.
-func (f *facts) find(a pbt.Ancestor) *stretch {
+func (f *facts) find(a journal.Ancestor) *stretch {
 	for i := range f.courses[a.Member] {
 		if s := &f.courses[a.Member][i]; s.from == a.From && s.fromSteps == a.FromSteps {
 			return s

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // marks are failures, divergences, mutations on the spot, and the best.
@@ -23,20 +23,20 @@ func (t *tree) marks() {
 	}
 }
 
-func (t *tree) mark(kind pbt.EventKind, at point, size float64, title string) []item {
+func (t *tree) mark(kind journal.Kind, at point, size float64, title string) []item {
 	switch kind {
-	case pbt.EventFailed:
+	case journal.Failed:
 		var cross path
 		cross.move(at.x-size, at.y-size)
 		cross.line(at.x+size, at.y+size)
 		cross.move(at.x-size, at.y+size)
 		cross.line(at.x+size, at.y-size)
 		return []item{{kind: stroke, ink: inkBad, width: 2, path: cross, title: title}}
-	case pbt.EventDiverged:
+	case journal.Diverged:
 		size *= 1.2
 		return []item{{kind: fill, ink: inkBad, hollow: true, title: title,
 			path: polygon(point{at.x, at.y - size}, point{at.x + size, at.y}, point{at.x, at.y + size}, point{at.x - size, at.y})}}
-	case pbt.EventApplyFailed:
+	case journal.ApplyFailed:
 		return []item{{kind: fill, ink: inkBad, hollow: true, title: title,
 			path: polygon(point{at.x - size, at.y - size}, point{at.x + size, at.y - size}, point{at.x + size, at.y + size}, point{at.x - size, at.y + size})}}
 	}
@@ -86,9 +86,9 @@ func (t *tree) legend() (bottom float64) {
 		entry("copied to; the colour is that of the founding lineage", 22, item{kind: stroke, ink: inkMuted, width: 1.1, path: arc}, item{kind: fill, ink: inkMuted, path: head(point{at.x + 8, at.y + 3}, 3.5)})
 	}
 	for _, k := range []struct {
-		kind  pbt.EventKind
+		kind  journal.Kind
 		words string
-	}{{pbt.EventFailed, "training failed"}, {pbt.EventDiverged, "diverged"}, {pbt.EventSelfMutate, "mutated itself"}, {pbt.EventApplyFailed, "not applied"}} {
+	}{{journal.Failed, "training failed"}, {journal.Diverged, "diverged"}, {journal.SelfMutate, "mutated itself"}, {journal.ApplyFailed, "not applied"}} {
 		for _, m := range t.troubles {
 			if m.kind == k.kind {
 				entry(k.words, 16, t.mark(k.kind, place(), 3.6, "")...)

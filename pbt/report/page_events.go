@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // events are all of them, or so many that the page stays small.
@@ -13,7 +13,7 @@ func (f *facts) events(p *page, most int) {
 	p.Events = table{Header: []string{"interval", "member", "event", "from", "steps", plain(f.Run.Objective, 40), "why", "changed"}, Left: []bool{2: true, 6: true, 7: true}}
 	events := f.Events
 	if len(events) > most {
-		events = slices.DeleteFunc(slices.Clone(events), func(e pbt.Event) bool { return e.Kind == pbt.EventKeep })
+		events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind == journal.Keep })
 	}
 	events = events[max(0, len(events)-most):]
 	p.EventsCount = fmt.Sprint(len(f.Events))
@@ -30,9 +30,9 @@ func (f *facts) events(p *page, most int) {
 		}
 		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plain(e.Cause, 500), f.changed(e)}}
 		switch e.Kind {
-		case pbt.EventFailed, pbt.EventDiverged, pbt.EventApplyFailed, pbt.EventHopeless:
+		case journal.Failed, journal.Diverged, journal.ApplyFailed, journal.Hopeless:
 			r.Class = "bad"
-		case pbt.EventKeep:
+		case journal.Keep:
 			r.Class = "kept"
 		}
 		p.Events.Rows = append(p.Events.Rows, r)
@@ -40,7 +40,7 @@ func (f *facts) events(p *page, most int) {
 }
 
 // changed are the hyperparameters that an event changed, and what else was mutated.
-func (f *facts) changed(e pbt.Event) string {
+func (f *facts) changed(e journal.Event) string {
 	var changes []string
 	if e.Mutation != "" && mutationOf(e) != mutationHyperparameter {
 		changes = append(changes, plain(e.Mutation, 200))

@@ -9,6 +9,9 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // learner goes towards 100 at a pace that depends on its rate and, with time, wants ever smaller ones.
@@ -81,7 +84,7 @@ func (l *learner) Restore(s *checkpoint.Snapshot) (err error) {
 type setup struct {
 	members, intervals int
 	seed               int64
-	strategy           pbt.Strategy
+	strategy           strategy.Strategy
 	failing            map[int]int64 // by member, the step
 	diverging          map[int]int64
 	minimise           bool
@@ -89,10 +92,10 @@ type setup struct {
 }
 
 // train returns the journal of a population.
-func (s setup) train(t testing.TB) []pbt.Event {
+func (s setup) train(t testing.TB) []journal.Event {
 	t.Helper()
 	if s.strategy == nil {
-		s.strategy = pbt.IsaacLab{ThresholdStd: 0.8, ThresholdAbs: 1}
+		s.strategy = strategy.IsaacLab{ThresholdStd: 0.8, ThresholdAbs: 1}
 	}
 	built := make(map[int]bool)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,8 +103,8 @@ func (s setup) train(t testing.TB) []pbt.Event {
 	p, err := pbt.New(pbt.Options{
 		Members: s.members, Objective: "episode.return", IntervalSteps: 1000, TotalSteps: int64(s.intervals) * 1000, Seed: s.seed,
 		Strategy: s.strategy, Measure: pbt.Measure{Minimise: s.minimise}, Parallel: 1,
-		Mutation: pbt.Mutation{Rate: 0.7, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}, "discount_factor": {Low: 0.9, High: 0.995}},
+		Explore: explore.Mutation{Rate: 0.7, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+		Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}, "discount_factor": {Low: 0.9, High: 0.995}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			l := &learner{rng: rand.New(rand.NewPCG(uint64(m.Seed), 3)), rate: 1e-3, discount: 0.99, lossy: s.minimise}
 			if !built[m.ID] {
@@ -126,9 +129,9 @@ func (s setup) train(t testing.TB) []pbt.Event {
 	return p.Journal()
 }
 
-func historyOf(t testing.TB, events []pbt.Event) *pbt.History {
+func historyOf(t testing.TB, events []journal.Event) *journal.History {
 	t.Helper()
-	h, err := pbt.NewHistory(events)
+	h, err := journal.NewHistory(events)
 	if err != nil {
 		t.Fatal(err)
 	}

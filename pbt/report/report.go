@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // The names of the files that Write makes.
@@ -38,7 +38,7 @@ type Options struct {
 // Write puts a report into the folder dir, which it makes where it is missing: report.html, lineage.png, objective.png,
 // hyperparameters.png and, where networks evolve, architectures.png. Each file holds the old content or the new one, whatever happens. History is usually
 // pbt.NewHistory of pbt.ReadJournal; a journal without members is an error.
-func Write(dir string, history *pbt.History, opt Options) error {
+func Write(dir string, history *journal.History, opt Options) error {
 	f, err := gather(history)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func Write(dir string, history *pbt.History, opt Options) error {
 }
 
 // WriteHTML writes the page alone.
-func WriteHTML(w io.Writer, history *pbt.History, opt Options) error {
+func WriteHTML(w io.Writer, history *journal.History, opt Options) error {
 	f, err := gather(history)
 	if err != nil {
 		return err

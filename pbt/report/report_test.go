@@ -21,23 +21,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the structure of the page as it is into testdata; then judge the difference")
 
-func small(t testing.TB) *pbt.History { return journal(t, "small") }
+func small(t testing.TB) *journal.History { return recorded(t, "small") }
 
-func journal(t testing.TB, name string) *pbt.History {
+func recorded(t testing.TB, name string) *journal.History {
 	t.Helper()
-	events, err := pbt.ReadJournal(filepath.Join("testdata", name+".jsonl"))
+	events, err := journal.Read(filepath.Join("testdata", name+".jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return historyOf(t, events)
 }
 
-func html(t testing.TB, h *pbt.History, opt Options) string {
+func html(t testing.TB, h *journal.History, opt Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteHTML(&b, h, opt); err != nil {
@@ -52,7 +53,7 @@ func TestGoldenPage(t *testing.T) { golden(t, "small") }
 
 func golden(t *testing.T, name string) {
 	t.Helper()
-	got := structure(t, html(t, journal(t, name), Options{}))
+	got := structure(t, html(t, recorded(t, name), Options{}))
 	path := filepath.Join("testdata", name+".txt")
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -219,8 +220,8 @@ func TestPagesOfPopulations(t *testing.T) {
 	for name, s := range map[string]setup{
 		"eight": eight(), "one": {members: 1, intervals: 3}, "two": {members: 2, intervals: 1},
 		"hundred": {members: 100, intervals: 8, failing: map[int]int64{3: 100}}, "loss": {members: 5, intervals: 12, minimise: true, seed: 3},
-		"stopped": {members: 4, intervals: 9, stopAfter: 3}, "lost": {members: 2, intervals: 4, failing: map[int]int64{0: 1500, 1: 1500}, strategy: pbt.IsaacLab{ThresholdStd: 9}},
-		"never copied": {members: 3, intervals: 4, strategy: pbt.IsaacLab{ThresholdStd: 9}},
+		"stopped": {members: 4, intervals: 9, stopAfter: 3}, "lost": {members: 2, intervals: 4, failing: map[int]int64{0: 1500, 1: 1500}, strategy: strategy.IsaacLab{ThresholdStd: 9}},
+		"never copied": {members: 3, intervals: 4, strategy: strategy.IsaacLab{ThresholdStd: 9}},
 	} {
 		events := s.train(t)
 		for _, n := range []int{len(events), s.members + 1, s.members + 2} { // whole, begun, and torn
@@ -243,7 +244,7 @@ func TestStateAndBest(t *testing.T) {
 	}{
 		"finished": {setup{members: 3, intervals: 5}, "finished"},
 		"stopped":  {setup{members: 3, intervals: 9, stopAfter: 2}, "in progress, 2 intervals ended"},
-		"lost":     {setup{members: 2, intervals: 4, failing: map[int]int64{0: 1500, 1: 1500}, strategy: pbt.IsaacLab{ThresholdStd: 9}}, "given up: no healthy member was left"},
+		"lost":     {setup{members: 2, intervals: 4, failing: map[int]int64{0: 1500, 1: 1500}, strategy: strategy.IsaacLab{ThresholdStd: 9}}, "given up: no healthy member was left"},
 		"loss":     {setup{members: 6, intervals: 15, minimise: true, seed: 3}, "finished"},
 	} {
 		events := test.setup.train(t)
@@ -261,7 +262,7 @@ func TestStateAndBest(t *testing.T) {
 			if f.better(e.Objective, f.ever.point.Value) {
 				t.Errorf("%s: %v is better than the best there was, %v", name, e.Objective, f.ever.point.Value)
 			}
-			if e.Kind == pbt.EventFinal && f.better(e.Objective, f.best.point.Value) {
+			if e.Kind == journal.Final && f.better(e.Objective, f.best.point.Value) {
 				t.Errorf("%s: member %d ends better than the best", name, e.Member)
 			}
 		}
@@ -281,7 +282,7 @@ func TestFacts(t *testing.T) {
 	if d := cmp.Diff([]int{6, 1, 1, 1, 2, 1, 1}, got); d != "" {
 		t.Errorf("copies, self-mutations, failures, divergences, rescues, not applied, lineages: %s", d)
 	}
-	want := []pbt.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500, ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6, FromSteps: 5000, ToSteps: 6000}, {Member: 0, From: 6, To: 8, FromSteps: 6000, ToSteps: 8000}}
+	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500, ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6, FromSteps: 5000, ToSteps: 6000}, {Member: 0, From: 6, To: 8, FromSteps: 6000, ToSteps: 8000}}
 	if d := cmp.Diff(want, f.ancestry); d != "" {
 		t.Error(d)
 	}
@@ -372,7 +373,7 @@ func TestWrite(t *testing.T) {
 
 func TestWriteRejects(t *testing.T) {
 	h := small(t)
-	broken := func(change func(h *pbt.History)) *pbt.History {
+	broken := func(change func(h *journal.History)) *journal.History {
 		other := *h
 		other.Members, other.Events = slices.Clone(h.Members), slices.Clone(h.Events)
 		for i := range other.Members {
@@ -381,13 +382,13 @@ func TestWriteRejects(t *testing.T) {
 		change(&other)
 		return &other
 	}
-	for name, h := range map[string]*pbt.History{
+	for name, h := range map[string]*journal.History{
 		"nothing":       nil,
-		"empty":         historyOf(t, []pbt.Event{{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 3}}}),
-		"parent":        broken(func(h *pbt.History) { h.Members[0].Copies[0].Parent = 4 }),
-		"founder":       broken(func(h *pbt.History) { h.Members[0].Copies[0].Founder = -1 }),
-		"out of order":  broken(func(h *pbt.History) { h.Members[0].Member = 1 }),
-		"foreign event": broken(func(h *pbt.History) { h.Events[0].Member = 4 }),
+		"empty":         historyOf(t, []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 3}}}),
+		"parent":        broken(func(h *journal.History) { h.Members[0].Copies[0].Parent = 4 }),
+		"founder":       broken(func(h *journal.History) { h.Members[0].Copies[0].Founder = -1 }),
+		"out of order":  broken(func(h *journal.History) { h.Members[0].Member = 1 }),
+		"foreign event": broken(func(h *journal.History) { h.Events[0].Member = 4 }),
 	} {
 		dir := filepath.Join(t.TempDir(), "report")
 		if err := Write(dir, h, Options{}); err == nil || !strings.HasPrefix(err.Error(), "report: ") {
@@ -413,7 +414,7 @@ func TestMaxEvents(t *testing.T) {
 	h := small(t)
 	kept := 0
 	for _, e := range h.Events {
-		if e.Kind == pbt.EventKeep {
+		if e.Kind == journal.Keep {
 			kept++
 		}
 	}
@@ -436,7 +437,7 @@ func TestAnyJournalMakesAPage(t *testing.T) {
 	}
 }
 
-func anyJournal(rng *rand.Rand) []pbt.Event {
+func anyJournal(rng *rand.Rand) []journal.Event {
 	members := 1 + rng.IntN(12)
 	values := []float64{0, -1, 1, 0.5, 0.999, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 3e-4}
 	value := func() float64 {
@@ -459,11 +460,11 @@ func anyJournal(rng *rand.Rand) []pbt.Event {
 	}
 	evolving := rng.IntN(2) == 0
 	texts := []string{"", "none", "a", "param(3 of)", "head.add_layer", "4→[64 64:elu]→8→[99999999999999999999 2147483647 2147483647] tanh", "policy 4→[8] relu, value 4→[] relu", hostile, "[]][[1 x -5]", strings.Repeat("→[1]", 200)}
-	kinds := []pbt.EventKind{pbt.EventStart, pbt.EventKeep, pbt.EventReplace, pbt.EventSelfMutate, pbt.EventApplyFailed, pbt.EventFailed, pbt.EventDiverged, pbt.EventHopeless, pbt.EventFinal}
-	events := []pbt.Event{{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: rng.Int64N(200), Minimise: rng.IntN(2) == 0}}}
+	kinds := []journal.Kind{journal.Start, journal.Keep, journal.Replace, journal.SelfMutate, journal.ApplyFailed, journal.Failed, journal.Diverged, journal.Hopeless, journal.Final}
+	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: rng.Int64N(200), Minimise: rng.IntN(2) == 0}}}
 	for range 1 + rng.IntN(80) {
-		e := pbt.Event{Kind: kinds[rng.IntN(len(kinds))], Iteration: rng.Int64N(20), Member: rng.IntN(members), Parent: -1, Steps: steps(), Before: set(), After: set()}
-		if e.Kind == pbt.EventReplace {
+		e := journal.Event{Kind: kinds[rng.IntN(len(kinds))], Iteration: rng.Int64N(20), Member: rng.IntN(members), Parent: -1, Steps: steps(), Before: set(), After: set()}
+		if e.Kind == journal.Replace {
 			e.Parent, e.ParentSteps = rng.IntN(members), steps()
 		}
 		if evolving && rng.IntN(3) > 0 {
@@ -489,11 +490,11 @@ func FuzzJournal(f *testing.F) {
 {"event":"replace","iteration":9223372036854775807,"member":65535,"parent":3,"steps":9223372036854775807,"objective":1e308}
 `))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		events, err := pbt.DecodeJournal(bytes.NewReader(data))
+		events, err := journal.Decode(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
-		h, err := pbt.NewHistory(events)
+		h, err := journal.NewHistory(events)
 		if err != nil {
 			return
 		}

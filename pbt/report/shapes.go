@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // change is what became of a member's networks, or of what they are trained with, in an event of a population that evolves.
@@ -39,7 +39,7 @@ var mutationNames = map[mutation]string{
 }
 
 // mutationOf says of which kind an event's is, by the words of package evolution.
-func mutationOf(e pbt.Event) mutation {
+func mutationOf(e journal.Event) mutation {
 	text := e.Mutation
 	_, before := e.Before[text]
 	_, after := e.After[text]
@@ -63,7 +63,7 @@ func mutationOf(e pbt.Event) mutation {
 // evolve collects what the journal says of networks, by member. Everything stays empty for a population whose networks do
 // not evolve.
 func (f *facts) evolve() {
-	f.changes, f.nodes = make([][]change, len(f.Members)), make([][]pbt.Point, len(f.Members))
+	f.changes, f.nodes = make([][]change, len(f.Members)), make([][]journal.Point, len(f.Members))
 	now := make([]change, len(f.Members))
 	for _, e := range f.Events {
 		last := now[e.Member]
@@ -75,7 +75,7 @@ func (f *facts) evolve() {
 			continue
 		}
 		f.evolves = true
-		if e.Kind == pbt.EventReplace {
+		if e.Kind == journal.Replace {
 			c.parent = e.Parent
 		}
 		c.nodes = hiddenNodes(c.architecture)
@@ -85,9 +85,9 @@ func (f *facts) evolve() {
 		}
 		if f.mostNodes = max(f.mostNodes, c.nodes); c.nodes > 0 {
 			if last.nodes > 0 { // as hyperparameters: the value before the decision, and the one after
-				f.nodes[e.Member] = append(f.nodes[e.Member], pbt.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(last.nodes)})
+				f.nodes[e.Member] = append(f.nodes[e.Member], journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(last.nodes)})
 			}
-			f.nodes[e.Member] = append(f.nodes[e.Member], pbt.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(c.nodes)})
+			f.nodes[e.Member] = append(f.nodes[e.Member], journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(c.nodes)})
 		}
 		now[e.Member] = c
 	}

@@ -8,18 +8,19 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 )
 
 func ExampleExtract() {
-	journal := []pbt.Event{
-		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 2, Objective: "episode.return"}},
-		{Kind: pbt.EventStart, Member: 0, Parent: -1, Seed: 11, After: map[string]float64{"learning_rate": 0.001}},
-		{Kind: pbt.EventStart, Member: 1, Parent: -1, Seed: 12, After: map[string]float64{"learning_rate": 0.01}},
-		{Kind: pbt.EventReplace, Iteration: 1, Member: 0, Parent: 1, Steps: 1000, ParentSteps: 1000, After: map[string]float64{"learning_rate": 0.02}},
-		{Kind: pbt.EventFinal, Iteration: 2, Member: 0, Parent: -1, Steps: 2000},
+	recorded := []journal.Event{
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "episode.return"}},
+		{Kind: journal.Start, Member: 0, Parent: -1, Seed: 11, After: map[string]float64{"learning_rate": 0.001}},
+		{Kind: journal.Start, Member: 1, Parent: -1, Seed: 12, After: map[string]float64{"learning_rate": 0.01}},
+		{Kind: journal.Replace, Iteration: 1, Member: 0, Parent: 1, Steps: 1000, ParentSteps: 1000, After: map[string]float64{"learning_rate": 0.02}},
+		{Kind: journal.Final, Iteration: 2, Member: 0, Parent: -1, Steps: 2000},
 	}
-	history, err := pbt.NewHistory(journal)
+	history, err := journal.NewHistory(recorded)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func ExampleTrain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually trainers.Sequential(env, agent, config).Trainee()
+	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually from trainers.NewTrainee
 	err = schedule.Train(context.Background(), trainee, s, schedule.Options{Progress: func(p schedule.Position) {
 		fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"])
 	}})

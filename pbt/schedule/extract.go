@@ -6,14 +6,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Extract is the course of hyperparameters that a member's present weights were trained with, all their ancestors'
 // stretches one after the other. It holds the tuned hyperparameters, or all of them where the journal does not say which
 // were tuned. Of a population whose networks evolve it also says which architectures the weights had; edits of these and
 // noise on weights are not part of a schedule.
-func Extract(h *pbt.History, member int) (Schedule, error) {
+func Extract(h *journal.History, member int) (Schedule, error) {
 	if h == nil {
 		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
 	}
@@ -26,7 +26,7 @@ func Extract(h *pbt.History, member int) (Schedule, error) {
 
 // ExtractAt is the same for the weights that a member had at the end of an interval, before anything was decided there:
 // those of a [pbt.Result].
-func ExtractAt(h *pbt.History, member int, iteration int64) (Schedule, error) {
+func ExtractAt(h *journal.History, member int, iteration int64) (Schedule, error) {
 	if h == nil {
 		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
 	}
@@ -38,9 +38,9 @@ func ExtractAt(h *pbt.History, member int, iteration int64) (Schedule, error) {
 }
 
 // along collects what was set on the way. present includes what was decided at the very end.
-func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, error) {
+func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Schedule, error) {
 	s := Schedule{Objective: h.Run.Objective, Member: ancestry[len(ancestry)-1].Member}
-	set := make(map[int][]pbt.Event) // by member, those that set hyperparameters
+	set := make(map[int][]journal.Event) // by member, those that set hyperparameters
 	for _, e := range h.Events {
 		if e.After != nil {
 			set[e.Member] = append(set[e.Member], e)
@@ -48,8 +48,8 @@ func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, err
 	}
 	for i, a := range ancestry {
 		last := i == len(ancestry)-1
-		var begin *pbt.Event // what the stretch begins with
-		var inside []pbt.Event
+		var begin *journal.Event // what the stretch begins with
+		var inside []journal.Event
 		for _, e := range set[a.Member] {
 			switch {
 			case e.Iteration <= a.From:
@@ -84,7 +84,7 @@ func along(h *pbt.History, ancestry []pbt.Ancestor, present bool) (Schedule, err
 }
 
 // add begins a phase, which takes the place of one that began at the same step.
-func (s *Schedule) add(tuned []string, from int64, e pbt.Event) error {
+func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 	member, values := e.Member, e.After
 	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values), Architecture: e.Architecture}
 	if len(tuned) > 0 {

@@ -5,10 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -18,14 +22,16 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: uint64(seed),
-		Config: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
-	})
+	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+		})
+	}, trainers.Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee()
+	return trainee
 }
 
 // Replayed from the founder's seed, every weights' course of hyperparameters comes again; weights that nobody ever
@@ -33,9 +39,9 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 func TestReplayOfPPO(t *testing.T) {
 	p, err := pbt.New(pbt.Options{
 		Members: 4, Objective: "episode.length", IntervalSteps: 160, TotalSteps: 640, Seed: 3, Parallel: 2,
-		Strategy: pbt.IsaacLab{ThresholdStd: 0.8},
-		Mutation: pbt.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.8},
+		Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
 		New:      func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
 	})
 	if err != nil {
@@ -45,7 +51,7 @@ func TestReplayOfPPO(t *testing.T) {
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h, err := pbt.NewHistory(p.Journal())
+	h, err := journal.NewHistory(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

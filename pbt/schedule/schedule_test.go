@@ -15,7 +15,10 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // walker walks one unit of its rate, and some luck, a step, four steps a timestep. It keeps a diary of the rates that
@@ -103,14 +106,14 @@ func (w *walker) Reseed(seed int64) error { w.source.Seed(uint64(seed), 7); retu
 func (w *walker) Close() error            { w.closed++; return nil }
 
 // population trains walkers of which some fail, and returns it with its history and its walkers.
-func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *pbt.History) {
+func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journal.History) {
 	t.Helper()
 	built := 0
 	p, err := pbt.New(pbt.Options{
 		Members: 6, Objective: "way", IntervalSteps: 40, TotalSteps: 500, Seed: seed,
-		Strategy: pbt.IsaacLab{ThresholdStd: 0.4, ThresholdAbs: 1},
-		Mutation: pbt.Mutation{Rate: 0.9, Rules: map[string]string{"rate": "mutate_float"}},
-		Sample:   map[string]pbt.Range{"rate": {Low: 0.1, High: 1}},
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.4, ThresholdAbs: 1},
+		Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"rate": explore.MutateFloat}},
+		Sample:   map[string]explore.Range{"rate": {Low: 0.1, High: 1}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			built++
 			w := newWalker(m.Seed, m.Hyperparameters["rate"])
@@ -128,7 +131,7 @@ func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *pbt.Hi
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := pbt.NewHistory(p.Journal())
+	h, err := journal.NewHistory(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,14 +215,14 @@ func course() schedule.Schedule {
 // The architectures go along with the weights, as edits of a source do that come at the moment of copying.
 func TestArchitectures(t *testing.T) {
 	values := map[string]float64{"rate": 1}
-	h, err := pbt.NewHistory([]pbt.Event{
-		{Kind: pbt.EventPopulation, Member: -1, Parent: -1, Run: &pbt.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10, Tuned: []string{"rate"}}},
-		{Kind: pbt.EventStart, Member: 0, Parent: -1, After: values, Architecture: "a"},
-		{Kind: pbt.EventStart, Member: 1, Parent: -1, After: values, Architecture: "b"},
-		{Kind: pbt.EventSelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
-		{Kind: pbt.EventReplace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
-		{Kind: pbt.EventKeep, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Before: values, Architecture: "a, edited"},
-		{Kind: pbt.EventFinal, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
+	h, err := journal.NewHistory([]journal.Event{
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10, Tuned: []string{"rate"}}},
+		{Kind: journal.Start, Member: 0, Parent: -1, After: values, Architecture: "a"},
+		{Kind: journal.Start, Member: 1, Parent: -1, After: values, Architecture: "b"},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: journal.Keep, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Before: values, Architecture: "a, edited"},
+		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +390,7 @@ func TestExtractRejects(t *testing.T) {
 	headless := *h
 	headless.Events = nil
 	for _, e := range h.Events {
-		if e.Kind != pbt.EventStart {
+		if e.Kind != journal.Start {
 			headless.Events = append(headless.Events, e)
 		}
 	}
@@ -395,7 +398,7 @@ func TestExtractRejects(t *testing.T) {
 		t.Error("a journal without beginnings has a schedule")
 	}
 	sick := *h
-	sick.Events = append([]pbt.Event{}, h.Events...)
+	sick.Events = append([]journal.Event{}, h.Events...)
 	for i, e := range sick.Events {
 		if e.After != nil {
 			sick.Events[i].After = maps.Clone(e.After)

@@ -7,7 +7,9 @@ import (
 	"os"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/simulate"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Two thresholds for an objective from 0 to 500 whose readings scatter by 20.
@@ -21,9 +23,9 @@ func ExampleRun() {
 				Noise:      20, Scale: 500, Luck: 0.2,
 			},
 			Options: pbt.Options{
-				Members: 8, IntervalSteps: 100_000, TotalSteps: 2_000_000, Strategy: pbt.IsaacLab{ThresholdAbs: threshold},
-				Mutation: pbt.Mutation{Rules: map[string]string{"learning_rate": "mutate_float"}},
-				Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+				Members: 8, IntervalSteps: 100_000, TotalSteps: 2_000_000, Strategy: strategy.IsaacLab{ThresholdAbs: threshold},
+				Explore: explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+				Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
 			},
 			Seeds: 10,
 		})

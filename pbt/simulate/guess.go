@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 )
 
 // Landscapes are a guess for settings about whose real landscape nothing is known: of every hyperparameter that the
@@ -40,11 +41,12 @@ func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landsc
 	return landscapes
 }
 
-func explorer(o pbt.Options) pbt.Explorer {
-	if o.Explore != nil {
-		return o.Explore
+// explorer returns the population's explorer, one that changes nothing where there is none.
+func explorer(o pbt.Options) explore.Explorer {
+	if o.Explore == nil {
+		return explore.Mutation{}
 	}
-	return o.Mutation
+	return o.Explore
 }
 
 // tuned are the hyperparameters that the options speak of, sorted. A pattern stands for one.
@@ -77,8 +79,8 @@ func middle(o pbt.Options, key string) float64 {
 	if r, ok := o.Sample[key]; ok {
 		return between(r.Low, r.High, r.Log)
 	}
-	var p pbt.Parameter
-	if m, ok := explorer(o).(pbt.Mutation); ok {
+	var p explore.Parameter
+	if m, ok := explorer(o).(explore.Mutation); ok {
 		p = m.Parameters[key]
 	}
 	switch b, bounded := explorer(o).BoundsOf(key); {
@@ -86,7 +88,7 @@ func middle(o pbt.Options, key string) float64 {
 		return *p.Default
 	case len(p.Choices) > 0:
 		return p.Choices[len(p.Choices)/2]
-	case p.Sample != (pbt.Range{}):
+	case p.Sample != (explore.Range{}):
 		return between(p.Sample.Low, p.Sample.High, p.Sample.Log)
 	case bounded && finite(b[0]) && finite(b[1]):
 		return between(b[0], b[1], b[0] > 0)
@@ -113,8 +115,12 @@ func between(low, high float64, log bool) float64 {
 
 // discounts reports whether a hyperparameter is one of those that are close to one.
 func discounts(o pbt.Options, key string) bool {
-	if m, ok := explorer(o).(pbt.Mutation); ok && strings.Contains(m.Rules[key]+m.Parameters[key].Rule, "discount") {
-		return true
+	if m, ok := o.Explore.(explore.Mutation); ok {
+		for _, rule := range []explore.Rule{m.Rules[key], m.Parameters[key].Rule} {
+			if rule != nil && strings.Contains(rule.Name(), "discount") {
+				return true
+			}
+		}
 	}
 	return key == "discount_factor" || key == "gae_lambda"
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // Config is what to simulate.
@@ -78,7 +80,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 				seed, to := c.seed(i/2), &r.Runs[i/2]
 				opt := c.Options
 				if i%2 == 1 {
-					opt.Strategy, to = pbt.Never{}, &r.Controls[i/2]
+					opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
 				}
 				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
 			}
@@ -146,7 +148,7 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	start := c.start(opt)
 	// About a hundred readings on the way to the limit, and some in every interval.
 	grain := max(1, min(c.Model.Horizon/100, opt.IntervalSteps/8))
-	opt.Objective, opt.Seed, opt.Directory, opt.Parallel, opt.Asynchronous = Objective, seed, "", 1, false
+	opt.Objective, opt.Seed, opt.Directory, opt.Parallel = Objective, seed, "", 1
 	opt.New = func(m pbt.Member) (pbt.Trainee, error) {
 		values := maps.Clone(start)
 		maps.Copy(values, m.Hyperparameters)
@@ -179,17 +181,17 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 }
 
 // outcome counts what a journal tells.
-func outcome(journal []pbt.Event, members, intervals int) (Outcome, error) {
-	h, err := pbt.NewHistory(journal)
+func outcome(recorded []journal.Event, members, intervals int) (Outcome, error) {
+	h, err := journal.NewHistory(recorded)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o := Outcome{Replaced: make([]int, intervals), Lineages: make([]int, intervals)}
 	for _, e := range h.Events {
-		if e.Kind == pbt.EventSelfMutate {
+		if e.Kind == journal.SelfMutate {
 			o.SelfMutations++
 		}
-		if e.Kind != pbt.EventStart && e.HasObjective && math.IsNaN(e.Objective) {
+		if e.Kind != journal.Start && e.HasObjective && math.IsNaN(e.Objective) {
 			o.Diverged++
 		}
 	}

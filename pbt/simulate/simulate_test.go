@@ -14,13 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/simulate"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // config is a population that has something to find: a learning rate that begins too small, should fall in the end, and
 // may not be too great.
-func config(strategy pbt.Strategy) simulate.Config {
+func config(strategy strategy.Strategy) simulate.Config {
 	return simulate.Config{
 		Model: simulate.Model{
 			Landscapes: map[string]simulate.Landscape{"learning_rate": {Optimum: 3e-3, Drift: -0.5, Width: 0.4, Limit: 0.05}},
@@ -28,8 +30,8 @@ func config(strategy pbt.Strategy) simulate.Config {
 		},
 		Options: pbt.Options{
 			Members: 8, IntervalSteps: 5000, TotalSteps: 100_000, Strategy: strategy,
-			Mutation: pbt.Mutation{Rate: 0.8, Rules: map[string]string{"learning_rate": "mutate_float"}},
-			Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+			Explore: explore.Mutation{Rate: 0.8, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+			Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
 		},
 		Seeds: 12, Seed: 1,
 	}
@@ -45,12 +47,12 @@ func run(t *testing.T, c simulate.Config) *simulate.Result {
 }
 
 func TestBadThresholdsRankBelowGoodOnes(t *testing.T) {
-	good := run(t, config(pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 0.02})).Summary()
-	never := run(t, config(pbt.IsaacLab{ThresholdStd: 100, ThresholdAbs: 0.02})).Summary()
-	noisy := config(pbt.IsaacLab{ThresholdStd: 0, ThresholdAbs: 0})
+	good := run(t, config(strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 0.02})).Summary()
+	never := run(t, config(strategy.IsaacLab{ThresholdStd: 100, ThresholdAbs: 0.02})).Summary()
+	noisy := config(strategy.IsaacLab{ThresholdStd: 0, ThresholdAbs: 0})
 	noisy.Model.Noise = 0.5 // the noise alone decides
 	blind := run(t, noisy).Summary()
-	noisy.Options.Strategy = pbt.IsaacLab{ThresholdStd: 1, ThresholdAbs: 0}
+	noisy.Options.Strategy = strategy.IsaacLab{ThresholdStd: 1, ThresholdAbs: 0}
 	seeing := run(t, noisy).Summary()
 	if never.Gain != 0 || never.Copies != 0 || never.Lineages != 8 || never.Best != never.ControlBest {
 		t.Errorf("thresholds that nobody passes: %+v", never)
@@ -70,7 +72,7 @@ func TestBadThresholdsRankBelowGoodOnes(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	r := run(t, c)
 	if len(r.Steps) != 20 || r.Steps[0] != 5000 || r.Steps[19] != 100_000 || len(r.Runs) != 12 || len(r.Controls) != 12 {
 		t.Fatalf("steps %v, %d runs", r.Steps, len(r.Runs))
@@ -110,7 +112,7 @@ func TestResult(t *testing.T) {
 }
 
 func TestMinimise(t *testing.T) {
-	up := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	up := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	down := up
 	down.Options.Measure.Minimise = true
 	down.Model.Offset = 1 // the loss is 1 - skill
@@ -129,9 +131,9 @@ func TestMinimise(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
-	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
+	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	c.Model.Divergence = 1
-	c.Options.Sample = map[string]pbt.Range{"learning_rate": {Low: 1e-3, High: 0.5, Log: true}}
+	c.Options.Sample = map[string]explore.Range{"learning_rate": {Low: 1e-3, High: 0.5, Log: true}}
 	s := run(t, c).Summary()
 	if s.Diverged == 0 || s.Hopeless != 0 {
 		t.Errorf("great learning rates: %+v", s)
@@ -144,10 +146,12 @@ func TestDivergence(t *testing.T) {
 }
 
 func TestKeysWithoutLandscape(t *testing.T) {
-	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
-	c.Options.Mutation.Rules["width"] = "mutate_float"
-	c.Options.Mutation.Bounds = map[string][2]float64{"width": {16, 64}}
-	c.Options.Sample["depth"] = pbt.Range{Low: 2, High: 4}
+	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
+	m := c.Options.Explore.(explore.Mutation)
+	m.Rules["width"] = explore.MutateFloat
+	m.Bounds = map[string][2]float64{"width": {16, 64}}
+	c.Options.Explore = m
+	c.Options.Sample["depth"] = explore.Range{Low: 2, High: 4}
 	if s := run(t, c).Summary(); s.Copies == 0 {
 		t.Errorf("%+v", s)
 	}
@@ -155,12 +159,12 @@ func TestKeysWithoutLandscape(t *testing.T) {
 
 func TestLandscapes(t *testing.T) {
 	o := pbt.Options{
-		Mutation: pbt.Mutation{
-			Rules:      map[string]string{"b": "mutate_float", "discount_factor": "mutate_discount", "env.*": "mutate_float"},
+		Explore: explore.Mutation{
+			Rules:      explore.Rules{"b": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "env.*": explore.MutateFloat},
 			Bounds:     map[string][2]float64{"b": {0.5, 2}},
-			Parameters: map[string]pbt.Parameter{"e": {Rule: "integer", Min: 1, Max: 9}},
+			Parameters: map[string]explore.Parameter{"e": {Rule: explore.Integer, Min: 1, Max: 9}},
 		},
-		Sample:  map[string]pbt.Range{"a": {Low: 1e-5, High: 1e-3, Log: true}},
+		Sample:  map[string]explore.Range{"a": {Low: 1e-5, High: 1e-3, Log: true}},
 		Initial: []map[string]float64{{"z": 0, "y": 3}},
 	}
 	got := simulate.Landscapes(o, 1, -0.2, 0.5)
@@ -176,8 +180,8 @@ func TestLandscapes(t *testing.T) {
 			t.Errorf("%s: %+v, want start and optimum %v", key, l, w)
 		}
 	}
-	c := config(pbt.IsaacLab{ThresholdStd: 0.3})
-	c.Options.Mutation, c.Options.Sample, c.Options.Initial = o.Mutation, o.Sample, o.Initial
+	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
+	c.Options.Explore, c.Options.Sample, c.Options.Initial = o.Explore, o.Sample, o.Initial
 	c.Model.Landscapes, c.Seeds = got, 4
 	if s := run(t, c).Summary(); s.Copies == 0 {
 		t.Errorf("%+v", s)
@@ -229,10 +233,14 @@ func TestRunRejects(t *testing.T) {
 		"drift": func(c *simulate.Config) {
 			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Drift: math.NaN()}}
 		},
-		"a bad rule":  func(c *simulate.Config) { c.Options.Mutation.Rules["learning_rate"] = "mutate_flot" },
-		"out of them": func(c *simulate.Config) { c.Options.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} },
+		"a bad rule": func(c *simulate.Config) { c.Options.Explore.(explore.Mutation).Rules["learning_rate"] = nil },
+		"out of them": func(c *simulate.Config) {
+			m := c.Options.Explore.(explore.Mutation)
+			m.Bounds = map[string][2]float64{"learning_rate": {1, 2}}
+			c.Options.Explore = m
+		},
 	} {
-		c := config(pbt.DefaultIsaacLab())
+		c := config(strategy.DefaultIsaacLab())
 		change(&c)
 		if r, err := simulate.Run(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "simulate: ") {
 			t.Errorf("%s: %v, %v", name, r, err)
@@ -240,14 +248,14 @@ func TestRunRejects(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := simulate.Run(ctx, config(pbt.DefaultIsaacLab())); !errors.Is(err, context.Canceled) {
+	if _, err := simulate.Run(ctx, config(strategy.DefaultIsaacLab())); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
 func TestWrite(t *testing.T) {
-	r := run(t, config(pbt.IsaacLab{ThresholdStd: 0.3}))
-	other := config(pbt.IsaacLab{ThresholdStd: 2})
+	r := run(t, config(strategy.IsaacLab{ThresholdStd: 0.3}))
+	other := config(strategy.IsaacLab{ThresholdStd: 2})
 	other.Name = "timid"
 	path := filepath.Join(t.TempDir(), "simulation.png")
 	for _, results := range [][]*simulate.Result{{r}, {r, run(t, other)}} {

@@ -17,11 +17,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -69,9 +73,9 @@ func run(ctx context.Context, o options) error {
 	}
 	e, err := evolution.New(evolution.Options{
 		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
-		Selection: evolution.Tournament{TournamentSize: 2, Elitism: true},
+		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true},
 		Mutations: &mutations,
-		Sample:    map[string]pbt.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
+		Sample:    map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
 		Directory: filepath.Join(o.out, "population"),
 		SaveElite: true, ElitePath: filepath.Join(o.out, "elite"),
 		Progress: func(u pbt.Update) {
@@ -111,7 +115,7 @@ func run(ctx context.Context, o options) error {
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{plot, "fitness and hyperparameters, and who continued from whom"},
 		{filepath.Join(o.out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(o.out, "population", pbt.JournalFile), "every selection and mutation, one a line"},
+		{filepath.Join(o.out, "population", journal.File), "every selection and mutation, one a line"},
 	})
 }
 
@@ -121,24 +125,22 @@ func member(m pbt.Member, envs int) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
-	if err != nil {
-		return nil, err
-	}
-	shapes := map[string]models.Architecture{"policy": start, "value": start}
-	if m.Restoring != nil {
-		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
+		if err != nil {
 			return nil, err
 		}
-	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5},
-		Seed:   uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		if m.Restoring != nil {
+			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+				return nil, err
+			}
+		}
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Dict:   map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5},
+			Seed:   m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed, SaveBuffers: true})
 }

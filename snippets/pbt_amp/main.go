@@ -22,6 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -73,11 +75,11 @@ func run(ctx context.Context, o options) error {
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "discount_factor": "mutate_discount", "style_reward_scale": "mutate_float",
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "style_reward_scale": explore.MutateFloat,
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-4, High: 1e-3, Log: true},
 			"discount_factor":    {Low: 0.95, High: 0.98},
 			"style_reward_scale": {Low: 0.5, High: 2, Log: true},
@@ -112,25 +114,23 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := amp.New(amp.Options{
-		Spaces:  env.Spaces(),
-		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
-		Motions: env,
-		Config: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
-			"observation_preprocessor":     "RunningStandardScaler",
-			"value_preprocessor":           "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale":            0.5,
-			"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return amp.New(amp.Options{
+			Spaces:  env.Spaces(),
+			Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
+			Motions: env,
+			Dict: map[string]any{
+				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+				"observation_preprocessor":     "RunningStandardScaler",
+				"value_preprocessor":           "RunningStandardScaler",
+				"amp_observation_preprocessor": "RunningStandardScaler",
+				"task_reward_scale":            0.5,
+				"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
+				"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 // report evaluates the best member and writes the table, the plot and the film.

@@ -16,12 +16,16 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -60,20 +64,18 @@ func pendulum(seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
-			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
+				"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 func run(ctx context.Context, o options) error {
@@ -87,11 +89,11 @@ func run(ctx context.Context, o options) error {
 		Objective:     "episode.return",
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: pbt.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "discount_factor": "mutate_discount",
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount,
 		}},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate":   {Low: 1e-4, High: 3e-3, Log: true},
 			"discount_factor": {Low: 0.85, High: 0.99},
 		},
@@ -114,7 +116,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
-	history, err := pbt.NewHistory(population.Journal())
+	history, err := journal.NewHistory(population.Journal())
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -74,15 +78,15 @@ func run(ctx context.Context, o options) error {
 		Objective:     objective,
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
-		Strategy:      pbt.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
-		Mutation: pbt.Mutation{
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
+		Explore: explore.Mutation{
 			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
-			Rules: map[string]string{"learning_rate": "mutate_float", "env.height": "mutate_float", "env.velocity": "mutate_float"},
+			Rules: explore.Rules{"learning_rate": explore.MutateFloat, "env.height": explore.MutateFloat, "env.velocity": explore.MutateFloat},
 			Bounds: map[string][2]float64{
 				"learning_rate": {1e-5, 1e-2}, "env.height": {1e-3, 100}, "env.velocity": {1e-3, 100},
 			},
 		},
-		Sample: map[string]pbt.Range{
+		Sample: map[string]explore.Range{
 			"learning_rate": {Low: 1e-4, High: 3e-3, Log: true},
 			"env.height":    {Low: 1e-3, High: 1e-1, Log: true},
 			"env.velocity":  {Low: 1e-2, High: 1e2, Log: true},
@@ -116,19 +120,17 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 // report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
@@ -177,6 +179,6 @@ func report(ctx context.Context, o options, population *pbt.Population, best *pb
 	if err := tracking.Table(os.Stdout, []string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
 		return err
 	}
-	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", pbt.JournalFile))
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", journal.File))
 	return nil
 }

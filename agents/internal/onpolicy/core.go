@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -43,7 +44,7 @@ type Options struct {
 	Extra   []NamedNetwork // after policy and value: the discriminator, a second critic
 	Fields  []memory.Field // of the rollout beside the common ones
 	Scratch []string       // those of Fields that an update computes and forgets
-	Seed    uint64
+	Seed    int64
 	// SeparateFrom excludes the networks from this index on from the shared optimizer (0: none).
 	SeparateFrom int
 }
@@ -105,8 +106,8 @@ type Core struct {
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{
-		{"policy", o.Policy.Parameters(), o.Policy.Close, o.Policy},
-		{"value", o.Value.Parameters(), o.Value.Close, o.Value},
+		{layout.Policy, o.Policy.Parameters(), o.Policy.Close, o.Policy},
+		{layout.Value, o.Value.Parameters(), o.Value.Close, o.Value},
 	}, o.Extra...)
 	var made *Core // c itself is nil again where an error is returned
 	defer func() {
@@ -136,7 +137,7 @@ func New(o Options) (c *Core, err error) {
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
 		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
-		pcg: rand.NewPCG(o.Seed, pcgStream),
+		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)

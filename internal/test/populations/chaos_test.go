@@ -22,10 +22,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -221,9 +225,9 @@ func (c *chaos) look() {
 		}
 	}
 	if _, err := os.Stat(c.statePath(0)); err == nil {
-		events, err := pbt.ReadWorkspace(c.dir)
+		events, err := journal.ReadWorkspace(c.dir)
 		if err == nil {
-			_, err = pbt.Replay(events)
+			_, err = journal.Replay(events)
 		}
 		if err != nil {
 			c.t.Error(err)
@@ -270,7 +274,7 @@ func (c *chaos) furthest() (iteration int64) {
 }
 
 // matches reports whether a state is what a journal replays to.
-func (s savedPolicy) matches(st pbt.Standing) bool {
+func (s savedPolicy) matches(st journal.Standing) bool {
 	m, parent := s.Member, -1
 	if m.Parent != nil {
 		parent = *m.Parent
@@ -282,11 +286,11 @@ func (s savedPolicy) matches(st pbt.Standing) bool {
 // verify holds journals, states and weights against each other.
 func (c *chaos) verify() {
 	t := c.t
-	events, err := pbt.ReadWorkspace(c.dir)
+	events, err := journal.ReadWorkspace(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	standings, err := pbt.Replay(events)
+	standings, err := journal.Replay(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +305,7 @@ func (c *chaos) verify() {
 		ends[[2]int64{int64(e.Member), e.Steps}] = true
 	}
 	for _, e := range events {
-		if e.Kind != pbt.EventReplace {
+		if e.Kind != journal.Replace {
 			continue
 		}
 		replaced++
@@ -407,16 +411,16 @@ func chaosMember(t *testing.T, dir string) {
 	}()
 	opt := pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, Seed: 5,
-		Strategy: pbt.DefaultIsaacLab(),
-		Mutation: pbt.Mutation{Rate: 0.5, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
-		Sample:   map[string]pbt.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
+		Strategy: strategy.DefaultIsaacLab(),
+		Explore:  explore.Mutation{Rate: 0.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
+		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
 		New:      chaosTrainee,
 	}
 	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := pbt.Place{Policy: policy, Board: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	place := pbt.WorkerOptions{Member: policy, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)
@@ -438,12 +442,10 @@ func chaosTrainee(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32}, "tanh"), Seed: uint64(m.Seed),
-		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 2},
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32}, "tanh"), Seed: m.Seed,
+			Dict: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 2},
+		})
+	}, trainers.Config{SaveBuffers: true, Seed: m.Seed})
 }

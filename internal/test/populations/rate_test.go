@@ -10,6 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -17,14 +20,14 @@ import (
 // scripted is agenttest's world as an environment.
 type scripted struct {
 	sp      spaces.Set
-	seeds   []uint64
+	seeds   []int64
 	world   *agenttest.World
 	returns []float64
 	lengths []int
 }
 
 func newScripted(sp spaces.Set, n int, seed int64) *scripted {
-	return &scripted{sp: sp, seeds: agenttest.Seeds(uint64(seed), n)}
+	return &scripted{sp: sp, seeds: agenttest.Seeds(seed, n)}
 }
 
 func (s *scripted) NumEnvs() int       { return len(s.seeds) }
@@ -72,7 +75,8 @@ func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m pbt.Mem
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := newScripted(sp, 2, int64(100*m.ID)), make(m)
 			c.agents, c.envs = append(c.agents, agent), append(c.envs, env)
-			return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+			build := func() (agents.Agent, error) { return agent, nil }
+			return trainers.NewTrainee(env, build, trainers.Config{SaveBuffers: true, Seed: m.Seed})
 		},
 	}
 	return c
@@ -99,7 +103,7 @@ func (c *realColony) placesOf(t *testing.T) []place {
 func TestLearningRateAfterReplacement(t *testing.T) {
 	ppoOf := func(settings map[string]any) func(t *testing.T) func(m pbt.Member) learner {
 		return func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallPPO(t, boxed, uint64(m.Seed), settings) }
+			return func(m pbt.Member) learner { return smallPPO(t, boxed, m.Seed, settings) }
 		}
 	}
 	adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e-8, "min_lr": 1e-9}}
@@ -113,19 +117,19 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 		"PPO, KLAdaptive kept":               {boxed, ppoOf(adaptive), pbt.KeepPart},
 		"PPO, KLAdaptive from its beginning": {boxed, ppoOf(adaptive), pbt.ResetPart},
 		"AMP": {styled, func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), nil) }
+			return func(m pbt.Member) learner { return smallAMP(t, m.Seed, nil) }
 		}, pbt.CopyPart},
 		"AMP, KLAdaptive copied": {styled, func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), adaptive) }
+			return func(m pbt.Member) learner { return smallAMP(t, m.Seed, adaptive) }
 		}, pbt.CopyPart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			c := newRealColony(t, 3, test.sp, test.make(t))
-			c.opt.Strategy = decided{{Member: 2, Action: pbt.Replace, Source: 0, Reason: "test"}, {Member: 1, Action: pbt.SelfMutate}}
-			c.opt.Mutation = pbt.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+			c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}, {Member: 1, Action: strategy.SelfMutate}}
+			c.opt.Explore = explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
 			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
-			c.opt.Inherit.Schedule = test.schedule
+			c.opt.Copy.Schedule = test.schedule
 			var before, after []place
 			checked := 0
 			c.opt.Progress = func(u pbt.Update) {
@@ -135,12 +139,12 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 				case u.Event != nil && u.Iteration == 1 && after == nil:
 					after = c.placesOf(t)
 				}
-				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == pbt.EventKeep {
+				if u.Event == nil || u.Iteration != 1 || u.Event.Kind == journal.Keep {
 					return
 				}
 				checked++
 				id := u.Event.Member
-				scheduled := map[pbt.Action]place{pbt.Replace: before[0], pbt.SelfMutate: before[1]}[pbt.Action(u.Event.Kind)]
+				scheduled := map[strategy.Action]place{strategy.Replace: before[0], strategy.SelfMutate: before[1]}[strategy.Action(u.Event.Kind)]
 				if test.schedule == pbt.KeepPart {
 					scheduled = before[id]
 				}

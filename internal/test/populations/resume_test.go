@@ -8,9 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -18,28 +22,29 @@ import (
 // restarted program does, and expects the journal of one that was not.
 func TestRealPopulationResumes(t *testing.T) {
 	agenttest.CheckLive(t)
-	run := func(dir string, breakAfter int) (journal string, breaks int) {
+	run := func(dir string, breakAfter int) (recorded string, breaks int) {
 		for {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := breakAfter
 			p, err := pbt.New(pbt.Options{
 				Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian, EvaluationSeed: 1},
 				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
-				Strategy: pbt.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
-				Mutation: pbt.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-				Inherit:  pbt.Inheritance{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
+				Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
+				Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+				Copy:     pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
 				New: func(m pbt.Member) (pbt.Trainee, error) {
 					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
 					if err != nil {
 						return nil, err
 					}
-					agent := smallPPO(t, env.Spaces(), uint64(m.Seed), map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
-					return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
+					return trainers.NewTrainee(env, func() (agents.Agent, error) {
+						return smallPPO(t, env.Spaces(), m.Seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}), nil
+					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
 						if left--; left == 0 {
 							cancel()
 						}
 						return nil
-					}}).Trainee(), nil
+					}})
 				},
 			})
 			if err != nil {
@@ -53,14 +58,14 @@ func TestRealPopulationResumes(t *testing.T) {
 			if err == nil {
 				replaced := 0
 				for _, e := range p.Journal() {
-					if e.Kind == pbt.EventReplace {
+					if e.Kind == journal.Replace {
 						replaced++
 					}
 				}
 				if replaced < 3 {
 					t.Errorf("only %d replacements: this shows little", replaced)
 				}
-				data, err := os.ReadFile(filepath.Join(dir, pbt.JournalFile))
+				data, err := os.ReadFile(filepath.Join(dir, journal.File))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// Validate checks the mutation against the hyperparameters there are.
+func (m Mutation) Validate(hyperparameters []string) error {
+	m = m.withDefaults()
+	for _, p := range []struct {
+		name  string
+		value float64
+	}{{"Rate", m.Rate}, {"Resample", m.Resample}, {"Reset", m.Reset}} {
+		if !(p.value >= 0 && p.value <= 1) {
+			return fmt.Errorf("pbt: Mutation.%s is %v; give a probability from 0 to 1", p.name, p.value)
+		}
+	}
+	if err := checkChangeRange(m.ChangeRange); err != nil {
+		return fmt.Errorf("pbt: Mutation.%w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
+		where := fmt.Sprintf("Mutation.Rules[%q]", key)
+		if err := checkKey("Mutation.Rules", key, hyperparameters); err != nil {
+			return err
+		}
+		if m.Rules[key] == nil {
+			return fmt.Errorf("pbt: %s is nil; give a rule, e.g. explore.MutateFloat, or leave the key out", where)
+		}
+		if p, ok := m.Parameters[key]; ok && p.Rule != nil {
+			return fmt.Errorf("pbt: %s and Mutation.Parameters[%q] both name a rule; give one of the two", where, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Bounds)) {
+		if err := checkKey("Mutation.Bounds", key, hyperparameters); err != nil {
+			return err
+		}
+		b := m.Bounds[key]
+		if !(b[0] <= b[1]) || math.IsInf(b[0], 1) || math.IsInf(b[1], -1) {
+			return fmt.Errorf("pbt: Mutation.Bounds[%q] is %v; give the least value, then the greatest", key, b)
+		}
+		if b == [2]float64{} {
+			return fmt.Errorf("pbt: Mutation.Bounds[%q] is %v, which leaves nothing to mutate; leave the key out for no bounds", key, b)
+		}
+		if p, ok := m.Parameters[key]; ok && p.bounded() {
+			return fmt.Errorf("pbt: Mutation.Bounds[%q] and Mutation.Parameters[%q] both give bounds; give one of the two", key, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Parameters)) {
+		if err := checkKey("Mutation.Parameters", key, hyperparameters); err != nil {
+			return err
+		}
+	}
+	// What a name gets may come from several entries, so it is checked name by name.
+	for _, name := range slices.Sorted(slices.Values(hyperparameters)) {
+		p := m.parameter(name)
+		if err := p.check(traits(p.Rule)); err != nil {
+			return fmt.Errorf("pbt: Mutation.Parameters[%q] (%s): %w", name, ruleWords(p.Rule), err)
+		}
+	}
+	return nil
+}
+
+func ruleWords(r Rule) string {
+	if r == nil {
+		return "no rule"
+	}
+	return "rule " + r.Name()
+}
+
+// checkKey checks that a name or pattern speaks of a hyperparameter.
+func checkKey(where, key string, hyperparameters []string) error {
+	if slices.ContainsFunc(hyperparameters, func(name string) bool { return matches(key, name) }) {
+		return nil
+	}
+	if strings.HasSuffix(key, "*") {
+		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, config.Among(key, hyperparameters))
+	}
+	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, config.Among(key, hyperparameters))
+}

@@ -1,0 +1,186 @@
+package explore
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// Parameter says how one hyperparameter is explored. All values are float64: of truth values 0 and 1, of integers whole
+// numbers, of categories whatever number stands for them.
+type Parameter struct {
+	// Rule changes the value. Default: the key's in Mutation.Rules, if any. A [Perturbation] takes only Integer, for whole
+	// numbers.
+	Rule Rule
+	// Min and Max are the least and greatest value. Both zero: the key's in Mutation.Bounds, or none. An infinity leaves
+	// one side open.
+	Min, Max float64
+	// Outside says what becomes of a value outside the bounds. Default OutsideClamp.
+	Outside Outside
+	// ChangeRange are the least and greatest factor of change of this key. Default (zero): Mutation.ChangeRange.
+	ChangeRange [2]float64
+	// Step is, for rule integer, what the value stays a multiple of (default 1); for additive, the greatest change
+	// (default: a tenth of Max-Min); for perturb_batch_size the length of a rollout. Other rules have none.
+	Step float64
+	// Choices are the values that the key can have, for the rules categorical and neighbour (next to each other means
+	// next to each other here), and to draw from by Mutation.Resample.
+	Choices []float64
+	// Sample is the range from which Mutation.Resample draws. Zero: Choices, or nothing is drawn anew. Whole numbers
+	// stay whole, each equally likely unless the range is logarithmic.
+	Sample Range
+	// Default is what Mutation.Reset puts back, e.g. new(0.99). nil: nothing.
+	Default *float64
+}
+
+// Range is an interval to draw from.
+type Range struct {
+	// Low and High are the least and greatest value.
+	Low, High float64
+	// Log draws uniformly between the logarithms; Low must be above 0.
+	Log bool
+}
+
+// Draw returns a value between Low and High, from one number.
+func (r Range) Draw(u Uniform) float64 {
+	x := u.Float64()
+	if r.Log {
+		return min(max(math.Exp(math.Log(r.Low)+x*(math.Log(r.High)-math.Log(r.Low))), r.Low), r.High)
+	}
+	return r.Low + x*(r.High-r.Low)
+}
+
+// Outside says what becomes of a value outside its bounds.
+type Outside string
+
+const (
+	// OutsideClamp takes the bound.
+	OutsideClamp Outside = "clamp"
+	// OutsideReflect takes as much of the way back inside as the value lies outside, as a mirror at the bound would, so
+	// that values do not pile up there. It measures as the rule does: the logarithm of the value for rules that multiply
+	// (of one minus the value for those of discounts), where it and the bounds are positive; else the value itself.
+	OutsideReflect Outside = "reflect"
+)
+
+func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
+
+func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
+
+// resample draws a value anew.
+func (p Parameter) resample(u Uniform, whole bool) float64 {
+	switch r := p.Sample; {
+	case r == Range{}:
+		return p.Choices[index(u, len(p.Choices))]
+	case whole && !r.Log:
+		low, high := math.Ceil(r.Low/p.step()), math.Floor(r.High/p.step())
+		return p.step() * min(low+math.Floor(u.Float64()*(high-low+1)), high)
+	case whole:
+		low, high := math.Ceil(r.Low/p.step()), math.Floor(r.High/p.step())
+		return p.step() * min(max(math.Round(r.Draw(u)/p.step()), low), high)
+	default:
+		return r.Draw(u)
+	}
+}
+
+// step is the unit of whole numbers.
+func (p Parameter) step() float64 {
+	if p.Step == 0 {
+		return 1
+	}
+	return p.Step
+}
+
+// inside puts a value within the bounds.
+func (p Parameter) inside(v float64, s scale) float64 {
+	if !p.bounded() {
+		return v
+	}
+	if p.Outside == OutsideReflect && (v < p.Min || v > p.Max) {
+		v = s.reflect(v, p.Min, p.Max)
+	}
+	return min(max(v, p.Min), p.Max)
+}
+
+// contains reports whether a value is a finite number within the bounds.
+func (p Parameter) contains(v float64) bool {
+	return number.Finite(v) && (!p.bounded() || v >= p.Min && v <= p.Max)
+}
+
+// check says what is wrong with a parameter to which a rule of the given kind applies (none: the zero rule).
+func (p Parameter) check(rule *rule) error {
+	low, high := p.Min, p.Max
+	if !(low <= high) || math.IsInf(low, 1) || math.IsInf(high, -1) {
+		return fmt.Errorf("Min is %v and Max %v; give the least value, then the greatest, infinities for none", low, high)
+	}
+	switch p.Outside {
+	case "", OutsideClamp, OutsideReflect:
+	default:
+		return fmt.Errorf("Outside is %q: %s", p.Outside, config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
+	}
+	if p.ChangeRange != [2]float64{} {
+		if err := checkChangeRange(p.ChangeRange); err != nil {
+			return err
+		}
+	}
+	if !(p.Step >= 0) || math.IsInf(p.Step, 1) {
+		return fmt.Errorf("Step is %v; give a finite number above 0, or 0 for the rule's own", p.Step)
+	}
+	if rule.check != nil {
+		if err := rule.check(p); err != nil {
+			return err
+		}
+	}
+	return p.checkSpace(rule.whole)
+}
+
+// checkSpace checks the values that there can be.
+func (p Parameter) checkSpace(whole bool) error {
+	for i, c := range p.Choices {
+		switch {
+		case !p.contains(c):
+			return fmt.Errorf("Choices[%d] is %v; give finite numbers within the bounds", i, c)
+		case slices.Contains(p.Choices[:i], c):
+			return fmt.Errorf("Choices has %v twice", c)
+		}
+	}
+	if r := p.Sample; r != (Range{}) {
+		switch {
+		case len(p.Choices) > 0:
+			return fmt.Errorf("there are Sample and Choices; give one of the two")
+		case !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High:
+			return fmt.Errorf("Sample is from %v to %v; give two finite numbers in ascending order", r.Low, r.High)
+		case r.Log && r.Low <= 0:
+			return fmt.Errorf("Sample is logarithmic from %v; Low must be above 0", r.Low)
+		case !p.contains(r.Low) || !p.contains(r.High):
+			return fmt.Errorf("Sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min, p.Max)
+		}
+	}
+	if d := p.Default; d != nil && !p.contains(*d) {
+		return fmt.Errorf("Default is %v; give a finite number within the bounds", *d)
+	}
+	if !whole {
+		return nil
+	}
+	numbers := append([]float64{p.Min, p.Max, p.Sample.Low, p.Sample.High}, p.Choices...)
+	if p.Default != nil {
+		numbers = append(numbers, *p.Default)
+	}
+	for _, v := range numbers {
+		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
+			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be", v, p.step())
+		}
+	}
+	return nil
+}
+
+func checkChangeRange(r [2]float64) error {
+	if low, high := r[0], r[1]; !(low >= 1 && low <= high) || math.IsInf(high, 0) {
+		return fmt.Errorf("ChangeRange is %v; give two factors of at least 1 in ascending order, e.g. [1.1 2]", r)
+	}
+	return nil
+}
+
+// index draws one of n numbers from 0 on.
+func index(u Uniform, n int) int { return min(int(u.Float64()*float64(n)), n-1) }

@@ -1,0 +1,303 @@
+package explore
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// TestRulesAreDocumented compares the list in RegisterRule's comment with the rules there are.
+func TestRulesAreDocumented(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	item := regexp.MustCompile(`(?m)^//   - (\w+): `)
+	for _, group := range file.Comments {
+		for _, line := range group.List {
+			if m := item.FindStringSubmatch(line.Text); m != nil {
+				documented = append(documented, m[1])
+			}
+		}
+	}
+	slices.Sort(documented)
+	if builtin := slices.Sorted(maps.Keys(builtinRules())); !slices.Equal(documented, builtin) {
+		t.Errorf("documented are\n%v, there are\n%v", documented, builtin)
+	}
+}
+
+// bed is a hyperparameter for trying a rule on.
+type bed struct {
+	rule  Rule
+	start float64
+	p     Parameter
+}
+
+var beds = []bed{
+	{MutateFloat, 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
+	{MutateDiscount, 0.99, Parameter{Min: 0.9, Max: 0.999}},
+	{MutateFloatMin1, 2, Parameter{Min: 1, Max: 50}},
+	{MutateEpsClip, 0.2, Parameter{Min: 0.05, Max: 0.3}},
+	{MutateMiniEpochs, 4, Parameter{Min: 2, Max: 6}},
+	{PerturbFloat, -0.5, Parameter{Min: -2, Max: -0.1}},
+	{PerturbExponentialDecay, 0.99, Parameter{Min: 0.9, Max: 0.999}},
+	{PerturbVtrace, 1, Parameter{Min: 0.98, Max: 1.02}},
+	{PerturbBatchSize, 1024, Parameter{Min: 512, Max: 1280, Step: 64, Default: new(1024.0)}},
+	{PerturbBool, 1, Parameter{Min: 0, Max: 1}},
+	{Float, 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
+	{OneMinus, 0.95, Parameter{Min: 0.5, Max: 0.999}},
+	{Integer, 4, Parameter{Min: 1, Max: 9}},
+	{Integer, -64, Parameter{Min: -256, Max: 128, Step: 32}},
+	{Additive, 0, Parameter{Min: -1, Max: 2, Step: 0.7}},
+	{Bool, 0, Parameter{Min: 0, Max: 1}},
+	{Categorical, 3, Parameter{Choices: []float64{1, 3, 7}}},
+	{Neighbour, 3, Parameter{Choices: []float64{1, 3, 7, 20}}},
+}
+
+// TestRulesStayInside lets every rule walk for long and looks at each step.
+func TestRulesStayInside(t *testing.T) {
+	seen := make(map[string]bool)
+	for i, b := range beds {
+		seen[b.rule.Name()] = true
+		for _, outside := range []Outside{OutsideClamp, OutsideReflect} {
+			t.Run(fmt.Sprintf("%s_%s_%d", b.rule.Name(), outside, i), func(t *testing.T) {
+				p := b.p
+				p.Rule, p.Outside = b.rule, outside
+				m := Mutation{Rate: 1, Parameters: map[string]Parameter{"a": p}}
+				if err := m.Validate([]string{"a"}); err != nil {
+					t.Fatal(err)
+				}
+				rng := rand.New(rand.NewPCG(uint64(i), 1))
+				known := traits(b.rule)
+				v, up, down := b.start, 0, 0
+				for range 2000 {
+					w := m.Apply(map[string]float64{"a": v}, rng)["a"]
+					switch {
+					case !p.contains(w):
+						t.Fatalf("%v became %v, outside %v to %v", v, w, p.Min, p.Max)
+					case known.whole && math.Mod(w, p.step()) != 0:
+						t.Fatalf("%v became %v, no multiple of %v", v, w, p.step())
+					case len(p.Choices) > 0 && !slices.Contains(p.Choices, w):
+						t.Fatalf("%v became %v, none of %v", v, w, p.Choices)
+					case w > v:
+						up++
+					case w < v:
+						down++
+					}
+					v = w
+				}
+				// Even the stiffest, clamped, moves every other time.
+				if up < 100 || down < 100 {
+					t.Errorf("went up %d times and down %d times", up, down)
+				}
+			})
+		}
+	}
+	for name := range builtinRules() {
+		if !seen[name] {
+			t.Errorf("rule %s is not tried", name)
+		}
+	}
+}
+
+// TestRulesAreSymmetric compares the mean logarithm of what a rule multiplies by with zero.
+func TestRulesAreSymmetric(t *testing.T) {
+	for _, test := range []struct {
+		rule     Rule
+		start    float64
+		measure  scale
+		greatest float64 // of the distance
+	}{
+		{MutateFloat, 0.01, logScale, math.Log(2)},
+		{Float, 0.01, logScale, math.Log(2)},
+		{OneMinus, 0.8, oneMinus, math.Log(2)},
+		{PerturbExponentialDecay, 0.5, oneMinus, math.Log(1.2)},
+		{MutateDiscount, 0.5, oneMinus, math.Log(1.2)},
+		{PerturbVtrace, 1, logScale, math.Log(1.005)},
+		// Rounding to whole numbers keeps the mean of the number, not of its logarithm; far from 0 they are alike.
+		{Integer, 100000, logScale, math.Log(2)},
+	} {
+		m := Mutation{Rate: 1, Rules: Rules{"a": test.rule}}
+		rng := rand.New(rand.NewPCG(5, 6))
+		sum := 0.0
+		const n = 20000
+		for range n {
+			v := m.Apply(map[string]float64{"a": test.start}, rng)["a"]
+			d := test.measure.to(v) - test.measure.to(test.start)
+			if math.Abs(d) > test.greatest+1e-4 {
+				t.Fatalf("%s: %v became %v", test.rule.Name(), test.start, v)
+			}
+			sum += d
+		}
+		if mean := sum / n; math.Abs(mean) > 5*test.greatest/math.Sqrt(n) {
+			t.Errorf("%s: the mean distance is %v, want 0", test.rule.Name(), mean)
+		}
+	}
+}
+
+// TestIntegerRoundsInProportion: 10 times 1.25 is 12 and 13 equally often.
+func TestIntegerRoundsInProportion(t *testing.T) {
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1.25, 1.25}, Rules: Rules{"a": Integer}}
+	rng := rand.New(rand.NewPCG(5, 6))
+	counts := make(map[float64]int)
+	for range 4000 {
+		counts[m.Apply(map[string]float64{"a": 10}, rng)["a"]]++
+	}
+	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 || counts[13] < 863 || counts[13] > 1137 {
+		t.Errorf("10 became %v, want 8 (2000), 12 (1000), 13 (1000)", counts)
+	}
+}
+
+// TestExplorersOnAnyValues gives explorers numbers that no sensible program would.
+func TestExplorersOnAnyValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	wild := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, 1e308, -1e308, 5e-324, 1e-300, math.MaxFloat64, 3.7, -2.2}
+	for i, b := range beds {
+		p := b.p
+		p.Rule, p.Outside = b.rule, OutsideReflect
+		explorers := []Explorer{Mutation{Rate: 1, Parameters: map[string]Parameter{"a": p}}}
+		if known := traits(b.rule); !known.whole || b.rule == Integer {
+			p := p
+			if !known.whole {
+				p.Rule, p.Step = nil, 0
+			}
+			if len(p.Choices) == 0 {
+				p.Sample = Range{Low: p.Min, High: p.Max}
+			}
+			explorers = append(explorers, DefaultPerturbation(map[string]Parameter{"a": p}))
+		}
+		for _, e := range explorers {
+			if err := e.Validate([]string{"a"}); err != nil {
+				t.Fatalf("%d %T: %v", i, e, err)
+			}
+			for _, v := range wild {
+				for range 50 {
+					values := map[string]float64{"a": v}
+					w := e.Apply(values, rng)["a"]
+					if !p.contains(w) && w != v || values["a"] != v {
+						t.Fatalf("%T %s: %v became %v", e, b.rule.Name(), v, w)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUnboundedRulesStayFinite multiplies until nothing more fits.
+func TestUnboundedRulesStayFinite(t *testing.T) {
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer, "c": Float}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := map[string]float64{"a": 1, "b": 1, "c": 1}
+	for range 100 {
+		values = m.Apply(values, rng)
+		for key, v := range values {
+			if !number.Finite(v) {
+				t.Fatalf("%s is %v", key, v)
+			}
+		}
+	}
+}
+
+func TestReflect(t *testing.T) {
+	inf := math.Inf(1)
+	for _, test := range []struct {
+		s            scale
+		v, low, high float64
+		want         float64
+	}{
+		{linear, -1, 0, 4, 1}, {linear, 5, 0, 4, 3}, {linear, 13, 0, 4, 3}, {linear, -9, 0, 4, 1},
+		{linear, 7, 3, inf, 7}, {linear, 1, 3, inf, 5}, {linear, 5, -inf, 3, 1}, {linear, 9, 2, 2, 2},
+		{logScale, 8, 1, 4, 2}, {logScale, 0.5, 1, 4, 2}, {logScale, 8, 0, 4, 2}, {logScale, 8, -inf, 4, 0},
+		{oneMinus, 0.875, 0, 0.75, 0.5}, {oneMinus, 0.5, 0.75, 1, 0.875}, {oneMinus, 1.5, 0, 1, 0.5},
+	} {
+		if got := test.s.reflect(test.v, test.low, test.high); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got, test.want)
+		}
+	}
+}
+
+func TestResampledValuesCoverTheRange(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	counts := make(map[float64]int)
+	p := Parameter{Sample: Range{Low: 2, High: 5}}
+	for range 4000 {
+		counts[p.resample(rng, true)]++
+	}
+	for v := 2.0; v <= 5; v++ {
+		if counts[v] < 863 || counts[v] > 1137 {
+			t.Errorf("of 4000 draws from 2 to 5 there are %v", counts)
+		}
+	}
+	p = Parameter{Sample: Range{Low: 1, High: 1000, Log: true}}
+	below := 0
+	for range 4000 {
+		v := p.resample(rng, true)
+		if v != math.Trunc(v) || v < 1 || v > 1000 {
+			t.Fatalf("drew %v", v)
+		}
+		if v < 32 {
+			below++
+		}
+	}
+	if below < 1842 || below > 2158 {
+		t.Errorf("%d of 4000 logarithmic draws from 1 to 1000 are below 32, want half", below)
+	}
+}
+
+func TestKeysAndBounds(t *testing.T) {
+	m := Mutation{
+		Rules:      Rules{"z": MutateFloat, "env.*": PerturbFloat},
+		Bounds:     map[string][2]float64{"env.*": {0, 1}, "env.speed": {0, 9}},
+		Parameters: map[string]Parameter{"a": {Choices: []float64{1, 2}}, "b": {Rule: Bool}, "z": {Min: 1, Max: 2}},
+	}
+	if got, want := m.Keys(), []string{"b", "env.*", "z"}; !slices.Equal(got, want) {
+		t.Errorf("keys are %v, want %v", got, want)
+	}
+	m.Resample = 0.1
+	if got, want := m.Keys(), []string{"a", "b", "env.*", "z"}; !slices.Equal(got, want) {
+		t.Errorf("with resampling keys are %v, want %v", got, want)
+	}
+	for key, want := range map[string][2]float64{"z": {1, 2}, "env.speed": {0, 9}, "env.x.y": {0, 1}, "a": {}, "environment": {}} {
+		if got, ok := m.BoundsOf(key); got != want || ok != (want != [2]float64{}) {
+			t.Errorf("bounds of %s are %v, %t; want %v", key, got, ok, want)
+		}
+	}
+	got := Expand([]string{"z", "env.*", "env.speed"}, []string{"env.x.y", "env.speed", "environment", "z"})
+	if want := []string{"env.speed", "env.x.y", "z"}; !slices.Equal(got, want) {
+		t.Errorf("patterns stand for %v, want %v", got, want)
+	}
+	p := DefaultPerturbation(map[string]Parameter{"a": {Sample: Range{Low: 1, High: 2}}, "b": {Choices: []float64{1}}})
+	if b, ok := p.BoundsOf("a"); !ok || b != [2]float64{1, 2} {
+		t.Errorf("bounds are %v, want those of the range", b)
+	}
+	if b, ok := p.BoundsOf("b"); ok {
+		t.Errorf("bounds of a list are %v", b)
+	}
+	p.Strict = true
+	if b, ok := p.BoundsOf("a"); ok {
+		t.Errorf("strictly, bounds are %v", b)
+	}
+}
+
+func TestMutationCloneIsIndependent(t *testing.T) {
+	m := Mutation{
+		Rules:      Rules{"a": Float},
+		Bounds:     map[string][2]float64{"a": {1, 2}},
+		Parameters: map[string]Parameter{"b": {Choices: []float64{1, 2}, Default: new(3.0)}},
+	}
+	c := m.Clone()
+	m.Rules["a"], m.Bounds["a"], m.Parameters["b"].Choices[0], *m.Parameters["b"].Default = Bool, [2]float64{5, 6}, 9, 9
+	m.Parameters["b"] = Parameter{}
+	if p := c.Parameters["b"]; c.Rules["a"] != Float || c.Bounds["a"] != [2]float64{1, 2} || len(p.Choices) != 2 || p.Choices[0] != 1 || *p.Default != 3 {
+		t.Errorf("the clone changed: %+v", c)
+	}
+}

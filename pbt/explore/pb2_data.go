@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
+)
+
+// trial is an interval that one member trained with some hyperparameters.
+type trial struct {
+	time   float64   // the number of the interval
+	score  float64   // objective at its beginning, higher is better
+	values []float64 // hyperparameters in order of PB2.Keys
+	gain   float64   // improvement of the objective per step
+}
+
+// standing is a member's hyperparameters and the objective of its weights.
+type standing struct {
+	values []float64
+	score  float64
+}
+
+// learned is what PB2 takes from a journal.
+type learned struct {
+	trials  []trial    // finished intervals in order of their numbers
+	pending []trial    // explored and not trained yet; their gains are not known
+	before  []standing // members before their latest decision
+	after   []standing // members after it, where it changed something
+	now     float64    // the latest interval
+}
+
+// learn reads a journal.
+func (p PB2) learn(events []journal.Event) learned {
+	type place struct {
+		member int
+		steps  int64
+	}
+	// An event in mid-list may speak of a source whose own event comes later.
+	scores := make(map[place]float64)
+	sign := 1.0 // higher is better
+	if len(events) > 0 && events[0].Run != nil && events[0].Run.Minimise {
+		sign = -1
+	}
+	for _, e := range events {
+		if e.HasObjective && number.Finite(e.Objective) {
+			scores[place{e.Member, e.Steps}] = sign * e.Objective
+		}
+	}
+	for _, e := range events { // nor is anything known about weights that failed
+		if e.Kind == journal.Failed || e.Kind == journal.Diverged {
+			delete(scores, place{e.Member, e.Steps})
+		}
+	}
+	type state struct {
+		known bool // score is that of the present weights
+		score float64
+		steps int64
+		last  journal.Event
+	}
+	members := make(map[int]*state)
+	var d learned
+	keys := p.Keys()
+	for _, e := range events {
+		if e.Member < 0 {
+			continue
+		}
+		d.now = max(d.now, float64(e.Iteration))
+		s := members[e.Member]
+		if s == nil || e.Kind == journal.Start {
+			s = &state{}
+			members[e.Member] = s
+		}
+		s.last = e
+		if e.Kind == journal.Start || e.Kind == journal.Failed || e.Kind == journal.Diverged {
+			s.known, s.steps = false, e.Steps
+			continue
+		}
+		score, known := scores[place{e.Member, e.Steps}]
+		values, complete := vector(keys, e.Before)
+		if s.known && known && complete && e.Steps > s.steps {
+			t := trial{time: float64(e.Iteration), score: s.score, values: values, gain: (score - s.score) / float64(e.Steps-s.steps)}
+			if number.Finite(t.gain) {
+				d.trials = append(d.trials, t)
+			}
+		}
+		if e.Kind == journal.Replace {
+			score, known = scores[place{e.Parent, e.ParentSteps}]
+		}
+		s.score, s.known, s.steps = score, known, e.Steps
+	}
+	slices.SortStableFunc(d.trials, func(a, b trial) int { return cmp.Compare(a.time, b.time) })
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		s := members[id]
+		before, complete := vector(keys, s.last.Before)
+		if score, known := scores[place{id, s.last.Steps}]; known && complete {
+			d.before = append(d.before, standing{before, score})
+		}
+		if after, complete := vector(keys, s.last.After); complete && s.known {
+			d.after = append(d.after, standing{after, s.score})
+			d.pending = append(d.pending, trial{time: float64(s.last.Iteration) + 1, score: s.score, values: after})
+		}
+	}
+	return d
+}
+
+// vector lists the values of keys; false where one is missing or not finite.
+func vector(keys []string, values map[string]float64) ([]float64, bool) {
+	list := make([]float64, len(keys))
+	for i, key := range keys {
+		v, ok := values[key]
+		if !ok || !number.Finite(v) {
+			return nil, false
+		}
+		list[i] = v
+	}
+	return list, true
+}
+
+// scoreOf is the objective of the weights that come with some hyperparameters: that of the member that has, or before
+// its latest decision had, exactly those, of several the best; of the best member where nobody has them.
+func (d learned) scoreOf(values []float64) float64 {
+	var best float64
+	found := false
+	look := func(list []standing, any bool) {
+		for _, s := range list {
+			if (any || slices.Equal(s.values, values)) && (!found || s.score > best) {
+				best, found = s.score, true
+			}
+		}
+	}
+	look(d.before, false)
+	if !found {
+		look(d.after, false)
+	}
+	if !found {
+		look(d.before, true)
+		look(d.after, true)
+	}
+	return best
+}

@@ -1,0 +1,161 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
+type Uniform interface{ Float64() float64 }
+
+// Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
+// [OneMinus], [Integer] and so on; [NewRule] makes one from a function.
+type Rule interface {
+	// Name is the rule's name in files.
+	Name() string
+	// Apply returns the new value. It must be a pure function of its arguments and of the numbers that it draws.
+	Apply(value float64, in RuleInput) float64
+}
+
+// Rules are rules by hyperparameter.
+type Rules map[string]Rule
+
+// RuleInput is what a [Rule] may use.
+type RuleInput struct {
+	// Uniform is the only source of randomness.
+	Uniform Uniform
+	// ChangeRange are the least and greatest factor of change.
+	ChangeRange [2]float64
+	// Key is the hyperparameter's name, Bounds its bounds and Bounded whether it has any. The result is put within
+	// them after the rule.
+	Key     string
+	Bounds  [2]float64
+	Bounded bool
+	// Step, Choices and Default are those of [Parameter]; zero, empty and nil where there are none.
+	Step    float64
+	Choices []float64
+	Default *float64
+}
+
+// rule is a Rule with what [Mutation] has to know about it.
+type rule struct {
+	name  string
+	apply func(value float64, in RuleInput) float64
+	// natural is the interval that results are clamped to, if limited, before the hyperparameter's own bounds.
+	natural [2]float64
+	limited bool
+	// scale is how the rule measures distances, whole that its values are multiples of Step.
+	scale scale
+	whole bool
+	// check returns what is wrong with a parameter of this rule; nil checks nothing.
+	check func(Parameter) error
+}
+
+func (r *rule) Name() string { return r.name }
+
+// String is the name, for messages.
+func (r *rule) String() string { return r.name }
+
+func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
+
+// traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.
+func traits(r Rule) *rule {
+	if known, ok := r.(*rule); ok {
+		return known
+	}
+	return &rule{}
+}
+
+// NewRule returns a rule with a name and a function. The name is what [RegisterRule] makes known to files.
+func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule {
+	return &rule{name: name, apply: apply}
+}
+
+var (
+	registryMutex sync.RWMutex
+	registry      = builtinRules()
+)
+
+func builtinRules() map[string]Rule {
+	known := make(map[string]Rule)
+	for _, list := range [][]Rule{isaacRules, sampleFactoryRules, gorlRules} {
+		for _, r := range list {
+			known[r.Name()] = r
+		}
+	}
+	return known
+}
+
+// RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a name
+// twice, or a rule without a name or function.
+//
+// The package's own rules are known from the start. A factor is drawn from ChangeRange unless another range is given;
+// then a second number is drawn, and below one half the value is divided by the factor, else multiplied.
+//
+// Isaac Lab's (the first two) and IsaacGymEnvs':
+//
+//   - mutate_float: divides or multiplies by a factor.
+//   - mutate_discount: does the same to one minus the value, with factors from 1.1 to 1.2 whatever ChangeRange is, and
+//     stays within [0, 1].
+//   - mutate_float_min_1: as mutate_float, at least 1.
+//   - mutate_eps_clip: as mutate_float, clamped to [0.01, 0.3].
+//   - mutate_mini_epochs: draws one number, adds 1 below one half, else subtracts 1; clamped to [1, 8].
+//
+// Sample Factory's:
+//
+//   - perturb_float: as mutate_float.
+//   - perturb_exponential_decay: divides or multiplies one minus the value by a factor from 1.01 to 1.2; at least 1e-8.
+//   - perturb_vtrace: divides or multiplies by 1.005; draws the direction only.
+//   - perturb_batch_size: divides or multiplies by 1.2, draws the direction only; at most 1.5 times Default, rounded
+//     down to a multiple of Step, at least Step. Needs both.
+//   - perturb_bool: 0 becomes 1, anything else 0; draws nothing.
+//
+// gorl's own, which change in both directions alike and keep to their kind of number:
+//
+//   - float: divides or multiplies by a factor whose logarithm is drawn uniformly. The sign stays, and so does zero.
+//   - one_minus: does the same to one minus the value, for discounts and the like; stays within [0, 1], and so does 1.
+//   - integer: as float, then rounds to a multiple of Step, up with the probability of what is cut off (a third draw);
+//     where that is the old value, moves by Step in the direction drawn.
+//   - additive: adds a number drawn from -Step to Step, for values that may be zero or change sign.
+//   - bool: 0 becomes 1, anything else 0; draws nothing.
+//   - categorical: another one of Choices, each equally likely; draws one number.
+//   - neighbour: below one half the one before in Choices, else the one after, at an end the only neighbour; one that
+//     is not among them becomes any of them. Draws one number.
+func RegisterRule(r Rule) error {
+	if r == nil || r.Name() == "" {
+		return errors.New("pbt: a rule needs a name and a function; make it with explore.NewRule")
+	}
+	if own, ok := r.(*rule); ok && own.apply == nil {
+		return fmt.Errorf("pbt: rule %q has no function; give explore.NewRule one", r.Name())
+	}
+	registryMutex.Lock()
+	defer registryMutex.Unlock()
+	if _, known := registry[r.Name()]; known {
+		return fmt.Errorf("pbt: rule %q is registered already; choose another name", r.Name())
+	}
+	registry[r.Name()] = r
+	return nil
+}
+
+// RuleNames are the names of all known rules, sorted.
+func RuleNames() []string {
+	registryMutex.RLock()
+	defer registryMutex.RUnlock()
+	return slices.Sorted(maps.Keys(registry))
+}
+
+// RuleByName returns a known rule. An unknown name is an error that names the nearest one.
+func RuleByName(name string) (Rule, error) {
+	registryMutex.RLock()
+	r, ok := registry[name]
+	registryMutex.RUnlock()
+	if !ok {
+		return nil, fmt.Errorf("rule %q does not exist: %s", name, config.Among(name, RuleNames()))
+	}
+	return r, nil
+}

@@ -1,0 +1,139 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// gorl's own rules; see [RegisterRule] for what they draw.
+var (
+	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
+	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
+	// OneMinus does what Float does to one minus the value, for discounts.
+	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	// Integer does what Float does to whole numbers.
+	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}
+	// Additive adds a number drawn from -Step to Step.
+	Additive Rule = &rule{name: "additive", apply: additive, check: checkAdditive}
+	// Bool turns 0 into 1 and anything else into 0.
+	Bool Rule = &rule{name: "bool", apply: flip, whole: true, check: noStep}
+	// Categorical takes another one of Choices.
+	Categorical Rule = &rule{name: "categorical", apply: categorical, check: checkChoices}
+	// Neighbour takes the choice before or after.
+	Neighbour Rule = &rule{name: "neighbour", apply: neighbour, check: checkChoices}
+)
+
+var gorlRules = []Rule{Float, OneMinus, Integer, Additive, Bool, Categorical, Neighbour}
+
+// logFactor draws a factor whose logarithm is uniform.
+func logFactor(in RuleInput) float64 {
+	low, high := math.Log(in.ChangeRange[0]), math.Log(in.ChangeRange[1])
+	return math.Exp(low + (high-low)*in.Uniform.Float64())
+}
+
+func logFloat(value float64, in RuleInput) float64 {
+	return eitherWay(value, logFactor(in), in.Uniform)
+}
+
+func logOneMinus(value float64, in RuleInput) float64 {
+	return 1 - logFloat(1-value, in)
+}
+
+func integer(value float64, in RuleInput) float64 {
+	step := in.Step
+	if step == 0 {
+		step = 1
+	}
+	factor, up := logFactor(in), in.Uniform.Float64() >= 0.5
+	changed := value * factor
+	if up == (value < 0) { // a negative value goes up where its size goes down
+		changed = value / factor
+	}
+	return moveWhole(value, changed, step, up, in.Uniform)
+}
+
+// moveWhole rounds to a multiple of step, up with the probability of the part that is cut off, and moves by a step
+// where nothing would change.
+func moveWhole(old, value, step float64, up bool, u Uniform) float64 {
+	n := math.Floor(value / step)
+	if u.Float64() < value/step-n {
+		n++
+	}
+	switch {
+	case n*step != old:
+	case up:
+		n++
+	default:
+		n--
+	}
+	return n * step
+}
+
+func additive(value float64, in RuleInput) float64 {
+	step := in.Step
+	if step == 0 {
+		step = (in.Bounds[1] - in.Bounds[0]) / 10
+	}
+	return value + step*(2*in.Uniform.Float64()-1)
+}
+
+func flip(value float64, _ RuleInput) float64 {
+	if value == 0 {
+		return 1
+	}
+	return 0
+}
+
+func categorical(value float64, in RuleInput) float64 {
+	others := make([]float64, 0, len(in.Choices))
+	for _, c := range in.Choices {
+		if c != value {
+			others = append(others, c)
+		}
+	}
+	return others[index(in.Uniform, len(others))]
+}
+
+func neighbour(value float64, in RuleInput) float64 {
+	last := len(in.Choices) - 1
+	switch at := slices.Index(in.Choices, value); {
+	case at < 0:
+		return in.Choices[index(in.Uniform, len(in.Choices))]
+	case in.Uniform.Float64() < 0.5 && at > 0 || at == last:
+		return in.Choices[at-1]
+	default:
+		return in.Choices[at+1]
+	}
+}
+
+func noStep(p Parameter) error {
+	if p.Step != 0 {
+		return fmt.Errorf("Step is %v, which the rule does not look at; leave it at 0", p.Step)
+	}
+	return nil
+}
+
+func checkInteger(p Parameter) error {
+	if p.Step != math.Trunc(p.Step) {
+		return fmt.Errorf("Step is %v; rule integer needs a whole number", p.Step)
+	}
+	return nil
+}
+
+func checkAdditive(p Parameter) error {
+	if p.Step == 0 && !(p.Max-p.Min > 0 && number.Finite(p.Max-p.Min)) {
+		return errors.New("rule additive needs Step, the greatest change, or finite bounds")
+	}
+	return nil
+}
+
+func checkChoices(p Parameter) error {
+	if len(p.Choices) < 2 {
+		return errors.New("the rule needs Choices, at least two of them")
+	}
+	return noStep(p)
+}

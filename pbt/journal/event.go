@@ -1,0 +1,167 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// EventKind is what happened.
+type Kind string
+
+// The kinds of events in a journal.
+const (
+	// EventPopulation is the first line; its Run says what population this is.
+	Population Kind = "population"
+	// EventStart is a member before training; After holds its hyperparameters, and Before those it had before
+	// Options.Diversify mutated them.
+	Start Kind = "start"
+	// EventKeep, EventReplace and EventSelfMutate are applied decisions. After holds the hyperparameters in effect
+	// afterwards where something changed.
+	Keep       Kind = "keep"
+	Replace    Kind = "replace"
+	SelfMutate Kind = "self-mutate"
+	// EventApplyFailed is a decision that could not be applied; Cause says why. The member is as it was before.
+	ApplyFailed Kind = "apply-failed"
+	// EventFailed is a member whose training ended in an error or a panic.
+	Failed Kind = "failed"
+	// EventDiverged is a member whose weights are not finite, although it trains and whatever its objective is.
+	Diverged Kind = "diverged"
+	// EventHopeless is a member at the end of a run that was given up since every member failed or diverged.
+	Hopeless Kind = "hopeless"
+	// EventFinal is a member at the end of training.
+	Final Kind = "final"
+)
+
+// MaxMembers is the largest population that a journal may describe: it bounds what a damaged journal makes its reader
+// allocate.
+const MaxMembers = 1 << 16
+
+// Schema is the version of the journal's format.
+const Schema = 1
+
+// Event is one line of a journal.
+type Event struct {
+	Kind Kind
+	// Iteration is the interval at whose end this happened; 0 before training.
+	Iteration int64
+	// Member is the member concerned, Parent the one whose weights it took, or was to take; -1 for none.
+	Member, Parent int
+	// Steps is the number of environment steps the member had trained, ParentSteps the same of the parent.
+	Steps, ParentSteps int64
+	// Objective is the member's figure, before the decision; it means something where HasObjective is true. Whether more
+	// or less of it is better stands in the population's RunInfo.
+	Objective    float64
+	HasObjective bool
+	// Before and After are the member's hyperparameters; After is nil where nothing changed.
+	Before, After map[string]float64
+	// Mutation is what Options.Evolve did, e.g. "learning_rate" or "head.add_node(layer 0, 32)", and Architecture describes
+	// the networks that the member has afterwards. Both are empty without it.
+	Mutation, Architecture string
+	// Rebuilt is true where the member was built anew through Options.New.
+	Rebuilt bool
+	// Seed is the member's, in EventStart.
+	Seed int64
+	// Cause is for people.
+	Cause string
+	// Run is set in EventPopulation only.
+	Run *RunInfo
+}
+
+// RunInfo says what population a journal belongs to.
+type RunInfo struct {
+	Schema        int    `json:"schema"`
+	Members       int    `json:"members"`
+	Objective     string `json:"objective"`
+	IntervalSteps int64  `json:"interval_steps"`
+	Seed          int64  `json:"seed"`
+	// Minimise is true where less of the objective is better.
+	Minimise bool `json:"minimise,omitempty"`
+	// Strategy is for people.
+	Strategy string `json:"strategy"`
+	// Tuned are the hyperparameters that were set, sampled or mutated, sorted.
+	Tuned []string `json:"tuned,omitempty"`
+}
+
+// line is an Event as JSON.
+type line struct {
+	Event        Kind         `json:"event"`
+	Iteration    int64        `json:"iteration"`
+	Member       *int         `json:"member,omitempty"`
+	Parent       *int         `json:"parent,omitempty"`
+	Steps        int64        `json:"steps"`
+	ParentSteps  int64        `json:"parent_steps,omitempty"`
+	Objective    *number.JSON `json:"objective,omitempty"`
+	Before       number.Map   `json:"before,omitempty"`
+	After        number.Map   `json:"after,omitempty"`
+	Mutation     string       `json:"mutation,omitempty"`
+	Architecture string       `json:"architecture,omitempty"`
+	Rebuilt      bool         `json:"rebuilt,omitempty"`
+	Seed         int64        `json:"seed,omitempty"`
+	Cause        string       `json:"cause,omitempty"`
+	Run          *RunInfo     `json:"run,omitempty"`
+}
+
+// MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
+func (e Event) MarshalJSON() ([]byte, error) {
+	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation, Architecture: e.Architecture, Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	if e.Run == nil {
+		l.Member = &e.Member
+		if e.Parent >= 0 {
+			l.Parent, l.ParentSteps = &e.Parent, e.ParentSteps
+		}
+	}
+	if e.HasObjective {
+		o := number.JSON(e.Objective)
+		l.Objective = &o
+	}
+	return json.Marshal(l)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and checks it.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var l line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return err
+	}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	switch e.Kind {
+	case Population:
+		if l.Run == nil {
+			return fmt.Errorf("event %q has no run", e.Kind)
+		}
+		if l.Member != nil || l.Parent != nil {
+			return fmt.Errorf("event %q has a member or a parent", e.Kind)
+		}
+	case Start, Keep, Replace, SelfMutate, ApplyFailed, Failed, Diverged, Hopeless, Final:
+		if l.Member == nil || *l.Member < 0 {
+			return fmt.Errorf("event %q has no member of 0 or more", e.Kind)
+		}
+		if l.Run != nil {
+			return fmt.Errorf("event %q has a run, which belongs to %q", e.Kind, Population)
+		}
+		e.Member = *l.Member
+	default:
+		return fmt.Errorf("event %q is none of this format", e.Kind)
+	}
+	if l.Parent != nil {
+		if *l.Parent < 0 {
+			return fmt.Errorf("event %q has parent %d", e.Kind, *l.Parent)
+		}
+		e.Parent = *l.Parent
+	}
+	if e.Parent < 0 && e.ParentSteps != 0 {
+		return fmt.Errorf("event %q has a parent's steps and no parent", e.Kind)
+	}
+	if e.Kind == Replace && e.Parent < 0 {
+		return fmt.Errorf("event %q has no parent", e.Kind)
+	}
+	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
+		return fmt.Errorf("event %q has a negative iteration or number of steps", e.Kind)
+	}
+	if l.Objective != nil {
+		e.Objective, e.HasObjective = float64(*l.Objective), true
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// History is what a journal tells, by member.
+type History struct {
+	Run RunInfo
+	// Members are in order of their numbers.
+	Members []Track
+	// Events are those of the journal after its first, in the journal's order.
+	Events []Event
+}
+
+// Track is one member's course.
+type Track struct {
+	Member int
+	// Objective has a point for every interval end at which it was known; it may be NaN or infinite.
+	Objective []Point
+	// Hyperparameters are those before training, and at every interval end those before and after the decision.
+	Hyperparameters map[string][]Point
+	// Copies are the weights that the member took over, in order.
+	Copies []Copy
+	// Failures are the interval ends at which its training had failed.
+	Failures []Point
+	// Iteration and Steps are the last known.
+	Iteration, Steps int64
+}
+
+// Point is a value after a number of the member's own environment steps.
+type Point struct {
+	Iteration, Steps int64
+	Value            float64
+}
+
+// Copy is one taking over of weights.
+type Copy struct {
+	Iteration   int64
+	Parent      int
+	Steps       int64 // the member's own
+	ParentSteps int64
+	Objective   float64 // the member's before; NaN where unknown
+	Cause       string
+	// Founder is the member with which the weights began that were taken over.
+	Founder int
+}
+
+// Ancestor is a stretch of a member's training that its descendant's weights went through.
+type Ancestor struct {
+	Member int
+	// From and To are the member's iterations: the stretch is after From, up to and with To. Steps likewise.
+	From, To           int64
+	FromSteps, ToSteps int64
+}
+
+// NewHistory sorts a journal's events by member. The first event must be the journal's first.
+func NewHistory(events []Event) (*History, error) {
+	if len(events) == 0 || events[0].Run == nil {
+		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
+	}
+	h := &History{Run: *events[0].Run, Events: slices.Clone(events[1:])}
+	if h.Run.Members < 1 || h.Run.Members > MaxMembers {
+		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", h.Run.Members, MaxMembers)
+	}
+	for i, e := range events[1:] {
+		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
+			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind, e.Member, e.Parent, h.Run.Members)
+		}
+		for len(h.Members) <= max(e.Member, e.Parent) {
+			h.Members = append(h.Members, Track{Member: len(h.Members), Hyperparameters: make(map[string][]Point)})
+		}
+		h.Members[e.Member].add(e)
+	}
+	h.found()
+	return h, nil
+}
+
+// found sets the founders of all copies: each follows its sources back to one that has a founder, or has copied nothing.
+func (h *History) found() {
+	known := make(map[*Copy]bool)
+	for i := range h.Members {
+		for j := range h.Members[i].Copies {
+			var chain []*Copy
+			founder := i
+			for c := &h.Members[i].Copies[j]; c != nil; c = h.Members[c.Parent].source(c.ParentSteps) {
+				if founder = c.Parent; known[c] {
+					founder = c.Founder
+					break
+				}
+				known[c], c.Founder = true, c.Parent // ends a chain that a contradictory journal leads in a circle
+				chain = append(chain, c)
+			}
+			for _, c := range chain {
+				c.Founder = founder
+			}
+		}
+	}
+}
+
+func (t *Track) add(e Event) {
+	t.Iteration, t.Steps = max(t.Iteration, e.Iteration), max(t.Steps, e.Steps)
+	point := func(v float64) Point { return Point{Iteration: e.Iteration, Steps: e.Steps, Value: v} }
+	for _, values := range []map[string]float64{e.Before, e.After} {
+		for key, v := range values {
+			t.Hyperparameters[key] = append(t.Hyperparameters[key], point(v))
+		}
+	}
+	objective := math.NaN()
+	if e.HasObjective {
+		objective = e.Objective
+		t.Objective = append(t.Objective, point(objective))
+	}
+	switch e.Kind {
+	case Failed:
+		t.Failures = append(t.Failures, point(math.NaN()))
+	case Replace:
+		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps, Objective: objective, Cause: e.Cause})
+	}
+}
+
+// Best is the best member that there has been at any interval's end, and its objective then; of equals the earliest, then
+// the lowest number. ok is false where no finite objective is known.
+func (h *History) Best() (member int, at Point, ok bool) {
+	for _, t := range h.Members {
+		for _, p := range t.Objective {
+			better := p.Value > at.Value
+			if h.Run.Minimise {
+				better = p.Value < at.Value
+			}
+			if number.Finite(p.Value) && (!ok || better || p.Value == at.Value && p.Iteration < at.Iteration) {
+				member, at, ok = t.Member, p, true
+			}
+		}
+	}
+	return member, at, ok
+}
+
+// Ancestry is what the member's present weights went through, oldest first; the last stretch is the member's own.
+func (h *History) Ancestry(member int) ([]Ancestor, error) {
+	if err := h.check(member); err != nil {
+		return nil, err
+	}
+	t := h.Members[member]
+	return h.ancestry(Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}, t.Iteration+1), nil
+}
+
+// AncestryAt is what the weights went through that the member had at the end of an interval, before anything was
+// decided there.
+func (h *History) AncestryAt(member int, iteration int64) ([]Ancestor, error) {
+	if err := h.check(member); err != nil {
+		return nil, err
+	}
+	t := h.Members[member]
+	if iteration < 0 || iteration > t.Iteration {
+		return nil, fmt.Errorf("pbt: member %d has no interval %d; the last is %d", member, iteration, t.Iteration)
+	}
+	stretch := Ancestor{Member: member, To: iteration}
+	for _, e := range h.Events {
+		if e.Member == member && e.Iteration <= iteration {
+			stretch.ToSteps = max(stretch.ToSteps, e.Steps)
+		}
+	}
+	return h.ancestry(stretch, iteration), nil
+}
+
+func (h *History) check(member int) error {
+	if member < 0 || member >= len(h.Members) {
+		return fmt.Errorf("pbt: the journal knows nothing of member %d; members are 0 to %d", member, len(h.Members)-1)
+	}
+	return nil
+}
+
+// ancestry follows copies back from a stretch, whose own are those before an iteration.
+func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
+	var copied *Copy
+	for i, c := range slices.Backward(h.Members[stretch.Member].Copies) {
+		if c.Iteration < before {
+			copied = &h.Members[stretch.Member].Copies[i]
+			break
+		}
+	}
+	var ancestry []Ancestor
+	// A contradictory journal could lead in a circle.
+	for seen := make(map[*Copy]bool); copied != nil && !seen[copied]; copied = h.Members[stretch.Member].source(stretch.ToSteps) {
+		seen[copied] = true
+		stretch.From, stretch.FromSteps = copied.Iteration, copied.Steps
+		ancestry = append(ancestry, stretch)
+		stretch = Ancestor{Member: copied.Parent, To: h.Members[copied.Parent].iteration(*copied), ToSteps: copied.ParentSteps}
+	}
+	ancestry = append(ancestry, stretch)
+	slices.Reverse(ancestry)
+	return ancestry
+}
+
+// source is the copy that the member's weights came from when they were copied themselves, after a number of its steps;
+// nil for none. What the member took over at that very moment, or later while its record was still being copied, is
+// not part of it.
+func (t *Track) source(steps int64) *Copy {
+	for i, c := range slices.Backward(t.Copies) {
+		if c.Steps < steps {
+			return &t.Copies[i]
+		}
+	}
+	return nil
+}
+
+// iteration is the interval at whose end the member was copied: the copying member's, where the two are not in step the
+// one at whose end the member had an objective after as many steps.
+func (t *Track) iteration(c Copy) int64 {
+	for _, p := range slices.Backward(t.Objective) {
+		if p.Steps == c.ParentSteps {
+			return p.Iteration
+		}
+	}
+	return c.Iteration
+}

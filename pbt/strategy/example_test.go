@@ -1,0 +1,63 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/pbt/strategy"
+)
+
+// generationOf has members with these objectives.
+func generationOf(objectives ...float64) strategy.Generation {
+	g := strategy.Generation{Iteration: 1}
+	for i, o := range objectives {
+		g.Members = append(g.Members, strategy.Status{Member: i, Objective: o, HasObjective: true})
+	}
+	return g
+}
+
+func printDecisions(decisions []strategy.Decision) {
+	for _, d := range decisions {
+		if d.Action != strategy.Keep {
+			fmt.Println(d.Member, d.Action, d.Reason)
+		}
+	}
+}
+
+func ExampleDefaultIsaacLab() {
+	printDecisions(strategy.DefaultIsaacLab().Decide(generationOf(1, 1.5, 2), rand.New(rand.NewPCG(1, 1))))
+	// Output:
+	// 0 replace underperformer: 1 < 1.45918; copies leader 2
+}
+
+func ExampleDefaultIsaacGymEnvs() {
+	rule := strategy.DefaultIsaacGymEnvs()
+	printDecisions(rule.Decide(generationOf(1, 2, 3, 4, 5, 6, 7, 8), rand.New(rand.NewPCG(5, 0))))
+	// Output:
+	// 0 replace among the worst 1; 6 behind 6, more than 1 and 0.35
+}
+
+func ExampleDefaultSampleFactory() {
+	rule := strategy.DefaultSampleFactory()
+	printDecisions(rule.Decide(generationOf(1, 5, 9), rand.New(rand.NewPCG(1, 0))))
+	// Output:
+	// 0 replace among the worst; behind 2 by 8 > 1e-06, relatively 0.8889 > 0.1
+	// 1 self-mutate neither among the best nor the worst 1
+}
+
+func ExampleDefaultQuantile() {
+	printDecisions(strategy.DefaultQuantile().Decide(generationOf(4, 3, 2, 1), rand.New(rand.NewPCG(1, 0))))
+	// Output:
+	// 3 replace lower quantile of 1; copies 0 of the upper
+}
+
+func ExampleLimited() {
+	rule := strategy.Limited{Strategy: strategy.DefaultIsaacLab(), MaxCopies: 1}
+	for _, d := range rule.Decide(generationOf(1, 2, 9), rand.New(rand.NewPCG(1, 0))) {
+		fmt.Println(d.Member, d.Action)
+	}
+	// Output:
+	// 0 replace
+	// 1 keep
+	// 2 keep
+}

@@ -1,0 +1,158 @@
+package strategy
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
+	"gonum.org/v1/gonum/stat"
+)
+
+// IsaacGymEnvs is the rule of the decentralised population based training of IsaacGymEnvs (DexPBT). The members are
+// sorted by objective, of equals the higher number first. A member among the worst ceil(ReplaceFractionWorst·N) whose
+// peak within the interval did not reach the best ceil(ReplaceFractionBest·N) draws a candidate from the best. It is
+// replaced where the candidate is ahead by more than ThresholdFracStd times the spread of the population and by more than
+// ThresholdFracAbsolute times the candidate's objective without its sign, and mutates itself otherwise. The spread is the
+// standard deviation (divided by n) without the floor(0.2·n) lowest objectives. A replaced member mutates the candidate's
+// hyperparameters or, with even chances, its own. Nothing becomes of anybody while max(2, N/2) objectives or fewer are
+// known; so populations of two never act.
+//
+// N are the members with a finite objective; in max(2, N/2) it is the members that are not absent. Failed members and
+// those with an objective of NaN or infinity are rescued at any time: by one of the best, or, where
+// ReplaceFractionBest is 0, by the best healthy member; they take the source's hyperparameters. A fraction of 0 means
+// nobody: without worst members only rescues happen, without best ones the worst mutate themselves.
+//
+// See [DefaultIsaacGymEnvs] for the usual numbers. Fields left at zero mean zero. The original's timing (interval,
+// start_after, initial_delay) is in [Options], where SettleMutations belongs to it.
+type IsaacGymEnvs struct {
+	// ReplaceFractionWorst and ReplaceFractionBest are shares of the population, rounded up.
+	ReplaceFractionWorst, ReplaceFractionBest float64
+	// ThresholdFracStd is the least gap as a multiple of the spread.
+	ThresholdFracStd float64
+	// ThresholdFracAbsolute is the least gap as a fraction of the candidate's objective without its sign.
+	ThresholdFracAbsolute float64
+	// Debug is the original's dbg_mode: all members count as the worst, and neither peaks nor too few objectives
+	// protect them.
+	Debug bool
+	// Strict reproduces the original where it differs. Unknown objectives count as -1e9 and their members among the
+	// worst, so that absent ones shield the live; NaN, which the original sorts arbitrarily, is below that. A worst
+	// fraction of 0 makes everybody one of the worst. Where the original would end with an error (no best member, or a
+	// candidate whose objective is not known) the member is kept. Nobody is rescued: a member whose objective is NaN only
+	// ever mutates itself.
+	Strict bool
+}
+
+// DefaultIsaacGymEnvs has the numbers of the original's default configuration.
+func DefaultIsaacGymEnvs() IsaacGymEnvs {
+	return IsaacGymEnvs{ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ThresholdFracStd: 0.5, ThresholdFracAbsolute: 0.05}
+}
+
+// Validate checks the fractions (0 to 1) and that the thresholds are finite and not negative.
+func (s IsaacGymEnvs) Validate() error {
+	if err := checkFraction("IsaacGymEnvs.ReplaceFractionWorst", s.ReplaceFractionWorst, "0.125"); err != nil {
+		return err
+	}
+	if err := checkFraction("IsaacGymEnvs.ReplaceFractionBest", s.ReplaceFractionBest, "0.3"); err != nil {
+		return err
+	}
+	if err := checkThreshold("IsaacGymEnvs.ThresholdFracStd", s.ThresholdFracStd, "0.5"); err != nil {
+		return err
+	}
+	return checkThreshold("IsaacGymEnvs.ThresholdFracAbsolute", s.ThresholdFracAbsolute, "0.05")
+}
+
+// gymRanks is how IsaacGymEnvs divides a generation.
+type gymRanks struct {
+	worst       map[int]bool
+	sources     []int   // the best in order
+	lowest      []int   // the worst in order
+	floor       float64 // the least objective among the best, NaN where there are none
+	spread      float64 // the standard deviation without the low outliers
+	known, need int     // how many objectives are known, and how many must be exceeded
+}
+
+func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
+	sorted, initialized, present := sound(g), sound(g), len(filter(g, func(m Status) bool { return !m.Absent }))
+	value := objectiveOf
+	if s.Strict {
+		sorted, present = g.Members, len(g.Members)
+		initialized = filter(g, func(m Status) bool { return m.known() && m.Objective > uninitialized })
+		value = func(m Status) float64 {
+			if !m.known() {
+				return uninitialized
+			}
+			return m.Objective
+		}
+	}
+	sorted = descending(sorted, value)
+	nBest, nWorst := share(s.ReplaceFractionBest, len(sorted)), share(s.ReplaceFractionWorst, len(sorted))
+	if s.Debug || s.Strict && nWorst == 0 {
+		nWorst = len(sorted)
+	}
+	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(objectives(initialized)), known: len(initialized), need: max(2, present/2)}
+	for _, m := range sorted[:nBest] {
+		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
+			r.floor = v
+		}
+	}
+	r.lowest = numbersOf(sorted[len(sorted)-nWorst:])
+	r.worst = set(r.lowest)
+	return r
+}
+
+// robustStd is the population standard deviation without the lowest fifth, NaN of nothing.
+func robustStd(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return stat.PopStdDev(values[int(0.2*float64(len(values))):], nil)
+}
+
+// Decide implements Strategy. In order of member numbers it draws, for every member that gets so far, the candidate and
+// then the coin that chooses the hyperparameters; for a diverged one the source only.
+func (s IsaacGymEnvs) Decide(g Generation, rng *rand.Rand) []Decision {
+	ranks := s.ranks(g)
+	decisions := make([]Decision, 0, len(g.Members))
+	for _, m := range g.Members {
+		decisions = append(decisions, s.decide(g, m, ranks, rng))
+	}
+	return decisions
+}
+
+func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand) Decision {
+	peak := m.Objective
+	if m.HasPeak && (s.Strict || number.Finite(m.Peak)) && !(m.Peak <= peak) {
+		peak = m.Peak
+	}
+	switch {
+	case !s.Strict && m.Diverged() && !m.Absent:
+		return rescue(g, m, "top member", r.sources, rng)
+	case !m.known():
+		return unranked(m)
+	case !r.worst[m.Member]:
+		return Keeping(m, "not among the worst %d", len(r.worst))
+	case len(r.sources) == 0 && s.Strict:
+		return Keeping(m, "nobody is among the best: the original ends with an error")
+	case !s.Debug && peak >= r.floor:
+		return Keeping(m, "peak %.6g reaches the best's %.6g", peak, r.floor)
+	case !s.Debug && r.known <= r.need:
+		return Keeping(m, "only %d objectives are known; more than %d are needed", r.known, r.need)
+	case len(r.sources) == 0:
+		return Mutating(m, "among the worst %d; nobody is among the best", len(r.worst))
+	}
+	candidate := statusOf(g, r.sources[rng.IntN(len(r.sources))])
+	own := rng.Float64() >= 0.5 // drawn even where it is of no use
+	if !candidate.known() {
+		return Keeping(m, "nothing is known of candidate %d: the original ends with an error", candidate.Member)
+	}
+	gap := candidate.Objective - m.Objective
+	byStd, byValue := s.ThresholdFracStd*r.spread, s.ThresholdFracAbsolute*math.Abs(candidate.Objective)
+	if !(gap > byStd && gap > byValue) {
+		return Mutating(m, "among the worst %d; %.6g behind candidate %d, not more than %.6g and %.6g", len(r.worst), gap, candidate.Member, byStd, byValue)
+	}
+	d := Copying(m, candidate.Member, "among the worst %d; %.6g behind %d, more than %.6g and %.6g", len(r.worst), gap, candidate.Member, byStd, byValue)
+	if own {
+		d.From = m.Member
+		d.Reason += "; own hyperparameters"
+	}
+	return d
+}

@@ -1,0 +1,119 @@
+package strategy
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// IsaacLab is the rule of Isaac Lab's population based training. With μ and σ the mean and population standard
+// deviation (divided by n) of the objectives and m = max(ThresholdStd·σ, ThresholdAbs), members above μ+m are leaders
+// and members below μ-m underperformers, both strictly. Every underperformer is replaced by a leader drawn uniformly,
+// or mutates itself where there is no leader. Everyone else is kept. Members whose objective is not known yet are
+// left out.
+//
+// A member that failed or whose objective is NaN or infinite ranks worst: it is left out of μ and σ, never copied, and
+// replaced by a leader, or, where there is none, by the best healthy member (of equals the lowest number).
+//
+// Isaac Lab's tasks use ThresholdStd 0.1 and ThresholdAbs 0.025; see [DefaultIsaacLab]. Fields left at zero mean zero.
+type IsaacLab struct {
+	// ThresholdStd is the margin as a multiple of the objectives' standard deviation.
+	ThresholdStd float64
+	// ThresholdAbs is the least margin, in units of the objective.
+	ThresholdAbs float64
+	// Strict reproduces the original where it differs: objectives that are NaN or not above -1e9 are ignored, so
+	// that a diverged member stays as it is for ever and does not train when it has failed; one infinite objective
+	// stops all decisions.
+	Strict bool
+}
+
+// DefaultIsaacLab has the thresholds of Isaac Lab's task configurations.
+func DefaultIsaacLab() IsaacLab { return IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025} }
+
+// Bands is how IsaacLab divides a generation.
+type Bands struct {
+	// Mean and Std are over the members that are ranked; NaN when there are none.
+	Mean, Std float64
+	// Upper and Lower are the cuts.
+	Upper, Lower float64
+	// Leaders, Underperformers and Diverged are member numbers in ascending order. Strict has no Diverged.
+	Leaders, Underperformers, Diverged []int
+}
+
+// Validate checks that both thresholds are finite and not negative.
+func (s IsaacLab) Validate() error {
+	if err := checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"); err != nil {
+		return err
+	}
+	return checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective")
+}
+
+// Bands divides a generation into leaders, underperformers and the rest.
+func (s IsaacLab) Bands(g Generation) Bands {
+	var b Bands
+	var ranked []Status
+	for _, m := range g.Members {
+		switch {
+		case s.ranks(m):
+			ranked = append(ranked, m)
+		case !s.Strict && m.Diverged() && !m.Absent:
+			b.Diverged = append(b.Diverged, m.Member)
+		}
+	}
+	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil) // of none NaN: nobody is above or below the cuts
+	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
+	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
+	for _, m := range ranked {
+		if m.Objective > b.Upper {
+			b.Leaders = append(b.Leaders, m.Member)
+		}
+		if m.Objective < b.Lower {
+			b.Underperformers = append(b.Underperformers, m.Member)
+		}
+	}
+	return b
+}
+
+func (s IsaacLab) ranks(m Status) bool {
+	if s.Strict {
+		return m.known() && m.Objective > uninitialized // false for NaN
+	}
+	return m.Healthy() && !m.Absent
+}
+
+// Decide implements Strategy. It draws one random number for every underperformer or diverged member, in order of
+// member numbers, when there is at least one leader, and none otherwise.
+func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
+	b := s.Bands(g)
+	under, diverged := set(b.Underperformers), set(b.Diverged)
+	decisions := make([]Decision, 0, len(g.Members))
+	for _, m := range g.Members {
+		var d Decision
+		switch {
+		case diverged[m.Member]:
+			d = rescue(g, m, "leader", b.Leaders, rng)
+		case under[m.Member] && len(b.Leaders) > 0:
+			leader := b.Leaders[rng.IntN(len(b.Leaders))]
+			d = Copying(m, leader, "underperformer: %.6g < %.6g; copies leader %d", m.Objective, b.Lower, leader)
+		case under[m.Member]:
+			d = Mutating(m, "underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
+		case !s.ranks(m):
+			d = unranked(m)
+		case m.Objective > b.Upper:
+			d = Keeping(m, "leader: %.6g > %.6g", m.Objective, b.Upper)
+		default:
+			d = Keeping(m, "between %.6g and %.6g", b.Lower, b.Upper)
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
+func set(members []int) map[int]bool {
+	in := make(map[int]bool, len(members))
+	for _, m := range members {
+		in[m] = true
+	}
+	return in
+}

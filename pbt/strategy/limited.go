@@ -1,0 +1,95 @@
+package strategy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Limited keeps a population diverse: in one generation at most MaxCopies members take over the same source. Who is to
+// copy a source is settled from the lowest objective upwards, members that diverged first. A member whose source is taken
+// that often takes the best other healthy member instead that is ahead of it, is itself not being replaced, and has been
+// taken over less often; without such a member it is kept. A diverged member counts and takes another source where it
+// can, but is rescued in any case.
+type Limited struct {
+	// Strategy decides; it must not be nil.
+	Strategy Strategy
+	// MaxCopies is at least 1.
+	MaxCopies int
+}
+
+// Validate checks the limit and the strategy behind it.
+func (s Limited) Validate() error {
+	if s.Strategy == nil {
+		return errors.New("pbt: Limited.Strategy is nil; give the strategy whose copies are to be limited")
+	}
+	if s.MaxCopies < 1 {
+		return fmt.Errorf("pbt: Limited.MaxCopies is %d; give at least 1", s.MaxCopies)
+	}
+	if v, ok := s.Strategy.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+// Decide implements Strategy. It draws what the strategy behind it draws and nothing more.
+func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
+	decisions := s.Strategy.Decide(g, rng)
+	var takers []int // indices of decisions
+	replaced := make(map[int]bool)
+	for i, d := range decisions {
+		if d.Action == Replace {
+			takers = append(takers, i)
+			replaced[d.Member] = true
+		}
+	}
+	slices.SortStableFunc(takers, func(i, j int) int { return compareNeed(g, decisions[i].Member, decisions[j].Member) })
+	copies := make(map[int]int)
+	for _, i := range takers {
+		d := &decisions[i]
+		if copies[d.Source] >= s.MaxCopies {
+			s.divert(g, d, replaced, copies)
+		}
+		if d.Action == Replace {
+			copies[d.Source]++
+		}
+	}
+	return decisions
+}
+
+// compareNeed puts those first that need other weights most.
+func compareNeed(g Generation, a, b int) int {
+	x, y := statusOf(g, a), statusOf(g, b)
+	if x.Diverged() != y.Diverged() {
+		if x.Diverged() {
+			return -1
+		}
+		return 1
+	}
+	if x.Diverged() {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Or(cmp.Compare(x.Objective, y.Objective), cmp.Compare(a, b))
+}
+
+// divert finds another source, or keeps the member.
+func (s Limited) divert(g Generation, d *Decision, replaced map[int]bool, copies map[int]int) {
+	m := statusOf(g, d.Member)
+	for _, other := range descending(sound(g), objectiveOf) {
+		if !replaced[other.Member] && copies[other.Member] < s.MaxCopies && (m.Diverged() || other.Objective > m.Objective) {
+			d.Reason += fmt.Sprintf("; %d has reached the limit of %d, so %d", d.Source, s.MaxCopies, other.Member)
+			if d.From == d.Source {
+				d.From = other.Member
+			}
+			d.Source = other.Member
+			return
+		}
+	}
+	if m.Diverged() {
+		d.Reason += fmt.Sprintf("; beyond the limit of %d, as nobody else can rescue", s.MaxCopies)
+		return
+	}
+	*d = Keeping(m, "%s; %d has reached the limit of %d, and there is no other source", d.Reason, d.Source, s.MaxCopies)
+}

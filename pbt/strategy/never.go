@@ -1,0 +1,20 @@
+package strategy
+
+import "math/rand/v2"
+
+// Never keeps every member as it is, those that failed or diverged too: the population is then as many independent runs,
+// the fair control group of one that selects. With the same seeds both begin alike, and both have cost as much training.
+type Never struct{}
+
+// Decide implements Strategy. It draws no random numbers.
+func (Never) Decide(g Generation, _ *rand.Rand) []Decision {
+	decisions := make([]Decision, 0, len(g.Members))
+	for _, m := range g.Members {
+		d := Keeping(m, "control group")
+		if m.Diverged() {
+			d.Reason += ": " + m.Trouble()
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}

@@ -1,0 +1,185 @@
+package strategy
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// strategies are all that there are, in many settings.
+func strategies() map[string]Strategy {
+	all := make(map[string]Strategy)
+	for _, strict := range []bool{false, true} {
+		for _, f := range []float64{0, 0.1, 0.3, 0.5, 1} {
+			all[fmt.Sprintf("isaaclab %v %v", f, strict)] = IsaacLab{ThresholdStd: f, ThresholdAbs: f / 10, Strict: strict}
+			for _, debug := range []bool{false, true} {
+				all[fmt.Sprintf("isaacgymenvs %v %v %v", f, debug, strict)] = IsaacGymEnvs{ReplaceFractionWorst: f, ReplaceFractionBest: 1 - f, ThresholdFracStd: f, ThresholdFracAbsolute: 0.05, Debug: debug, Strict: strict}
+			}
+			all[fmt.Sprintf("samplefactory %v %v", f, strict)] = SampleFactory{ReplaceFraction: f, RewardGap: f, RewardGapAbsolute: 1e-6, Strict: strict}
+			all[fmt.Sprintf("quantile %v %v", f, strict)] = Quantile{Fraction: f / 2, Strict: strict}
+		}
+	}
+	for name, s := range all {
+		if l := (Limited{Strategy: s, MaxCopies: 1 + len(name)%3}); l.Validate() == nil {
+			all["limited "+name] = l
+		}
+	}
+	return all
+}
+
+// anyGeneration has members of every sort.
+func anyGeneration(rng *rand.Rand) Generation {
+	g := Generation{Iteration: rng.Int64N(100)}
+	scale := math.Pow(10, float64(rng.IntN(7)-3))
+	odd := rng.Float64() * 0.5
+	for i := range 1 + rng.IntN(12) {
+		m := Status{Member: i, Steps: rng.Int64N(1e6), HasObjective: true, Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
+		if rng.IntN(2) == 0 {
+			m.HasPeak, m.Peak = true, m.Objective+scale*rng.Float64()
+		}
+		if rng.Float64() < odd {
+			switch rng.IntN(8) {
+			case 0:
+				m.Objective = math.NaN()
+			case 1:
+				m.Objective = math.Inf(1)
+			case 2:
+				m.Objective = math.Inf(-1)
+			case 3:
+				m.Failed = true
+			case 4:
+				m.Absent, m.HasObjective, m.Objective = true, false, 0
+			case 5:
+				m.HasObjective, m.Objective = false, 0
+			case 6:
+				m.Objective = -2e9
+			case 7:
+				m.HasPeak, m.Peak = true, math.NaN()
+			}
+		}
+		g.Members = append(g.Members, m)
+	}
+	return g
+}
+
+func TestStrategiesAreSoundForAnyGeneration(t *testing.T) {
+	t.Parallel()
+	for name, s := range strategies() {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range 100 {
+				g := anyGeneration(rng)
+				before := Generation{Iteration: g.Iteration, Members: slices.Clone(g.Members)}
+				seed := rng.Uint64()
+				decisions := s.Decide(g, rand.New(rand.NewPCG(seed, 0)))
+				if diff := cmp.Diff(before, g, cmpopts.EquateNaNs()); diff != "" {
+					t.Fatalf("the generation was changed:\n%s", diff)
+				}
+				if again := s.Decide(g, rand.New(rand.NewPCG(seed, 0))); !slices.Equal(decisions, again) {
+					t.Fatalf("two answers for %+v:\n%+v\n%+v", g, decisions, again)
+				}
+				checkDecisions(t, s, g, decisions)
+			}
+		})
+	}
+}
+
+func checkDecisions(t *testing.T, s Strategy, g Generation, decisions []Decision) {
+	t.Helper()
+	wrong := func(d Decision, what string) {
+		t.Helper()
+		t.Fatalf("%s: %+v\nof %+v", what, d, g)
+	}
+	if len(decisions) != len(g.Members) {
+		t.Fatalf("%d decisions for %d members", len(decisions), len(g.Members))
+	}
+	strict := isStrict(s)
+	_, someone := g.Best()
+	copies := make(map[int]int)
+	for i, d := range decisions {
+		m := g.Members[i]
+		switch {
+		case d.Member != i:
+			wrong(d, "the wrong member")
+		case d.Reason == "":
+			wrong(d, "no reason")
+		case d.Action != Keep && d.Action != Replace && d.Action != SelfMutate:
+			wrong(d, "no action")
+		case d.Action == Replace && (d.Source == i || d.Source < 0 || d.Source >= len(g.Members)):
+			wrong(d, "no such source")
+		case d.Action == Replace && !g.Members[d.Source].Healthy():
+			wrong(d, "the source is not healthy")
+		case !strict && d.Action == Replace && !m.Diverged() && g.Members[d.Source].Objective <= m.Objective:
+			wrong(d, "the source is no better")
+		case m.Absent && d.Action != Keep:
+			wrong(d, "the member is absent")
+		case !m.HasObjective && !m.Failed && d.Action != Keep:
+			wrong(d, "nothing is known of the member")
+		case !strict && m.Diverged() && someone && d.Action != Replace:
+			wrong(d, "the member is not rescued")
+		}
+		if d.Action == Replace && !m.Diverged() {
+			copies[d.Source]++
+		}
+	}
+	if l, ok := s.(Limited); ok {
+		for source, n := range copies {
+			if n > l.MaxCopies {
+				t.Fatalf("%d members copy %d: %+v\nof %+v", n, source, decisions, g)
+			}
+		}
+	}
+}
+
+func isStrict(s Strategy) bool {
+	switch s := s.(type) {
+	case IsaacLab:
+		return s.Strict
+	case IsaacGymEnvs:
+		return s.Strict
+	case SampleFactory:
+		return s.Strict
+	case Quantile:
+		return s.Strict
+	case Limited:
+		return isStrict(s.Strategy)
+	}
+	return false
+}
+
+func TestIsaacGymEnvsDrawsCandidatesAndCoinsEvenly(t *testing.T) {
+	g := scores(t, "1 2 3 4 5 6 7 8")
+	rng := rand.New(rand.NewPCG(5, 5))
+	const n = 3000
+	counts, own := make(map[int]int), 0
+	for range n {
+		d := DefaultIsaacGymEnvs().Decide(g, rng)[0]
+		counts[d.Source]++
+		if d.From == d.Member {
+			own++
+		}
+	}
+	// The standard deviation of each count is 26, that of the coin 27.
+	for _, source := range []int{5, 6, 7} {
+		if d := counts[source] - n/3; d < -130 || d > 130 {
+			t.Errorf("source %d was drawn %d times of %d, want about a third: %v", source, counts[source], n, counts)
+		}
+	}
+	if len(counts) != 3 || own < n/2-135 || own > n/2+135 {
+		t.Errorf("drawn were %v and %d times own hyperparameters of %d", counts, own, n)
+	}
+}
+
+func TestLimitedNeedsAStrategy(t *testing.T) {
+	if err := (Limited{MaxCopies: 1}).Validate(); err == nil {
+		t.Error("no error without a strategy")
+	}
+	if err := (Limited{Strategy: Quantile{Fraction: 2}, MaxCopies: 1}).Validate(); err == nil {
+		t.Error("no error for the strategy within")
+	}
+}

@@ -1,0 +1,145 @@
+package strategy
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// Generation is a population at the end of an interval: all that a Strategy sees.
+type Generation struct {
+	// Iteration counts intervals; the first one ends as iteration 1.
+	Iteration int64
+	// Members are in order of their numbers 0, 1, 2, ...
+	Members []Status
+}
+
+// Status is where one member stands.
+type Status struct {
+	// Member is the member's number, 0 to N-1.
+	Member int
+	// Steps is the number of environment steps the member itself has trained for. Taking over another member's
+	// weights does not change it.
+	Steps int64
+	// Objective is the value to maximise (for Measure.Minimise the figure times -1); it means something only where
+	// HasObjective is true.
+	Objective float64
+	// HasObjective is false as long as nothing is known about the member's present weights.
+	HasObjective bool
+	// Failed is true when the member's training ended in an error or a panic; it does not train until rescued.
+	Failed bool
+	// Absent is true for a member that never started or has been silent for too long; it has no objective. Members
+	// of one process are never absent.
+	Absent bool
+	// Iteration is the interval at whose end the objective was measured. In a population of processes it may lie
+	// before the generation's.
+	Iteration int64
+	// WeightSteps is the number of environment steps behind the weights, those of ancestors included.
+	WeightSteps int64
+	// SinceCopy is the number of its own steps since the member started or last took over weights.
+	SinceCopy int64
+	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own steps since then.
+	SinceChange int64
+	// Peak is the greatest objective seen during the interval; it means something only where HasPeak is true.
+	Peak    float64
+	HasPeak bool
+	// Samples is the number of measurements (episodes, or readings) behind the objective; 0 where not known.
+	Samples int
+	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
+	NotFinite bool
+	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: whoever
+	// takes over weights takes over their scores. The last is Objective, where that is known.
+	Scores []float64
+	// Hyperparameters are the member's present ones.
+	Hyperparameters map[string]float64
+}
+
+// Clone shares nothing with the generation.
+func (g Generation) Clone() Generation {
+	g.Members = slices.Clone(g.Members)
+	for i := range g.Members {
+		g.Members[i].Hyperparameters = maps.Clone(g.Members[i].Hyperparameters)
+		g.Members[i].Scores = slices.Clone(g.Members[i].Scores)
+	}
+	return g
+}
+
+// Healthy reports whether the member trains and its objective is a finite number: only such members may be copied.
+func (s Status) Healthy() bool {
+	return !s.Failed && s.HasObjective && number.Finite(s.Objective)
+}
+
+// Diverged reports whether the member is known to be in trouble: it failed, or its objective is NaN or infinite.
+// A member without an objective is neither healthy nor diverged.
+func (s Status) Diverged() bool {
+	return s.Failed || s.HasObjective && !number.Finite(s.Objective)
+}
+
+// Trouble says why the member has Diverged, for a Decision's Reason; empty where it has not.
+func (s Status) Trouble() string {
+	switch {
+	case s.Failed:
+		return "training failed"
+	case s.NotFinite:
+		return "weights are not finite"
+	case s.Diverged():
+		return fmt.Sprintf("objective is %v", s.Objective)
+	}
+	return ""
+}
+
+// Action is what a decision does to its member.
+type Action string
+
+const (
+	// Keep leaves the member as it is.
+	Keep Action = "keep"
+	// Replace gives the member the weights of Decision.Source and the hyperparameters of Decision.From, mutated or not.
+	Replace Action = "replace"
+	// SelfMutate keeps the member's weights and mutates its own hyperparameters.
+	SelfMutate Action = "self-mutate"
+)
+
+// Decision is what a Strategy decides for one member. [Keeping], [Copying] and [Mutating] make the usual ones.
+type Decision struct {
+	// Member is the member that the decision is about, and Action what it does.
+	Member int
+	Action Action
+	// Source is the member whose weights Replace copies: another, healthy one. Keep and SelfMutate ignore it.
+	Source int
+	// From is the member whose hyperparameters the replaced member goes on with: Source as a rule, Member where it keeps
+	// its own, or a third one. Keep and SelfMutate ignore it.
+	From int
+	// Mutate makes Replace explore: the hyperparameters of From are mutated on the way. Without it they are copied as they
+	// are. SelfMutate always mutates, Keep never does.
+	Mutate bool
+	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
+	Reason string
+}
+
+// Strategy decides who is replaced by whom. Decide is a pure function: equal generations and equally seeded random
+// numbers give equal decisions. It must not change the generation. Members without a decision are kept.
+//
+// A strategy may also have a method Validate() error, or ValidateMembers(members int) error, which New calls.
+type Strategy interface {
+	Decide(g Generation, rng *rand.Rand) []Decision
+}
+
+// Describe returns a strategy's type and settings, for people to read in journals. Journals of format 1 name the types
+// by the packages in which they were when the format was fixed.
+func Describe(s Strategy) string {
+	text := fmt.Sprintf("%T%+v", s, s)
+	own, ok := strings.CutPrefix(text, "strategy.")
+	switch s.(type) {
+	case Tournament, MultiFrequency:
+		return "evolution." + own
+	}
+	if ok {
+		return "pbt." + own
+	}
+	return text
+}

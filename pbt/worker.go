@@ -1,0 +1,258 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+var (
+	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the policy
+	// is to be joined again when there is room for it.
+	ErrYield = errors.New("the policy gives its place to another for a while")
+	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter asks for
+	// a new process: everything is saved, and the policy is to be joined again at once.
+	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
+)
+
+// phase is where a policy is within its interval.
+type phase string
+
+const (
+	phaseTraining phase = "training"
+	// phaseTrained is the interval's end: nothing has been decided.
+	phaseTrained phase = "trained"
+	// phaseDecided waits for a new process to carry out the decision.
+	phaseDecided phase = "decided"
+	// phaseFinished is the end of training.
+	phaseFinished phase = "finished"
+)
+
+// WorkerOptions say how one member takes part in a population of workers.
+type WorkerOptions struct {
+	// Member is the member's number, 0 to Options.Members-1.
+	Member int
+	// Store is all that the members share, such as a workspace.OpenFolder; it must be for Options.Members members.
+	Store workspace.Store
+	// Synchronous makes all members wait for each other at every interval's end, and then decide from the same records,
+	// as a [Population] with the same options does. Members that are silent, failed or finished are not waited for. The
+	// slowest member sets the pace; use it to compare runs. Default false: members decide alone and never wait.
+	Synchronous bool
+	// Slack is how many iterations newer than the member's own a peer's record may be. A larger value lets slow members
+	// copy faster ones, at the cost of comparing members of unequal experience. Default 0: only peers of equal or less
+	// experience. Synchronous members ignore it.
+	Slack int64
+	// Heartbeat is the time between heartbeats. A smaller value lets others notice a dead process sooner and writes more
+	// small files. Default 10 s.
+	Heartbeat time.Duration
+	// Silence is the time without a heartbeat after which the others treat the member as dead and go on without it. Make
+	// it several heartbeats, and with Slice longer than a process takes to start. A smaller value reacts sooner, and gives
+	// up members whose file system stalls. Default 5 minutes.
+	Silence time.Duration
+	// SaveSteps is the number of own environment steps after which the private state is also saved within an interval. A
+	// smaller value loses less when a process is killed and writes more. Default 0: at interval ends only.
+	SaveSteps int64
+	// Slice is the number of intervals after which Train returns ErrYield, so that more members than processes take turns;
+	// a member that would have to wait for others then yields as well. Default 0: never.
+	Slice int64
+	// RestartProcess makes Train return ErrRestart where the member would be built anew, for simulators that can be made
+	// only once in a process. Join in the next process then builds the trainee from the new hyperparameters.
+	RestartProcess bool
+	// Experiment is the run's name, for the records.
+	Experiment string
+
+	// after replaces time.After in tests.
+	after func(d time.Duration) <-chan time.Time
+	// slots, when not nil, limits how many members of this process train at once.
+	slots chan struct{}
+	// sharedJournals, when not nil, are the journals of all members, which are then in this process.
+	sharedJournals *sharedJournals
+}
+
+// Worker is one policy of a decentralised population: it trains alone and shares nothing with the others but a board. It
+// is used by one goroutine at a time, but RequestSave may be called by any.
+type Worker struct {
+	opt     Options
+	cfg     WorkerOptions
+	lease   workspace.Lease
+	m       *member
+	journal *journal.Writer
+	store   *checkpoint.Store // nil on a board in memory
+
+	phase     phase
+	iteration int64 // the interval in progress, from 1
+	copies    int64 // how often it took over weights
+	sequence  int64 // the number of the last save
+	known     bool  // whether anybody has ever reported the objective
+	best      float64
+	hasBest   bool
+	pending   *pending // in phaseDecided
+	last      *restoredWorker
+	before    *workerState         // what is in the file of the state before
+	kept      string               // the name of the snapshot saved last
+	keptOf    *checkpoint.Snapshot // which that is, nil where not known
+	savedAt   int64                // the own steps at the last save
+	joined    time.Time            // by the board's clock
+	ahead     map[int]ahead        // by policy
+	cause     string               // the last decision's
+
+	recovered error
+	fatal     error
+	done      bool
+	closed    bool
+
+	heartbeat heartbeat
+}
+
+func (p WorkerOptions) withDefaults() WorkerOptions {
+	if p.Heartbeat == 0 {
+		p.Heartbeat = 10 * time.Second
+	}
+	if p.Silence == 0 {
+		p.Silence = 5 * time.Minute
+	}
+	if p.after == nil {
+		p.after = time.After
+	}
+	return p
+}
+
+func (p WorkerOptions) validate(o *Options) error {
+	switch {
+	case p.Store == nil:
+		return errors.New("pbt: WorkerOptions.Store is nil; give the store that the members share, e.g. workspace.OpenFolder")
+	case p.Store.Members() != o.Members:
+		return fmt.Errorf("pbt: WorkerOptions.Store is for %d members, and Options.Members is %d; they must be equal", p.Store.Members(), o.Members)
+	case p.Member < 0 || p.Member >= o.Members:
+		return fmt.Errorf("pbt: WorkerOptions.Member is %d; members are 0 to %d", p.Member, o.Members-1)
+	case o.Evolve != nil || o.Target != nil || o.OnInterval != nil:
+		return errors.New("pbt: Options.Evolve, Target and OnInterval need the whole population at hand; use New, which trains it in one process")
+	case p.Slack < 0 || p.SaveSteps < 0 || p.Slice < 0:
+		return fmt.Errorf("pbt: WorkerOptions.Slack is %d, SaveSteps %d, Slice %d; give 0 or more", p.Slack, p.SaveSteps, p.Slice)
+	case p.Heartbeat < 0 || p.Silence < p.Heartbeat:
+		return fmt.Errorf("pbt: WorkerOptions.Heartbeat is %v and Silence %v; Silence must be several heartbeats", p.Heartbeat, p.Silence)
+	}
+	return nil
+}
+
+// Join takes a policy's place in a population of Options.Members, builds its trainee and, where the policy has trained
+// before, puts it back to its private state: the same options and place continue where the last process ended. While
+// another process holds the policy, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
+//
+// Options mean what they mean to [New], with these exceptions: Directory and Parallel are not looked at, New is called
+// for this one policy only, and Progress is told about it only; Evolve, Target and OnInterval are refused, and strategies
+// see no Status.Scores of peers. Decisions of policies that do not wait for each other
+// depend on timing, but each is made from the records of peers of equal or less experience by a random stream of its own.
+//
+// Close leaves the population; others then see the policy as stopped, or as what Train ended with.
+func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) {
+	opt, cfg = opt.withDefaults(), cfg.withDefaults()
+	if err := cfg.validate(&opt); err != nil {
+		return nil, err
+	}
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	s := &Worker{opt: opt.clone(), cfg: cfg, phase: phaseTraining, iteration: 1}
+	if err := s.open(ctx); err != nil {
+		s.fail(err)
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// fail tells the others, as far as that is possible, that the policy, which cannot be joined, is not to be waited for.
+func (s *Worker) fail(cause error) {
+	if s.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
+		return
+	}
+	s.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Phase, h.Note = s.cfg.Member, workspace.Failed, cause.Error()
+	})
+	_ = s.heartbeat.send()
+}
+
+func (s *Worker) open(ctx context.Context) (err error) {
+	if s.lease, err = s.cfg.Store.Join(ctx, s.cfg.Member); err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	view, err := s.cfg.Store.View()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	s.joined = view.Now
+	own := view.Members[s.cfg.Member]
+	s.heartbeat.begin(s.lease, s.cfg, own.Heartbeat)
+	saved, err := s.load()
+	if err != nil {
+		return err
+	}
+	// A policy that comes back after it has yielded at once, since it had to wait, has been waiting all the time.
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, s.cfg.Silence) {
+		s.joined = *saved.state.WaitingSince
+	}
+	var keep int64
+	finished := false
+	if saved != nil {
+		keep, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
+	}
+	// The journal goes first: what a new process makes of a pending decision is written to it.
+	if s.journal, err = journal.Open(s.lease.Dir(), keep, !finished); err != nil {
+		return err
+	}
+	s.cfg.sharedJournals.add(s.cfg.Member, s.journal.Events)
+	if err := s.restore(saved); err != nil {
+		return err
+	}
+	s.m.restartProcess = s.cfg.RestartProcess
+	return s.beat(workspace.Training)
+}
+
+// Policy is the policy's number.
+func (s *Worker) Policy() int { return s.cfg.Member }
+
+// Trainee is the policy's trainee. It changes when the policy is built anew.
+func (s *Worker) Trainee() Trainee { return s.m.trainee }
+
+// Status is where the policy stands.
+func (s *Worker) Status() strategy.Status { return s.m.status() }
+
+// Iteration is the interval in progress, from 1.
+func (s *Worker) Iteration() int64 { return s.iteration }
+
+// Copies is how often the policy has taken over weights, Parent from whom it did so last; -1 for nobody.
+func (s *Worker) Copies() (copies int64, parent int) { return s.copies, s.m.parent }
+
+// Journal are the policy's own events so far, earlier processes' included. See [ReadWorkspace] for everybody's.
+func (s *Worker) Journal() []journal.Event { return append([]journal.Event(nil), s.journal.Events...) }
+
+// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it, and, once Train
+// has returned, in the best one's.
+func (s *Worker) Recovered() error { return s.recovered }
+
+// Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when
+// its context is cancelled. It may be called twice.
+func (s *Worker) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.heartbeat.end()
+	var errs []error
+	if s.m != nil && s.m.trainee != nil {
+		errs = append(errs, wrapMember(s.m.id, guarded(s.m.trainee.Close)))
+	}
+	if s.journal != nil {
+		errs = append(errs, s.journal.Close())
+	}
+	if s.lease != nil {
+		errs = append(errs, s.lease.Release())
+	}
+	return errors.Join(errs...)
+}

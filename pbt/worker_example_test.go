@@ -1,0 +1,98 @@
+package pbt_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+	"sync"
+
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// Three policies that share nothing but a board. Processes do the same, each with its own policy, over a
+// workspace.OpenFolder that all can reach.
+func ExampleJoin() {
+	opt := pbt.Options{
+		Members:       3,
+		Objective:     "episode.return",
+		IntervalSteps: 5,
+		TotalSteps:    10,
+		Strategy:      strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
+		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	}
+	board := workspace.NewMemory(3)
+	journals := make([][]journal.Event, 3)
+	var wg sync.WaitGroup
+	for policy := range 3 {
+		wg.Go(func() {
+			solo, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: policy, Store: board, Synchronous: true})
+			if err != nil {
+				log.Fatal(err)
+			}
+			defer solo.Close()
+			if _, err := solo.Train(context.Background()); err != nil {
+				log.Fatal(err)
+			}
+			journals[policy] = solo.Journal()
+		})
+	}
+	wg.Wait()
+	recorded, err := journal.Merge(journals...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range recorded {
+		if e.Iteration == 1 {
+			fmt.Printf("policy %d: %s, %s\n", e.Member, e.Kind, e.Cause)
+		}
+	}
+	// Output:
+	// policy 0: replace, underperformer: -98.0179 < -67.2765; copies leader 2
+	// policy 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
+	// policy 2: keep, leader: -10.7374 > -59.6986
+}
+
+func ExampleTrainAsync() {
+	best, err := pbt.TrainAsync(context.Background(), pbt.Options{
+		Members:       3,
+		Objective:     "episode.return",
+		IntervalSteps: 5,
+		TotalSteps:    10,
+		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("with a learning rate of %v the best reached %.4f\n", best.Hyperparameters["learning_rate"], best.Objective)
+	// Output: with a learning rate of 0.1 the best reached -1.1529
+}
+
+func ExampleReplay() {
+	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
+{"event":"start","iteration":0,"member":0,"steps":0,"after":{"learning_rate":0.01}}
+{"event":"start","iteration":0,"member":1,"steps":0,"after":{"learning_rate":0.02}}
+{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20,"before":{"learning_rate":0.02},"after":{"learning_rate":0.011}}
+{"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
+{"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
+`
+	events, err := journal.Decode(strings.NewReader(recorded))
+	if err != nil {
+		log.Fatal(err)
+	}
+	standings, err := journal.Replay(events)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range standings {
+		fmt.Printf("member %d: %d steps, %d copies, learning rate %v, objective %v\n", s.Member, s.Steps, s.Copies, s.Hyperparameters["learning_rate"], s.Objective)
+	}
+	// Output:
+	// member 0: 200 steps, 0 copies, learning rate 0.01, objective 55
+	// member 1: 200 steps, 1 copies, learning rate 0.011, objective 60
+}

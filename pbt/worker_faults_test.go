@@ -1,0 +1,524 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// sorted are events as MergeJournals sorts them.
+func sorted(t *testing.T, events []journal.Event) []journal.Event {
+	t.Helper()
+	merged, err := journal.Merge(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+// TestWorkerTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
+func TestWorkerTroublesAsPopulation(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(m *climber) error{
+		"NaN":        func(m *climber) error { m.x[1] = math.NaN(); return nil },
+		"error":      func(*climber) error { return errors.New("the simulator is gone") },
+		"panic":      func(*climber) error { panic("the simulator is gone") },
+		"everywhere": func(m *climber) error { m.x = [4]float64{math.Inf(1), math.NaN()}; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			arm := func(c *colony) {
+				var once [5]atomic.Bool
+				c.faults.train = func(m *climber) error {
+					if (m.id == 1 || m.id == 4) && m.steps == 70 && once[m.id].CompareAndSwap(false, true) {
+						return fault(m)
+					}
+					return nil
+				}
+			}
+			c := newColony(5)
+			arm(c)
+			want := sorted(t, mustTrain(t, c.opt).Journal())
+			r := newTribe(5, workspace.NewMemory(5))
+			r.cfg.Synchronous = true
+			arm(r.colony)
+			r.mustTrain(t)
+			if d := cmp.Diff(lines(t, want), lines(t, r.journal(t))); d != "" {
+				t.Errorf("the journals differ: %s", d)
+			}
+			rescued := 0
+			for _, e := range kinds(want, journal.Replace) {
+				if e.Iteration == 2 && (e.Member == 1 || e.Member == 4) {
+					rescued++
+				}
+			}
+			if rescued != 2 {
+				t.Errorf("%d were rescued, want 2", rescued)
+			}
+		})
+	}
+}
+
+// watch collects what is published, and checks what every policy may look at.
+type watch struct {
+	workspace.Store
+	mu      sync.Mutex
+	fetched []workspace.Record
+	fetch   func(r workspace.Record) error
+	view    func(v *workspace.View)
+}
+
+func (w *watch) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
+	w.mu.Lock()
+	w.fetched = append(w.fetched, r)
+	w.mu.Unlock()
+	if w.fetch != nil {
+		if err := w.fetch(r); err != nil {
+			return nil, err
+		}
+	}
+	return w.Store.Fetch(r)
+}
+
+func (w *watch) View() (workspace.View, error) {
+	v, err := w.Store.View()
+	if err == nil && w.view != nil {
+		w.view(&v)
+	}
+	return v, err
+}
+
+// TestWorkerEqualOrLess: members of different speed look at peers of their own age or younger only.
+func TestWorkerEqualOrLess(t *testing.T) {
+	for _, slack := range []int64{0, 2} {
+		r := newTribe(5, workspace.NewMemory(5))
+		r.cfg.Slack = slack
+		r.opt.TotalSteps = 1000
+		spy := spy{r.opt.Strategy, &shown{}}
+		r.opt.Strategy = spy
+		r.opt.Initial = []map[string]float64{{"learning_rate": 0.06}, {"learning_rate": 0.05}, {"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}}
+		var trained [5]atomic.Int64
+		r.faults.train = func(m *climber) error {
+			n := trained[m.id].Add(1)
+			// Three are slow, by at least four intervals and by so few that they have something to show.
+			for m.id >= 2 && min(trained[0].Load(), trained[1].Load()) < min(n+200, 1000) ||
+				m.id < 2 && min(trained[2].Load(), trained[3].Load(), trained[4].Load()) < n-400 {
+				time.Sleep(100 * time.Microsecond)
+			}
+			return nil
+		}
+		r.mustTrain(t)
+		younger := 0
+		for _, g := range spy.seen {
+			for _, m := range g.Members {
+				if m.HasObjective && m.Iteration > g.Iteration+slack {
+					t.Fatalf("at iteration %d a record of %d was looked at", g.Iteration, m.Iteration)
+				}
+				if m.HasObjective && m.Iteration < g.Iteration {
+					younger++
+				}
+			}
+		}
+		if younger == 0 {
+			t.Error("nobody was behind: this test shows little")
+		}
+		events := r.journal(t)
+		if _, err := journal.Replay(events); err != nil {
+			t.Error(err)
+		}
+		replaced := kinds(events, journal.Replace)
+		for _, e := range replaced {
+			if e.ParentSteps > e.Steps+slack*r.opt.IntervalSteps {
+				t.Errorf("%d copied %d, which was ahead: %+v", e.Member, e.Parent, e)
+			}
+		}
+		if len(replaced) < 3 {
+			t.Errorf("only %d replacements: this test shows little", len(replaced))
+		}
+		for _, s := range r.solos {
+			if st := s.Status(); st.Steps != 1000 || !st.Healthy() {
+				t.Errorf("policy %d ended as %+v", s.Policy(), st)
+			}
+		}
+	}
+}
+
+// spy is a strategy that remembers what it was shown.
+type spy struct {
+	strategy.Strategy
+	*shown
+}
+
+type shown struct {
+	mu   sync.Mutex
+	seen []strategy.Generation
+}
+
+func (s spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
+	s.mu.Lock()
+	s.seen = append(s.seen, g.Clone())
+	s.mu.Unlock()
+	return s.Strategy.Decide(g, rng)
+}
+
+// TestWorkerWithoutTheDead: policies that never started, or ended without a word, hold the others up only for a while.
+func TestWorkerWithoutTheDead(t *testing.T) {
+	for _, synchronous := range []bool{true, false} {
+		board := workspace.NewMemory(4)
+		r := newTribe(4, board)
+		r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
+		spy := spy{r.opt.Strategy, &shown{}}
+		r.opt.Strategy = spy
+		gone := errors.New("killed")
+		// Policy 3 never comes; policy 2 dies in interval 3 without a word.
+		r.faults.train = func(m *climber) error {
+			if m.id == 2 && m.steps == 120 {
+				if err := board.Evict(2); err != nil {
+					return err
+				}
+				return gone
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		errs := make([]error, 3)
+		for id := range 3 {
+			s := r.join(t, id)
+			r.solos = append(r.solos, s)
+			wg.Go(func() { _, errs[id] = s.Train(t.Context()) })
+		}
+		wg.Wait()
+		if errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], workspace.ErrLeaseLost) {
+			t.Fatalf("synchronous %t: the errors are %v", synchronous, errs)
+		}
+		for _, g := range spy.seen {
+			if g.Members[3].HasObjective || synchronous && !g.Members[3].Absent {
+				t.Errorf("iteration %d: who never started is seen as %+v", g.Iteration, g.Members[3])
+			}
+			if synchronous && g.Iteration >= 3 && (g.Members[2].HasObjective || !g.Members[2].Absent) {
+				t.Errorf("iteration %d: who died is seen as %+v", g.Iteration, g.Members[2])
+			}
+		}
+		if n := len(kinds(r.solos[2].Journal(), journal.Final)); n != 0 || r.solos[0].Status().Steps != 500 {
+			t.Errorf("synchronous %t: the dead wrote %d final events, and policy 0 trained %d steps", synchronous, n, r.solos[0].Status().Steps)
+		}
+		for _, s := range r.solos {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestWorkerClockSetBack: where the board's clock is set back, those who died before are not waited for until it has caught up.
+func TestWorkerClockSetBack(t *testing.T) {
+	board := workspace.NewMemory(3)
+	r := newTribe(3, board)
+	r.cfg.Synchronous = true
+	var now atomic.Int64 // seconds, one for every look at the clock
+	now.Store(1_000_000)
+	board.SetClock(func() time.Time { return time.Unix(now.Add(1), 0) })
+	dead, s := r.join(t, 1), r.join(t, 0) // and policy 2 never comes
+	dead.heartbeat.end()
+	t.Cleanup(func() { dead.Close(); s.Close() })
+	now.Store(1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	looks := 0
+	s.cfg.after = (func(time.Duration) <-chan time.Time {
+		if looks++; looks > 1000 {
+			cancel()
+		}
+		return quick(0)
+	})
+	if _, err := s.Train(ctx); err != nil {
+		t.Errorf("after %d looks: %v", looks, err)
+	}
+}
+
+// TestWorkerLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
+func TestWorkerLate(t *testing.T) {
+	r := newTribe(4, workspace.NewMemory(4))
+	r.opt.TotalSteps = 400
+	r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
+	spy := spy{r.opt.Strategy, &shown{}}
+	r.adjust = func(id int, _ *WorkerOptions, opt *Options) {
+		if id == 3 {
+			opt.Strategy = spy
+		}
+	}
+	train := func(ids ...int) {
+		var wg sync.WaitGroup
+		for _, id := range ids {
+			s := r.join(t, id)
+			wg.Go(func() {
+				if _, err := s.Train(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	train(0, 1, 2)
+	train(3)
+	if len(spy.seen) != 7 {
+		t.Errorf("it decided %d times, want 7", len(spy.seen))
+	}
+	for i, g := range spy.seen {
+		for _, m := range g.Members {
+			if g.Iteration != int64(i+1) || m.Iteration != g.Iteration || !m.Healthy() || m.Absent {
+				t.Errorf("iteration %d: %+v", g.Iteration, m)
+			}
+		}
+	}
+}
+
+// TestWorkerCorruptPeer: weights that cannot be verified are never adopted, and another source is tried.
+func TestWorkerCorruptPeer(t *testing.T) {
+	for name, fault := range map[string]error{
+		"damaged": &checkpoint.DamagedError{Path: "x", Reason: "the checksum is not the record's"},
+		"pruned":  errors.New("file does not exist"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			board := &watch{Store: workspace.NewMemory(5)}
+			var refused atomic.Int64
+			board.fetch = func(rec workspace.Record) error {
+				if rec.Member == 4 {
+					refused.Add(1)
+					return fault
+				}
+				return nil
+			}
+			r := newTribe(5, board)
+			r.cfg.Synchronous = true
+			// Policy 4 is the best, and 3 a leader as well.
+			r.opt.Initial = []map[string]float64{{"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}, {"learning_rate": 0.06}, {"learning_rate": 0.1}}
+			r.opt.Reference = []int{0, 1, 2, 3, 4}
+			r.mustTrain(t)
+			events := r.journal(t)
+			failed := 0
+			for _, e := range events {
+				switch {
+				case e.Kind == journal.Replace && e.Parent == 4:
+					t.Errorf("unverified weights were adopted: %+v", e)
+				case e.Kind == journal.ApplyFailed:
+					failed++
+					if e.Parent != 4 || !strings.Contains(e.Cause, fault.Error()) {
+						t.Errorf("the failure is %+v", e)
+					}
+				}
+			}
+			if failed == 0 || refused.Load() < int64(failed) || len(kinds(events, journal.Replace)) == 0 {
+				t.Errorf("%d failures, %d refusals, %d replacements", failed, refused.Load(), len(kinds(events, journal.Replace)))
+			}
+			if _, err := journal.Replay(events); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWorkerFetchAgain: a source that is being replaced is read again.
+func TestWorkerFetchAgain(t *testing.T) {
+	c := newColony(4)
+	want := mustTrain(t, c.opt)
+	board := &watch{Store: workspace.NewMemory(4)}
+	tries := make(map[string]int)
+	var mu sync.Mutex
+	board.fetch = func(rec workspace.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries[rec.Weights.Path]++; tries[rec.Weights.Path] <= 3 {
+			return &checkpoint.DamagedError{Path: "x", Reason: "half written"}
+		}
+		return nil
+	}
+	r := newTribe(4, board)
+	r.cfg.Synchronous = true
+	r.mustTrain(t)
+	if d := cmp.Diff(lines(t, want.Journal()), lines(t, r.journal(t))); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+}
+
+// TestWorkerAllNaN: when nobody is healthy every process gives up, and the good states stay.
+func TestWorkerAllNaN(t *testing.T) {
+	t.Parallel()
+	for _, synchronous := range []bool{true, false} {
+		dir := t.TempDir()
+		r := newTribe(3, folder(t, dir, 3))
+		r.cfg.Synchronous = synchronous
+		var mended atomic.Bool
+		var trained [3]atomic.Int64
+		r.faults.train = func(m *climber) error {
+			if mended.Load() {
+				return nil
+			}
+			n := trained[m.id].Add(1)
+			if n > 120 {
+				m.x[1] = math.NaN()
+			}
+			// Whoever is rescued by one that is behind goes on when nobody is any more.
+			for n == 151 {
+				view, err := r.board.View()
+				if err != nil {
+					return err
+				}
+				if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
+					return !slices.ContainsFunc(slices.Concat(p.Records, p.Stale), func(r workspace.Record) bool { return r.Iteration >= 3 })
+				}) {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}
+		r.train(t)
+		for id, err := range r.errs {
+			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "objective is NaN") {
+				t.Errorf("policy %d: the error is %v", id, err)
+			}
+			if s := r.solos[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
+				t.Errorf("policy %d is saved as %+v", id, s.last.state)
+			}
+			if e := r.solos[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
+				t.Errorf("policy %d: the journal ends with %+v", id, e[len(e)-1])
+			}
+		}
+		for id := range 3 { // what is left is whole
+			s := r.join(t, id)
+			if snapshot, err := s.Trainee().Snapshot(); err != nil || snapshot.CheckFinite() != nil || s.Recovered() != nil {
+				t.Errorf("policy %d begins again with %v, %v, %v", id, err, snapshot.CheckFinite(), s.Recovered())
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		mended.Store(true)
+		r.board = folder(t, dir, 3)
+		r.cfg.Store = r.board
+		r.mustTrain(t)
+		events := r.journal(t)
+		if len(kinds(events, journal.Hopeless)) != 0 || len(kinds(events, journal.Final)) != 3 {
+			t.Errorf("the journal is %s", lines(t, events))
+		}
+		if _, err := journal.Replay(events); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWorkerWaitsForRescue: who diverged before anybody had published waits until somebody has.
+func TestWorkerWaitsForRescue(t *testing.T) {
+	for name, fault := range map[string]func(m *climber) error{
+		"NaN":   func(m *climber) error { m.x[0] = math.NaN(); return nil },
+		"error": func(*climber) error { return errors.New("gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			board := workspace.NewMemory(2)
+			r := newTribe(2, board)
+			held := make(chan struct{})
+			var once atomic.Bool
+			r.faults.train = func(m *climber) error {
+				switch {
+				case m.id == 0 && m.steps == 10 && once.CompareAndSwap(false, true):
+					return fault(m)
+				case m.id == 1 && m.steps == 20:
+					<-held
+				}
+				return nil
+			}
+			r.adjust = func(id int, place *WorkerOptions, _ *Options) {
+				if id == 0 {
+					place.after = (func(d time.Duration) <-chan time.Time {
+						if v, err := board.View(); err == nil && v.Members[0].Heartbeat != nil && v.Members[0].Heartbeat.Phase == workspace.Waiting {
+							select {
+							case <-held:
+							default:
+								close(held)
+							}
+						}
+						return time.After(time.Millisecond)
+					})
+				}
+			}
+			r.mustTrain(t)
+			e := kinds(r.solos[0].Journal(), journal.Replace)
+			if len(e) == 0 || e[0].Iteration != 1 || e[0].Parent != 1 || !strings.Contains(e[0].Cause, "rescued by") {
+				t.Errorf("the rescue is %+v", e)
+			}
+			if s := r.solos[0].Status(); !s.Healthy() || s.Steps != 500 {
+				t.Errorf("it ended as %+v", s)
+			}
+		})
+	}
+}
+
+// TestWorkerNobodyToRescue: a policy that failed, whose peers are gone, gives up with what went wrong.
+func TestWorkerNobodyToRescue(t *testing.T) {
+	r := newTribe(2, workspace.NewMemory(2))
+	r.cfg.Silence, r.cfg.Heartbeat = 20*time.Millisecond, 5*time.Millisecond
+	gone := errors.New("gone")
+	r.faults.train = func(*climber) error { return gone }
+	s := r.join(t, 0)
+	_, err := s.Train(t.Context())
+	if !errors.Is(err, gone) || !errors.Is(err, ErrNoHealthyMember) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWorkerTakenOver: a policy whose lease is lost writes nothing any more.
+func TestWorkerTakenOver(t *testing.T) {
+	board := workspace.NewMemory(2)
+	r := newTribe(2, board)
+	var before workspace.View
+	r.faults.train = func(m *climber) error {
+		if m.id == 0 && m.steps == 80 {
+			v, err := board.View()
+			before = v
+			return errors.Join(err, board.Evict(0))
+		}
+		return nil
+	}
+	s := r.join(t, 0)
+	_, err := s.Train(t.Context())
+	if !errors.Is(err, workspace.ErrLeaseLost) {
+		t.Errorf("the error is %v", err)
+	}
+	events := len(s.Journal())
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	after, err := board.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before.Members, after.Members); d != "" || events != 3 {
+		t.Errorf("%d events; the board changed: %s", events, d)
+	}
+	if _, again := s.Train(context.Background()); again == nil {
+		t.Error("it can train on")
+	}
+	if !slices.ContainsFunc(after.Members[0].Records, func(rec workspace.Record) bool { return rec.Iteration == 1 }) {
+		t.Error("it never published")
+	}
+}

@@ -1,0 +1,101 @@
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// publish puts the member's weights and how good they are on the board, unless they stand there already, and offers
+// them for the best.
+func (s *Worker) publish() error {
+	m := s.m
+	snapshot := s.good()
+	r := workspace.Record{
+		Member: m.id, Iteration: s.iteration, Copies: s.copies, Steps: m.steps, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
+		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: s.cfg.Experiment,
+	}
+	if m.changedAt > m.copiedAt {
+		r.SinceChange = m.steps - m.changedAt
+	}
+	if snapshot == nil {
+		status := m.status()
+		switch {
+		case status.Failed:
+			r.Failure, r.HasObjective = m.failure, false
+		case m.diverged != "":
+			r.Failure = m.diverged
+		default:
+			r.Failure = status.Trouble()
+		}
+		if !status.Failed {
+			r.Objective, r.HasObjective = math.NaN(), true
+		}
+	} else if s.opt.Measure.EvaluationEpisodes > 0 {
+		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
+	}
+	view, err := s.cfg.Store.View()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	if err := s.lost(); err != nil {
+		return err
+	}
+	if !published(view, r) {
+		if _, err := s.lease.Publish(r, snapshot); err != nil {
+			return fmt.Errorf("pbt: policy %d: %w", m.id, err)
+		}
+	}
+	if m.status().Healthy() && (!s.hasBest || m.objective > s.best) {
+		if err := s.lease.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
+			return fmt.Errorf("pbt: policy %d: best: %w", m.id, err)
+		}
+		s.best, s.hasBest = m.objective, true
+	}
+	return s.beat(workspace.Training)
+}
+
+// published reports whether a record like r stands on the board.
+func published(v workspace.View, r workspace.Record) bool {
+	for _, old := range v.Members[r.Member].Records {
+		if old.Iteration == r.Iteration {
+			return old.Copies == r.Copies && old.Steps == r.Steps && old.Weights != nil && r.Failure == ""
+		}
+	}
+	return false
+}
+
+// result is the best on the board. Its snapshot is nil where it cannot be read.
+func (s *Worker) result() (*Result, error) {
+	best, ok, err := s.cfg.Store.Best(s.opt.Measure.Minimise)
+	for range 3 { // its policy may be replacing it by a better one
+		if err != nil || !ok {
+			break
+		}
+		snapshot, fault := s.cfg.Store.FetchBest(best)
+		if fault == nil {
+			return newResult(best, snapshot), nil
+		}
+		s.recovered = errors.Join(s.recovered, fmt.Errorf("pbt: best: %w", fault))
+		best, ok, err = s.cfg.Store.Best(s.opt.Measure.Minimise)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pbt: best: %w", err)
+	case !ok:
+		return nil, nil
+	}
+	return newResult(best, nil), nil
+}
+
+func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
+	objective := r.Objective
+	if r.HasEvaluation {
+		objective = r.Evaluation
+	}
+	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective, Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
+}

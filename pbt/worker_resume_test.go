@@ -1,0 +1,483 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// soloHerd trains policies over a folder, each in a goroutine that joins again until run lets it end.
+func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
+	t.Helper()
+	r := newTribe(4, folder(t, dir, 4))
+	r.cfg.Synchronous = true
+	if arm != nil {
+		arm(r)
+	}
+	var wg sync.WaitGroup
+	for id := range r.opt.Members {
+		wg.Go(func() {
+			for run := 0; ; run++ {
+				place, opt := r.cfg, r.opt
+				place.Member = id
+				s, err := Join(t.Context(), opt, place)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if s.Recovered() != nil {
+					t.Error(s.Recovered())
+				}
+				err = train(t.Context(), id, run, s)
+				if c := s.Close(); c != nil {
+					t.Error(c)
+				}
+				if err == nil {
+					return
+				}
+				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) && !errors.Is(err, ErrRestart) {
+					t.Errorf("policy %d, run %d: %v", id, run, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return r
+}
+
+// compareWorkspace checks that policies in a folder wrote what a population wrote.
+func compareWorkspace(t *testing.T, want *Population, dir string) {
+	t.Helper()
+	events, err := journal.ReadWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(lines(t, want.Journal()), lines(t, events)); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+	checkStates(t, dir, events)
+}
+
+// checkStates compares the states on disk with what the journal replays to.
+func checkStates(t *testing.T, dir string, events []journal.Event) {
+	t.Helper()
+	standings, err := journal.Replay(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range standings {
+		state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := state.Member
+		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent || state.Copies != st.Copies || state.Iteration != st.Iteration ||
+			!same(m.Hyperparameters.Floats(), st.Hyperparameters) || (m.Objective != nil) != st.HasObjective || st.HasObjective && float64(*m.Objective) != st.Objective {
+			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
+		}
+	}
+}
+
+func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
+	t.Parallel()
+	c := newColony(4)
+	c.opt.ProgressSteps, c.opt.TotalSteps = 20, 300
+	want := mustTrain(t, c.opt)
+	dir := t.TempDir()
+	var runs atomic.Int64
+	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.cfg.SaveSteps = 20, 300, 7 }
+	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		runs.Add(1)
+		rng := rand.New(rand.NewPCG(uint64(id), uint64(run)))
+		left := 1 + rng.IntN(60)
+		s.m.trainee.(*climber).faults = &faults{train: func(m *climber) error {
+			if left--; left == 0 {
+				cancel()
+			}
+			return nil
+		}}
+		_, err := s.Train(ctx)
+		return err
+	})
+	if runs.Load() < 20 {
+		t.Errorf("only %d runs", runs.Load())
+	}
+	compareWorkspace(t, want, dir)
+	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
+		t.Error("a policy that was asked to stop had written too much")
+	}
+}
+
+// TestWorkerTakesTurns: four policies where there is room for two end as four that train at once.
+func TestWorkerTakesTurns(t *testing.T) {
+	t.Parallel()
+	want := mustTrain(t, newColony(4).opt)
+	dir := t.TempDir()
+	room := make(chan struct{}, 2)
+	var yields atomic.Int64
+	r := newTribe(4, folder(t, dir, 4))
+	r.cfg.Synchronous, r.cfg.Slice = true, 2
+	var wg sync.WaitGroup
+	for id := range 4 {
+		wg.Go(func() {
+			for {
+				room <- struct{}{}
+				place, opt := r.cfg, r.opt
+				place.Member = id
+				s, err := Join(t.Context(), opt, place)
+				if err == nil {
+					_, err = s.Train(t.Context())
+					err = errors.Join(err, s.Close())
+				}
+				<-room
+				if err == nil {
+					return
+				}
+				if yields.Add(1); !errors.Is(err, ErrYield) || yields.Load() > 2000 {
+					t.Errorf("policy %d: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if yields.Load() < 12 {
+		t.Errorf("only %d yields", yields.Load())
+	}
+	compareWorkspace(t, want, dir)
+}
+
+// TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
+// come back after it has yielded.
+func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var broken atomic.Bool
+	var wg sync.WaitGroup
+	for id := range 3 { // of four
+		wg.Go(func() {
+			for turn := 0; ; turn++ {
+				r := newTribe(4, folder(t, dir, 4))
+				r.cfg.Member, r.cfg.Synchronous, r.cfg.Slice = id, true, 1
+				r.cfg.Silence, r.cfg.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
+				build := r.opt.New
+				r.opt.New = func(m Member) (Trainee, error) {
+					if m.ID == 2 && broken.Load() {
+						return nil, errors.New("no such simulator")
+					}
+					return build(m)
+				}
+				s, err := Join(t.Context(), r.opt, r.cfg)
+				if err == nil {
+					_, err = s.Train(t.Context())
+					err = errors.Join(err, s.Close())
+				}
+				switch {
+				case id == 2 && turn > 0 && broken.Swap(true):
+					if err == nil || !strings.Contains(err.Error(), "no such simulator") {
+						t.Errorf("a policy that cannot be built: %v", err)
+					}
+					return
+				case err == nil:
+					return
+				case !errors.Is(err, ErrYield) || turn > 3000:
+					t.Errorf("policy %d, turn %d: %v", id, turn, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	v, err := folder(t, dir, 4).View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
+		t.Errorf("who could not be built says %+v", h)
+	}
+}
+
+// TestWorkerRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
+func TestWorkerRestartsProcess(t *testing.T) {
+	t.Parallel()
+	c := newColony(4)
+	c.opt.Rebuild = []string{"discount_factor"}
+	want := mustTrain(t, c.opt)
+	built := 0
+	for _, e := range want.Journal() {
+		if e.Rebuilt {
+			built++
+		}
+	}
+	dir := t.TempDir()
+	var restarts atomic.Int64
+	var refused atomic.Bool
+	soloHerd(t, dir, func(r *tribe) {
+		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
+		build := r.opt.New
+		r.opt.New = func(m Member) (Trainee, error) {
+			trainee, err := build(m)
+			if v, ok := m.Hyperparameters["discount_factor"]; err == nil && ok {
+				trainee.(*climber).discount = v
+			}
+			return trainee, err
+		}
+	}, func(ctx context.Context, id, run int, s *Worker) error {
+		_, err := s.Train(ctx)
+		if errors.Is(err, ErrRestart) {
+			restarts.Add(1)
+			state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
+			if err != nil || state.Phase != phaseDecided {
+				t.Errorf("the state is %+v, %v", state, err)
+			}
+		}
+		return err
+	})
+	if restarts.Load() != int64(built) || built == 0 || refused.Load() {
+		t.Errorf("%d restarts for %d that were built anew", restarts.Load(), built)
+	}
+	compareWorkspace(t, want, dir)
+}
+
+// TestWorkerRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
+func TestWorkerRestartThatFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := soloHerd(t, dir, func(r *tribe) {
+		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
+		build := r.opt.New
+		r.opt.New = func(m Member) (Trainee, error) {
+			if v, ok := m.Hyperparameters["discount_factor"]; ok && v != 0.99 {
+				return nil, errors.New("no such simulator")
+			}
+			return build(m)
+		}
+	}, func(ctx context.Context, id, run int, s *Worker) error {
+		_, err := s.Train(ctx)
+		return err
+	})
+	_ = r
+	events, err := journal.ReadWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := kinds(events, journal.ApplyFailed)
+	if len(failed) == 0 || !strings.Contains(failed[0].Cause, "no such simulator") || len(kinds(events, journal.Replace)) == 0 && len(failed) < 3 {
+		t.Errorf("failures are %+v", failed)
+	}
+	for _, e := range kinds(events, journal.Replace) {
+		if e.After["discount_factor"] != 0.99 {
+			t.Errorf("it was built after all: %+v", e)
+		}
+	}
+	checkStates(t, dir, events)
+}
+
+// TestWorkerDamagedState: the state before is used, and what is damaged is said.
+func TestWorkerDamagedState(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, dir string){
+		"state": func(t *testing.T, dir string) {
+			data := read(t, dir, stateFile)
+			if err := os.WriteFile(filepath.Join(dir, stateFile), data[:len(data)/2], 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"snapshot": func(t *testing.T, dir string) {
+			state, err := decodeWorkerState(read(t, dir, stateFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, workerSnapshots, state.Member.Snapshot)
+			data := read(t, path)
+			data[len(data)-1] ^= 1
+			if err := os.WriteFile(path, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run := func(stop bool) *Worker {
+				r := newTribe(2, folder(t, dir, 2))
+				r.cfg.SaveSteps = 20
+				s := r.join(t, 0)
+				t.Cleanup(func() { s.Close() })
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r.faults.train = func(m *climber) error {
+					if stop && m.steps == 235 {
+						cancel()
+					}
+					return nil
+				}
+				if _, err := s.Train(ctx); errors.Is(err, context.Canceled) != stop {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			run(true)
+			change(t, filepath.Join(dir, "000"))
+			s := run(false)
+			if err := s.Recovered(); err == nil || !strings.Contains(err.Error(), "state") {
+				t.Errorf("what was damaged is reported as %v", err)
+			}
+			if st := s.Status(); st.Steps != 500 {
+				t.Errorf("it ended as %+v", st)
+			}
+			if _, err := journal.Replay(s.Journal()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWorkerDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
+func TestWorkerDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	s := r.join(t, 0)
+	var copies []string
+	r.faults.train = func(m *climber) error {
+		if m.steps > 100 && m.steps%25 == 10 {
+			to := t.TempDir()
+			copies = append(copies, to)
+			return os.CopyFS(to, os.DirFS(dir))
+		}
+		return nil
+	}
+	if _, err := s.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range append(copies, dir) {
+		state, err := decodeWorkerState(read(t, dir, "000", stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "000", workerSnapshots, state.Member.Snapshot)
+		data := read(t, path)
+		data[len(data)-1] ^= 1
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := newTribe(2, folder(t, dir, 2))
+		r.faults.train = nil
+		s, err := Join(t.Context(), r.opt, r.cfg)
+		if err != nil {
+			t.Errorf("copy %d, at step %d: %v", i, state.Member.Steps, err)
+			continue
+		}
+		if s.Recovered() == nil {
+			t.Errorf("copy %d: nothing was said about the damage", i)
+		}
+		if _, err := s.Train(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if st := s.Status(); st.Steps != 500 {
+			t.Errorf("it ended as %+v", st)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if events, err := journal.ReadWorkspace(dir); err != nil {
+			t.Error(err)
+		} else {
+			checkStates(t, dir, events)
+		}
+	}
+}
+
+// TestWorkerMoreSteps: a policy that trained to the end goes on when there is more to train.
+func TestWorkerMoreSteps(t *testing.T) {
+	t.Parallel()
+	want := mustTrain(t, newColony(4).opt)
+	dir := t.TempDir()
+	for _, total := range []int64{50, 150, 175, 500, 500} {
+		soloHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Worker) error {
+			_, err := s.Train(ctx)
+			return err
+		})
+	}
+	compareWorkspace(t, want, dir)
+}
+
+func TestWorkerOtherPopulation(t *testing.T) {
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	s := r.join(t, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(o *Options, p *WorkerOptions){
+		"Seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
+		"Objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
+		"must be equal":                              func(o *Options, _ *WorkerOptions) { o.Members = 3 },
+		"members are 0 to 1":                         func(_ *Options, p *WorkerOptions) { p.Member = 2 },
+		"give 0 or more":                             func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
+		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
+		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
+		"Store is nil":                               func(_ *Options, p *WorkerOptions) { p.Store = nil },
+	} {
+		opt, place := r.opt, r.cfg
+		change(&opt, &place)
+		if _, err := Join(t.Context(), opt, place); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
+		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
+	}
+	held, cancelled := r.join(t, 1), ctx
+	if _, err := Join(cancelled, r.opt, WorkerOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
+		t.Errorf("a policy that is held: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzDecodeSoloState(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},"snapshot":"000001.safetensors"}}`))
+	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},"source":1,"snapshot":"x"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeWorkerState(data)
+		if err != nil {
+			return
+		}
+		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members || (s.Pending != nil) != (s.Phase == phaseDecided) {
+			t.Errorf("%+v is accepted", s)
+		}
+		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
+			t.Errorf("pending %+v is accepted", s.Pending)
+		}
+	})
+}

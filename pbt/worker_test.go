@@ -1,0 +1,331 @@
+package pbt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// quick is a clock on which nobody waits long for others. Heartbeats, which come less often, are left alone.
+func quick(d time.Duration) <-chan time.Time {
+	if d <= longestPause {
+		d = min(d, time.Millisecond)
+	}
+	return time.After(d)
+}
+
+// tribe are the policies of one board, each in a goroutine.
+type tribe struct {
+	*colony
+	board  workspace.Store
+	cfg    WorkerOptions // what all have in common
+	adjust func(id int, place *WorkerOptions, opt *Options)
+
+	mu      sync.Mutex
+	solos   []*Worker
+	errs    []error
+	results []*Result
+}
+
+func newTribe(members int, board workspace.Store) *tribe {
+	t := &tribe{colony: newColony(members), board: board}
+	t.cfg = WorkerOptions{Store: board, after: quick, Silence: time.Minute}
+	build := t.opt.New
+	t.opt.New = func(m Member) (Trainee, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return build(m)
+	}
+	return t
+}
+
+// join joins one policy.
+func (r *tribe) join(t *testing.T, id int) *Worker {
+	t.Helper()
+	place, opt := r.cfg, r.opt
+	place.Member = id
+	if r.adjust != nil {
+		r.adjust(id, &place, &opt)
+	}
+	s, err := Join(t.Context(), opt, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// train joins all policies and trains them to the end of each.
+func (r *tribe) train(t *testing.T) {
+	t.Helper()
+	r.solos, r.errs, r.results = nil, nil, nil
+	for id := range r.opt.Members {
+		r.solos = append(r.solos, r.join(t, id))
+	}
+	r.errs, r.results = make([]error, r.opt.Members), make([]*Result, r.opt.Members)
+	var wg sync.WaitGroup
+	for id, s := range r.solos {
+		wg.Go(func() { r.results[id], r.errs[id] = s.Train(t.Context()) })
+	}
+	wg.Wait()
+	for _, s := range r.solos {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (r *tribe) mustTrain(t *testing.T) {
+	t.Helper()
+	r.train(t)
+	if err := errors.Join(r.errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journal is that of all.
+func (r *tribe) journal(t *testing.T) []journal.Event {
+	t.Helper()
+	var journals [][]journal.Event
+	for _, s := range r.solos {
+		journals = append(journals, s.Journal())
+	}
+	merged, err := journal.Merge(journals...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+func lines(t *testing.T, events []journal.Event) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String()
+}
+
+// TestWorkerDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
+func TestWorkerDecidesAsPopulation(t *testing.T) {
+	t.Parallel()
+	for name, adjust := range map[string]func(o *Options){
+		"usual":      func(*Options) {},
+		"delayed":    func(o *Options) { o.InitialDelay, o.StartAfter = 120, 100 },
+		"minimise":   func(o *Options) { o.Objective, o.Measure.Minimise = "loss", true },
+		"windowed":   func(o *Options) { o.ProgressSteps, o.Measure = 10, Measure{Window: 4, Reducer: ReduceMedian} },
+		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
+		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
+		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
+		"settling": func(o *Options) {
+			o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true
+		},
+		"short end": func(o *Options) { o.TotalSteps = 420 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newColony(6)
+			adjust(&c.opt)
+			p := mustTrain(t, c.opt)
+			want := lines(t, p.Journal())
+			if n := len(kinds(p.Journal(), journal.Replace)); n < 5 {
+				t.Errorf("only %d replacements: this test shows little", n)
+			}
+			for range 2 {
+				r := newTribe(6, workspace.NewMemory(6))
+				adjust(&r.opt)
+				r.cfg.Synchronous = true
+				r.mustTrain(t)
+				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
+					t.Fatalf("the journals differ: %s", d)
+				}
+				best, got := p.Best(), r.results[0]
+				for _, b := range r.results { // who is done early has not seen all
+					if b.Measure(c.opt.Measure) > got.Measure(c.opt.Measure) {
+						got = b
+					}
+				}
+				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
+					t.Errorf("the best is %+v, want %+v", got, best)
+				}
+				standings, err := journal.Replay(r.journal(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for id, s := range r.solos {
+					status, st := s.Status(), standings[id]
+					copies, parent := s.Copies()
+					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
+						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies, the last of %d", st, status, copies, parent)
+					}
+				}
+			}
+		})
+	}
+}
+
+// alternating replaces odd members and lets even ones mutate themselves.
+type alternating struct{}
+
+func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
+	for _, m := range g.Members[1:] {
+		d := strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "even"}
+		if m.Member%2 == 1 {
+			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "odd"}
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
+// Measure is the result's objective, of which more is better.
+func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
+
+// ownValues lets replaced members mutate their own hyperparameters.
+type ownValues struct{ strategy.Strategy }
+
+func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
+	decisions := s.Strategy.Decide(g, rng)
+	for i := range decisions {
+		decisions[i].From = decisions[i].Member
+	}
+	return decisions
+}
+
+func folder(t *testing.T, dir string, policies int) *workspace.Folder {
+	t.Helper()
+	board, err := workspace.OpenFolder(dir, policies, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return board
+}
+
+// TestWorkerLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
+func TestWorkerLearnsAsPopulation(t *testing.T) {
+	t.Parallel()
+	explore := func(o *Options) {
+		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
+	}
+	c := newColony(5)
+	explore(&c.opt)
+	want := mustTrain(t, c.opt)
+	dir := t.TempDir()
+	r := newTribe(5, folder(t, dir, 5))
+	explore(&r.opt)
+	r.cfg.Synchronous = true
+	r.mustTrain(t)
+	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
+		t.Errorf("only %d replacements: this test shows little", n)
+	}
+	compareWorkspace(t, want, dir)
+}
+
+// TestWorkerLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
+func TestWorkerLearnsDespiteDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(4, folder(t, dir, 4))
+	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+	r.cfg.Synchronous = true
+	r.faults.train = func(m *climber) error {
+		if m.id == 1 && m.steps == 120 {
+			file, err := os.OpenFile(filepath.Join(dir, "001", journal.File), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteString("xx")
+			return errors.Join(err, file.Close())
+		}
+		return nil
+	}
+	r.mustTrain(t)
+	if _, err := journal.ReadWorkspace(dir); err == nil {
+		t.Error("the journal is whole: this test shows nothing")
+	}
+	if n := len(kinds(r.journal(t), journal.Replace)); n < 5 {
+		t.Errorf("only %d replacements: this test shows little", n)
+	}
+}
+
+// TestWorkerUnknownObjective: where the objective does not exist, all report what a population does, however few intervals
+// there are and whoever is done first.
+func TestWorkerUnknownObjective(t *testing.T) {
+	for _, total := range []int64{50, 200} {
+		adjust := func(o *Options) { o.Objective, o.TotalSteps, o.IntervalSteps = "reward", total, 50 }
+		c := newColony(3)
+		adjust(&c.opt)
+		_, want := mustNew(t, c.opt).Train(t.Context())
+		if want == nil || !strings.Contains(want.Error(), `no member reported the objective "reward" by the end of interval 1: `) {
+			t.Fatal(want)
+		}
+		for _, synchronous := range []bool{true, false} {
+			r := newTribe(3, workspace.NewMemory(3))
+			adjust(&r.opt)
+			r.cfg.Synchronous = synchronous
+			r.train(t)
+			for id, err := range r.errs {
+				// Who does not wait may notice it later.
+				if err == nil || synchronous && err.Error() != want.Error() || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+					t.Errorf("%d steps, synchronous %t, policy %d: %v, want %v", total, synchronous, id, err, want)
+				}
+			}
+		}
+		_, err := TrainAsync(t.Context(), c.opt)
+		if err == nil || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
+			t.Errorf("%d steps: TrainAsync: %v", total, err)
+		}
+	}
+}
+
+// TestWorkerObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
+// one, and is finished where one has.
+func TestWorkerObjectiveOfOthers(t *testing.T) {
+	r := newTribe(2, workspace.NewMemory(2))
+	r.opt.TotalSteps = 50
+	trained := make(chan struct{})
+	build := r.opt.New
+	r.opt.New = func(m Member) (Trainee, error) {
+		trainee, err := build(m)
+		if m.ID == 0 {
+			return mute{trainee}, err
+		}
+		return trainee, err
+	}
+	r.faults.train = func(c *climber) error {
+		if c.id == 1 {
+			<-trained
+		}
+		return nil
+	}
+	r.adjust = func(id int, _ *WorkerOptions, o *Options) {
+		o.Progress = func(u Update) {
+			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
+				close(trained)
+			}
+		}
+	}
+	r.mustTrain(t)
+}
+
+// mute has no figures.
+type mute struct{ Trainee }
+
+func (mute) Metrics() map[string]float64 { return nil }
