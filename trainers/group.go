@@ -27,7 +27,16 @@ type Group struct {
 	action []float32
 }
 
-var _ agents.Agent = (*Group)(nil)
+var (
+	_ agents.Agent       = (*Group)(nil)
+	_ agents.Binder      = (*Group)(nil)
+	_ agents.Tracker     = (*Group)(nil)
+	_ agents.Tunable     = (*Group)(nil)
+	_ agents.Snapshotter = (*Group)(nil)
+	_ agents.Reseeder    = (*Group)(nil)
+	_ agents.Stochastic  = (*Group)(nil)
+	_ agents.Composite   = (*Group)(nil)
+)
 
 // NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each
 // agent; nil cuts the environments into equal parts, of which the last takes the remainder. The agents belong to the
@@ -86,13 +95,17 @@ func (g *Group) cut(scopes []int) error {
 		if scopes[i] <= 0 {
 			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])
 		}
-		if n := a.NumEnvs(); n != 0 && n != scopes[i] {
+		b, ok := agents.As[agents.Binder](a)
+		if !ok {
+			continue
+		}
+		if n := b.NumEnvs(); n != 0 && n != scopes[i] {
 			return fmt.Errorf("trainers: agent %d acts in %d environments, its scope is %d", i, n, scopes[i])
 		}
 	}
 	starts, start := make([]int, len(scopes)), 0
 	for i, a := range g.agents {
-		if err := a.Bind(scopes[i]); err != nil {
+		if err := bind(a, scopes[i]); err != nil {
 			return fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
 		starts[i] = start
@@ -103,8 +116,8 @@ func (g *Group) cut(scopes []int) error {
 	return nil
 }
 
-// owner is the number of the agent that environment env is one of.
-func (g *Group) owner(env int) int {
+// AgentOf returns the index of the agent that acts in environment env.
+func (g *Group) AgentOf(env int) int {
 	i, _ := slices.BinarySearch(g.starts, env+1) // the first agent that starts after env
 	return i - 1
 }
@@ -121,7 +134,7 @@ func (g *Group) Name() string { return "Group" }
 // Spaces implements [agents.Agent].
 func (g *Group) Spaces() spaces.Set { return g.spaces }
 
-// NumEnvs implements [agents.Agent]: the sum of the scopes.
+// NumEnvs implements [agents.Binder]: the sum of the scopes.
 func (g *Group) NumEnvs() int {
 	n := 0
 	for _, k := range g.scopes {
@@ -130,7 +143,7 @@ func (g *Group) NumEnvs() int {
 	return n
 }
 
-// Bind implements [agents.Agent]. Scopes that were given must add up to numEnvs.
+// Bind implements [agents.Binder]. Scopes that were given must add up to numEnvs.
 func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
@@ -168,30 +181,30 @@ func (g *Group) Update(ctx context.Context) error {
 }
 
 // SetTraining implements [agents.Agent].
-func (g *Group) SetTraining(on bool) {
-	g.on = on
+func (g *Group) SetTraining(on bool) (was bool) {
+	was, g.on = g.on, on
 	for _, a := range g.agents {
 		a.SetTraining(on)
 	}
+	return was
 }
 
-// Training implements [agents.Agent].
-func (g *Group) Training() bool { return g.on }
-
-// SetStochastic lets the agents that can sample actions in evaluation, too.
+// SetStochastic implements [agents.Stochastic]: agents that can sample in evaluation do, the others stay as they are.
 func (g *Group) SetStochastic(on bool) {
 	for _, a := range g.agents {
-		if s, ok := a.(stochastic); ok {
+		if s, ok := agents.As[agents.Stochastic](a); ok {
 			s.SetStochastic(on)
 		}
 	}
 }
 
-// Tracked implements [agents.Agent].
+// Tracked implements [agents.Tracker].
 func (g *Group) Tracked(f func(tag string, value float64)) {
 	all := map[string]float64{}
 	for i, a := range g.agents {
-		a.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
+		if t, ok := agents.As[agents.Tracker](a); ok {
+			t.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
+		}
 	}
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		f(tag, all[tag])
@@ -201,11 +214,13 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 // golden is 2⁶⁴ divided by the golden ratio: its multiples are far apart, so that the agents' seeds are.
 const golden = 0x9e3779b97f4a7c15
 
-// Reseed implements [agents.Agent]; every agent is given a seed of its own.
+// Reseed implements [agents.Reseeder]; every agent is given a seed of its own.
 func (g *Group) Reseed(seed int64) error {
 	var errs []error
 	for i, a := range g.agents {
-		errs = append(errs, a.Reseed(int64(uint64(seed)+uint64(i)*golden)))
+		if r, ok := agents.As[agents.Reseeder](a); ok {
+			errs = append(errs, r.Reseed(int64(uint64(seed)+uint64(i)*golden)))
+		}
 	}
 	return errors.Join(errs...)
 }

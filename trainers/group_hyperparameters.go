@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Hyperparameters implements [agents.Agent].
+// Hyperparameters implements [agents.Tunable].
 func (g *Group) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	for i, a := range g.agents {
-		for k, v := range a.Hyperparameters() {
+		for k, v := range hyperparameters(a) {
 			all[strconv.Itoa(i)+"."+k] = v
 		}
 	}
 	return all
 }
 
-// SetHyperparameters implements [agents.Agent].
+// SetHyperparameters implements [agents.Tunable].
 func (g *Group) SetHyperparameters(values map[string]float64) error {
 	parts := make([]map[string]float64, len(g.agents))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -39,15 +39,15 @@ func (g *Group) SetHyperparameters(values map[string]float64) error {
 		if part == nil {
 			continue
 		}
-		a, before := g.agents[i], g.agents[i].Hyperparameters()
-		if err := a.SetHyperparameters(part); err != nil {
+		a, before := g.agents[i], hyperparameters(g.agents[i])
+		if err := setHyperparameters(a, part); err != nil {
 			err = fmt.Errorf("trainers: agent %d: %w", i, err)
 			for _, f := range undo {
 				err = errors.Join(err, f())
 			}
 			return err
 		}
-		undo = append(undo, func() error { return a.SetHyperparameters(before) })
+		undo = append(undo, func() error { return setHyperparameters(a, before) })
 	}
 	return nil
 }

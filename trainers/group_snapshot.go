@@ -15,12 +15,16 @@ const groupFormat = 1
 // member is the prefix of an agent's arrays, and the name of its values, in a group's snapshot.
 func member(i int) string { return fmt.Sprintf("agent_%d", i) }
 
-// Snapshot implements [agents.Agent]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
+// Snapshot implements [agents.Snapshotter]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
 	all.Values["agent"], all.Values["format"], all.Values["agents"] = g.Name(), groupFormat, len(g.agents)
 	for i, a := range g.agents {
-		snap, err := a.Snapshot(opt)
+		s, err := snapshotter(a)
+		if err != nil {
+			return nil, err
+		}
+		snap, err := s.Snapshot(opt)
 		if err != nil {
 			return nil, fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
@@ -32,7 +36,7 @@ func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	return all, nil
 }
 
-// Restore implements [agents.Agent]. Where an agent refuses its part, the agents before it are given back their own.
+// Restore implements [agents.Snapshotter]. Where an agent refuses its part, the agents before it are given back their own.
 func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	parts, err := g.parts(snap)
 	if err != nil {
@@ -40,9 +44,13 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	}
 	var undo []func() error
 	for i, a := range g.agents {
-		before, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+		s, err := snapshotter(a)
+		var before *checkpoint.Snapshot
 		if err == nil {
-			err = a.Restore(parts[i])
+			before, err = s.Snapshot(agents.SnapshotOptions{Buffers: true})
+		}
+		if err == nil {
+			err = s.Restore(parts[i])
 		}
 		if err != nil {
 			err = fmt.Errorf("trainers: agent %d: %w", i, err)
@@ -51,7 +59,7 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 			}
 			return err
 		}
-		undo = append(undo, func() error { return a.Restore(before) })
+		undo = append(undo, func() error { return s.Restore(before) })
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -186,12 +187,32 @@ func (p *parameters) restore(s standing) error {
 	return nil
 }
 
+// hyperparameters returns the agent's settings that may change, none where it is no agents.Tunable.
+func hyperparameters(agent agents.Agent) map[string]float64 {
+	if t, ok := agents.As[agents.Tunable](agent); ok {
+		return t.Hyperparameters()
+	}
+	return nil
+}
+
+// setHyperparameters changes some of them, all or none.
+func setHyperparameters(agent agents.Agent, values map[string]float64) error {
+	if len(values) == 0 {
+		return nil
+	}
+	t, ok := agents.As[agents.Tunable](agent)
+	if !ok {
+		return fmt.Errorf("trainers: the agent (%T) has no hyperparameters to set: it is no agents.Tunable", agent)
+	}
+	return t.SetHyperparameters(values)
+}
+
 // Hyperparameters are the agent's, and the parameters of the environment's reward as "env.<key>", where it has any (see
 // [envs.RewardShaper], and [envs.FlattenShaping] for the keys). For the latter they are the values last set, which single
 // environments may not have yet.
 func (t *Trainer) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
-	maps.Copy(all, t.agent.Hyperparameters())
+	maps.Copy(all, hyperparameters(t.agent))
 	if t.parameters != nil {
 		for key, x := range t.parameters.target.flat {
 			all[environmentPrefix+key] = x
@@ -219,11 +240,9 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 			return err
 		}
 	}
-	before := t.agent.Hyperparameters()
-	if len(forAgent) > 0 {
-		if err := t.agent.SetHyperparameters(forAgent); err != nil {
-			return err
-		}
+	before := hyperparameters(t.agent)
+	if err := setHyperparameters(t.agent, forAgent); err != nil {
+		return err
 	}
 	t.saved = false
 	if target == nil {
@@ -232,7 +251,7 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	err := t.parameters.set(target)
 	if err != nil && len(forAgent) > 0 {
 		maps.DeleteFunc(before, func(key string, _ float64) bool { _, set := forAgent[key]; return !set })
-		if undo := t.agent.SetHyperparameters(before); undo != nil {
+		if undo := setHyperparameters(t.agent, before); undo != nil {
 			err = fmt.Errorf("%w; and the agent's hyperparameters could not be put back: %w", err, undo)
 		}
 	}

@@ -21,8 +21,10 @@ func (t *Trainer) open() (err error) {
 	if t.now != nil {
 		return nil
 	}
-	if t.cfg.writes() && t.store == nil {
+	if t.cfg.writes() && t.dir == "" {
 		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
+	}
+	if _, ok := agents.As[agents.Snapshotter](t.agent); ok && t.dir != "" && t.store == nil {
 		if t.store, err = checkpoint.NewStore(filepath.Join(t.dir, "checkpoints"), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
 			return err
 		}
@@ -43,6 +45,35 @@ func (t *Trainer) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// saves returns which setting asks for checkpoints of an agent that cannot be saved.
+func saves(cfg Config, agent agents.Agent) error {
+	_, err := snapshotter(agent)
+	if err == nil {
+		return nil
+	}
+	for _, setting := range []struct {
+		key string
+		on  bool
+	}{
+		{"checkpoint_interval", cfg.CheckpointInterval != (agents.Interval{})}, {"resume", cfg.Resume},
+		{"save_buffers", cfg.SaveBuffers}, {"keep", cfg.Keep > 0},
+	} {
+		if setting.on {
+			return fmt.Errorf("%w; leave %q out, or implement it", err, setting.key)
+		}
+	}
+	return nil
+}
+
+// snapshotter returns the agent's way of being saved.
+func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
+	s, ok := agents.As[agents.Snapshotter](agent)
+	if !ok {
+		return nil, fmt.Errorf("trainers: the agent (%T) cannot be saved: it is no agents.Snapshotter", agent)
+	}
+	return s, nil
 }
 
 // resume restores the newest valid checkpoint, if there is one.
@@ -70,7 +101,11 @@ func (t *Trainer) resume() error {
 // Snapshot returns everything needed to continue training from here: the agent's, the parameters of the environment's reward and
 // its curriculum, and with SaveBuffers the environment's state.
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
-	snap, err := t.agent.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
+	s, err := snapshotter(t.agent)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := s.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +125,10 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 // Restore puts a snapshot back, all or (on error) nothing, figures of episodes included. Where it has no environment state, or the environment cannot
 // take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
+	s, err := snapshotter(t.agent)
+	if err != nil {
+		return err
+	}
 	timestep, err := snap.Int("trainer", "timestep")
 	if err != nil {
 		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)
@@ -106,7 +145,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if err := t.agent.Restore(snap); err != nil {
+	if err := s.Restore(snap); err != nil {
 		return errors.Join(err, undo())
 	}
 	t.timestep, t.saved, t.running = timestep, false, running

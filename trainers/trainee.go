@@ -3,6 +3,7 @@ package trainers
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -63,12 +64,28 @@ func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
 // are the other's. Episodes that are running go on, but are not counted when they end, as the old weights had a part in
 // them; where the environment's state came with the weights they are the other's, and count.
 func (m *Trainee) Reseed(seed int64) error {
-	if err := m.agent.Reseed(seed); err != nil {
-		return err
+	if r, ok := agents.As[agents.Reseeder](m.agent); ok {
+		if err := r.Reseed(seed); err != nil {
+			return err
+		}
 	}
 	m.metrics = metrics{}
 	m.episodes.Reset()
 	m.running.takenOver()
+	return nil
+}
+
+// limits bound what EvaluateMetrics evaluates.
+type limits struct{ steps, loops int }
+
+// LimitEvaluation sets how EvaluateMetrics evaluates from now on, for package pbt/evolution: every environment of the batch
+// plays at least loops episodes, and an episode ends after steps steps. 0 means no such limit, which is the default; a
+// negative number is an error.
+func (m *Trainee) LimitEvaluation(steps, loops int) error {
+	if steps < 0 || loops < 0 {
+		return fmt.Errorf("trainers: LimitEvaluation of %d steps and %d loops; give 0 or more", steps, loops)
+	}
+	m.limits = limits{steps, loops}
 	return nil
 }
 

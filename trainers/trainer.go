@@ -35,7 +35,7 @@ type Trainer struct {
 	episodes   *tracking.Episodes
 	recorder   tracking.Recorder
 	metrics    metrics
-	limits     limits
+	limits     limits // of evaluations for a population
 	run        *tracking.Run
 	dir        string
 	store      *checkpoint.Store
@@ -65,7 +65,10 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := fit(env, agent); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	if err := agent.Bind(env.NumEnvs()); err != nil {
+	if err := saves(cfg, agent); err != nil {
+		return nil, err
+	}
+	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
 	parameters, err := newParameters(env)
@@ -78,6 +81,14 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	}
 	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
 		running: newRunning(env.NumEnvs())}, nil
+}
+
+// bind tells an agent that asks for it how many environments it acts in.
+func bind(agent agents.Agent, numEnvs int) error {
+	if b, ok := agents.As[agents.Binder](agent); ok {
+		return b.Bind(numEnvs)
+	}
+	return nil
 }
 
 // fit says where an environment is not one that the agent was made for.
@@ -223,10 +234,12 @@ func (t *Trainer) update(ctx context.Context) error {
 		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
 	}
 	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
-	t.agent.Tracked(func(tag string, value float64) {
-		t.recorder.Track(tag, value)
-		t.metrics.track(tag, value)
-	})
+	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
+		tracker.Tracked(func(tag string, value float64) {
+			t.recorder.Track(tag, value)
+			t.metrics.track(tag, value)
+		})
+	}
 	return nil
 }
 
@@ -240,8 +253,8 @@ func (t *Trainer) note(s *envs.Step) error {
 			continue
 		}
 		t.metrics.episode("", e)
-		if g, ok := t.agent.(*Group); ok {
-			t.metrics.episode(member(g.owner(e.Env))+".", e)
+		if c, ok := agents.As[agents.Composite](t.agent); ok {
+			t.metrics.episode(member(c.AgentOf(e.Env))+".", e)
 		}
 	}
 	for name, x := range s.Metrics {

@@ -76,6 +76,13 @@ func DefaultConfig() Config {
 	return c
 }
 
+// clone returns a copy that shares no slice with c.
+func (c *Config) clone() Config {
+	out := *c
+	out.OnPolicy = c.OnPolicy.Clone()
+	return out
+}
+
 // networks is how many networks the shared optimizer steps.
 func (c *Config) networks() int {
 	n := 3

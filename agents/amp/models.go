@@ -119,7 +119,7 @@ func (m Models) check(cfg *Config) error {
 }
 
 // probeStyleValue runs the second critic once, where there is one.
-func (a *Agent) probeStyleValue(s *tensor.Scope) error {
+func (a *learner) probeStyleValue(s *tensor.Scope) error {
 	if a.styleValue == nil {
 		return nil
 	}

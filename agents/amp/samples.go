@@ -20,7 +20,7 @@ type sampler interface {
 
 // samples returns what the discriminator compares in a minibatch, standardised: n rows each of the policy, of its earlier
 // motion (the policy's own while there is none) and of the reference.
-func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
+func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Extra[0]
 	motion, replay = a.draw.motionRows(s, b.Index, n), a.draw.replayRows(s, b.Index, n)
 	if replay.T == nil {
@@ -44,7 +44,7 @@ func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, rep
 }
 
 // random draws afresh for every minibatch.
-type random struct{ a *Agent }
+type random struct{ a *learner }
 
 func (r random) begin(*tensor.Scope) {}
 
@@ -61,7 +61,7 @@ func (r random) replayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 
 // once draws an update's minibatches at its beginning, as skrl 2.0 does.
 type once struct {
-	a              *Agent
+	a              *learner
 	motion, replay []tensor.Tensor
 }
 
@@ -93,7 +93,7 @@ func (o *once) replayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 
 // remember lets the rollout's AMP observations into the replay buffer: all of them until it is full, later each with
 // replay_admission_probability.
-func (a *Agent) remember(s *tensor.Scope) {
+func (a *learner) remember(s *tensor.Scope) {
 	rows := a.Rollout.Rows("amp_observations")
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
 		n := tensor.Size(rows, 0)

@@ -8,9 +8,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update implements [agents.Agent]: PPO on the combined reward, and a discriminator step beside every policy step.
-func (a *Agent) Update(ctx context.Context) (err error) {
-	if err := a.ready(ctx); err != nil {
+// update is PPO on the combined reward, and a discriminator step beside every policy step.
+func (a *learner) update(ctx context.Context) (err error) {
+	if err := a.CheckReady(ctx); err != nil {
 		return err
 	}
 	defer onpolicy.OneThread()()
@@ -65,7 +65,7 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 }
 
 // track hands out the update's figures.
-func (a *Agent) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
+func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
 	mean := s.Mean(style)
 	if err := s.Err(); err != nil {
 		return err
@@ -85,7 +85,7 @@ var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy
 
 // standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update. (skrl
 // 2.0's learns three times in every minibatch of every epoch, and rewards by the statistics of the update before.)
-func (a *Agent) standardise(s *tensor.Scope) {
+func (a *learner) standardise(s *tensor.Scope) {
 	if a.scaler == nil || a.cfg.Skrl() {
 		return
 	}
@@ -94,7 +94,7 @@ func (a *Agent) standardise(s *tensor.Scope) {
 }
 
 // reward is what the discriminator gives the rollout for its style, (T, N, 1).
-func (a *Agent) reward(s *tensor.Scope) tensor.Tensor {
+func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	rows := a.scaler.Forward(s, a.Rollout.Rows("amp_observations"))
 	logits := a.discriminator.Forward(s, models.Inputs{Observations: rows})
 	var r tensor.Tensor
@@ -112,7 +112,7 @@ func (a *Agent) reward(s *tensor.Scope) tensor.Tensor {
 
 // estimate turns task and style rewards into advantages and returns, by GAE with one critic for their weighted sum, or
 // with one each.
-func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
+func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 	r, c := a.Rollout, a.cfg
 	task := r.Tensor("rewards")
 	gae := func(rewards, values tensor.Tensor, m onpolicy.Masks) tensor.Tensor {
@@ -142,7 +142,7 @@ func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
 }
 
 // learn makes one pass over the rollout. It stops early where the policy has moved further than kl_threshold.
-func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
+func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
 	rows := tensor.NoGrad().On(a.Device)
 	defer rows.Close()
 	s := tensor.NewScope().On(a.Device)
@@ -178,7 +178,7 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 }
 
 // fields are the columns of the rollout that a minibatch needs beside PPO's.
-func (a *Agent) fields() []string {
+func (a *learner) fields() []string {
 	if a.styleValue == nil {
 		return []string{"amp_observations"}
 	}
@@ -186,7 +186,7 @@ func (a *Agent) fields() []string {
 }
 
 // minimise steps all networks down the gradient of loss, the discriminator with its own optimizer where it has one.
-func (a *Agent) minimise(s *tensor.Scope, loss tensor.Tensor) {
+func (a *learner) minimise(s *tensor.Scope, loss tensor.Tensor) {
 	a.Minimise(s, loss)
 	if a.separate != nil {
 		a.separate.ClipGrad(s)
@@ -201,7 +201,7 @@ type verdict struct {
 
 // discriminate computes the discriminator's loss: to tell reference motion from the policy's, now and earlier, with a
 // penalty on the gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8).
-func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	c := a.cfg
 	n := b.Rows
 	if c.DiscriminatorBatchSize > 0 {
@@ -220,7 +220,7 @@ func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 }
 
 // adversarial is the loss of logits on the policy's rows (fake) and the reference's (real).
-func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
 		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
@@ -234,7 +234,7 @@ func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Te
 
 // judge returns the logits of the reference's rows and the gradient penalty: E[‖∂d/∂x‖²] at the samples that the settings
 // name, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-func (a *Agent) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+func (a *learner) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 {
 		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
@@ -262,7 +262,7 @@ func (a *Agent) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, pena
 }
 
 // gradient returns logits and gradient penalty by differentiating twice, which any network allows.
-func (a *Agent) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+func (a *learner) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
@@ -273,7 +273,7 @@ func (a *Agent) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty ten
 }
 
 // regularise adds the penalties on weights: the output layer's, and all linear layers'.
-func (a *Agent) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 	c := a.cfg
 	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
 		return loss

@@ -8,11 +8,11 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update implements [agents.Agent]: proximal policy optimisation of the clipped surrogate (Schulman et al. 2017, eq. 7
+// update is proximal policy optimisation of the clipped surrogate (Schulman et al. 2017, eq. 7
 // and 9) over the rollout, with advantages by GAE.
-func (a *Agent) Update(ctx context.Context) (err error) {
-	if !a.Ready() {
-		return a.notReady()
+func (a *learner) update(ctx context.Context) (err error) {
+	if err := a.CheckReady(ctx); err != nil {
+		return err
 	}
 	defer onpolicy.OneThread()()
 	s := tensor.NoGrad().On(a.Device)
@@ -65,7 +65,7 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 
 // estimate turns rewards into advantages and returns: GAE (Schulman et al. 2016), R = A + V, and advantages normalised
 // over the rollout.
-func (a *Agent) estimate(s *tensor.Scope) {
+func (a *learner) estimate(s *tensor.Scope) {
 	r := a.Rollout
 	if !a.Config.Skrl() { // there, values were recorded step by step
 		a.FillValues(s, "values", a.ValueOf)
@@ -77,7 +77,7 @@ func (a *Agent) estimate(s *tensor.Scope) {
 }
 
 // learn makes one pass over the rollout. It stops early where the policy has moved further than kl_threshold.
-func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
+func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
 	rows := tensor.NoGrad().On(a.Device)
 	defer rows.Close()
 	s := tensor.NewScope().On(a.Device)

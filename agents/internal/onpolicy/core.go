@@ -195,15 +195,15 @@ func (c *Core) Spaces() spaces.Set { return c.spaces }
 // NumEnvs implements [agents.Agent].
 func (c *Core) NumEnvs() int { return c.numEnvs }
 
-// SetTraining implements [agents.Agent].
-func (c *Core) SetTraining(on bool) { c.training = on }
+// SetTraining switches between training and evaluation.
+func (c *Core) SetTraining(on bool) (was bool) {
+	was, c.training = c.training, on
+	return was
+}
 
 // SetStochastic lets the agent sample actions in evaluation, too, instead of taking the distribution's mean or mode. They
 // are drawn from the agent's own random sequence.
 func (c *Core) SetStochastic(on bool) { c.sampling = on }
-
-// Training implements [agents.Agent].
-func (c *Core) Training() bool { return c.training }
 
 // Close implements [agents.Agent].
 func (c *Core) Close() error {

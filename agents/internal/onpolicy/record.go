@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -155,5 +156,14 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 	return tensor.From(s, out, int64(len(index)), int64(width))
 }
 
-// Ready implements [agents.Agent].
+// Ready reports whether the rollout is complete, while training.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
+
+// CheckReady returns why an update cannot begin: the rollout is not complete, or the context is done.
+func (c *Core) CheckReady(ctx context.Context) error {
+	if !c.Ready() {
+		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
+			strings.ToLower(c.name), c.Config.Rollouts)
+	}
+	return ctx.Err()
+}
