@@ -100,11 +100,6 @@ func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
 	return in
 }
 
-// ValueOf returns the values of raw observations and states in reward units, (n, 1).
-func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
-}
-
 func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {
 	if err := tensor.Write(obs, o); err != nil {
 		return err

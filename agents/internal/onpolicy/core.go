@@ -186,6 +186,53 @@ func (c *Core) Bind(numEnvs int) error {
 	return c.allocate()
 }
 
+func (c *Core) allocate() error {
+	sp, n := c.spaces, int64(c.numEnvs)
+	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	if w := sp.State.Width(); w > 0 {
+		fields = append(fields, memory.Field{Name: "states", Width: w})
+		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
+	}
+	var err error
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
+		return err
+	}
+	o := int64(sp.Observation.Width())
+	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
+	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
+	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
+	c.stdDev = c.resident.Zeros()
+	return c.resident.Err()
+}
+
+// probe runs every network once, so that a width that does not fit is an error here and not in mid-training.
+func (c *Core) probe() error {
+	s := tensor.NoGrad().On(c.Device)
+	defer s.Close()
+	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
+	if w := c.spaces.State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
+	mode := c.Policy.Mode(s, in)
+	v := c.Value.Forward(s, in)
+	judged := c.Policy.Evaluate(s, in, mode).LogProb
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
+	}
+	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
+		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+	}
+	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
+	}
+	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
+	}
+	return nil
+}
+
 // Name implements [agents.Agent].
 func (c *Core) Name() string { return c.name }
 
@@ -204,6 +251,12 @@ func (c *Core) SetTraining(on bool) (was bool) {
 // SetStochastic lets the agent sample actions in evaluation, too, instead of taking the distribution's mean or mode. They
 // are drawn from the agent's own random sequence.
 func (c *Core) SetStochastic(on bool) { c.sampling = on }
+
+// Reseed implements [agents.Agent].
+func (c *Core) Reseed(seed int64) error {
+	c.pcg.Seed(uint64(seed), pcgStream)
+	return c.Gen.Seed(seed ^ generatorStream)
+}
 
 // Close implements [agents.Agent].
 func (c *Core) Close() error {

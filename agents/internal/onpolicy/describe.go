@@ -3,8 +3,11 @@ package onpolicy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
@@ -12,6 +15,78 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
+
+// Architectures implements [agents.Evolvable].
+func (c *Core) Architectures() map[string]models.Architecture {
+	out := map[string]models.Architecture{}
+	for _, n := range c.networks {
+		if a, ok := models.ArchitectureOf(n.Network); ok {
+			out[n.Name] = a
+		}
+	}
+	return out
+}
+
+// architectureValues is the networks' architectures as snapshots hold them, nil where no network has one.
+func (c *Core) architectureValues() map[string]any {
+	all := c.Architectures()
+	if len(all) == 0 {
+		return nil
+	}
+	tree := make(map[string]any, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		tree[name] = all[name].Values()
+	}
+	return tree
+}
+
+// checkChoices refuses a scaler before a network that reads indices.
+func (c *Core) checkChoices() error {
+	all := c.Architectures()
+	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
+		a := all[name]
+		key, scaled := "observation_preprocessor", c.ObservationScaler != nil
+		if name != "policy" && c.spaces.State.Width() > 0 {
+			key, scaled = "state_preprocessor", c.StateScaler != nil
+		}
+		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
+			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty", strings.ToLower(c.name), key, name, a.Parts[i].Name)
+		}
+	}
+	if c.ObservationScaler == nil {
+		return nil
+	}
+	if p, ok := c.Policy.(models.DescribedPolicy); ok {
+		if d, err := p.Describe(); err == nil && readsChoices(d.Network) {
+			return c.scalesChoices("policy")
+		}
+	}
+	if v, ok := c.Value.(models.Described); ok {
+		if n, err := v.Describe(); err == nil && readsChoices(n) {
+			return c.scalesChoices("value")
+		}
+	}
+	return nil
+}
+
+func (c *Core) scalesChoices(network string) error {
+	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
+}
+
+// readsChoices reports whether a network reads columns of its rows one-hot.
+func readsChoices(n description.Network) bool {
+	rows := map[int]bool{0: true} // results that are columns of the rows
+	for i, s := range n.Steps {
+		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })
+		switch {
+		case read && s.Op == description.OneHot:
+			return true
+		case s.Op == description.Columns || s.Op == description.Concatenate:
+			rows[i+1] = read
+		}
+	}
+	return false
+}
 
 // policyValues is the policy's description as snapshots hold it, or why there is none. The first time, what the policy
 // says of itself is held against what it computes: a model that has borrowed the methods of another may say what is not so.

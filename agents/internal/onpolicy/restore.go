@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -116,6 +117,35 @@ type reader struct {
 func (r *reader) fail(err error) {
 	if r.err == nil && err != nil {
 		r.err = fmt.Errorf("%s: %w", r.name, err)
+	}
+}
+
+// architectures compares what a snapshot says of networks, which may be nothing, with the agent's.
+func (r *reader) architectures(c *Core) {
+	if r.err != nil {
+		return
+	}
+	theirs, _ := r.snap.Values["architectures"].(map[string]any)
+	if len(theirs) == 0 {
+		return
+	}
+	ours := c.Architectures()
+	for _, n := range c.networks {
+		v, ok := theirs[n.Name]
+		if !ok {
+			continue
+		}
+		a, err := models.ArchitectureOfValues(v)
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		b, shaped := ours[n.Name]
+		if !shaped {
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the agent from the checkpoint's", n.Name, a))
+		} else if !a.Equal(b) {
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the checkpoint's architecture", n.Name, a, b))
+		}
 	}
 }
 

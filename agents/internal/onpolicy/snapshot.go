@@ -6,45 +6,11 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // snapshotFormat is the version of what Snapshot writes.
 const snapshotFormat = 1
-
-// scaler is a running scaler with its name in checkpoints.
-type scaler struct {
-	name string
-	*preprocessors.RunningStandardScaler
-}
-
-func (c *Core) allScalers() []scaler {
-	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
-	return append(all, c.extraScalers...)
-}
-
-// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots; Close releases it.
-func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
-	c.extraScalers = append(c.extraScalers, scaler{name, s})
-}
-
-// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Begin and Rollback; Close
-// releases it.
-func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
-}
-
-// AddReplay registers an algorithm's own memory for snapshots with buffers; Close releases it.
-func (c *Core) AddReplay(name string, m *memory.Replay) {
-	c.replays = append(c.replays, namedReplay{name, m})
-}
-
-type namedReplay struct {
-	name string
-	*memory.Replay
-}
 
 // Snapshot implements [agents.Agent]: parameters by name, optimizer, scalers, schedule, counters, random states.
 func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {

@@ -54,21 +54,6 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	}
 }
 
-func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	cut := func(t tensor.Tensor) tensor.Tensor {
-		if t.T == nil {
-			return t
-		}
-		return s.Narrow(t, 0, span.Start, span.Len)
-	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
-	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
-	for _, t := range b.Extra {
-		out.Extra = append(out.Extra, cut(t))
-	}
-	return out
-}
-
 func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
@@ -98,4 +83,19 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 			}
 		}
 	}
+}
+
+func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
+	cut := func(t tensor.Tensor) tensor.Tensor {
+		if t.T == nil {
+			return t
+		}
+		return s.Narrow(t, 0, span.Start, span.Len)
+	}
+	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
+	for _, t := range b.Extra {
+		out.Extra = append(out.Extra, cut(t))
+	}
+	return out
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
@@ -68,6 +67,17 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
+// ApplySettings brings schedule and optimizer in line with settings that have changed.
+func (c *Core) ApplySettings() error {
+	if c.Scheduler != nil && c.Scheduler.Base() != c.Config.LearningRate[0] {
+		if err := c.Scheduler.SetBase(c.Config.LearningRate[0]); err != nil {
+			return err
+		}
+	}
+	c.ApplyRates()
+	return nil
+}
+
 // ApplyRates brings the optimizer's learning rates and clips in line with configuration and schedule.
 func (c *Core) ApplyRates() {
 	factor := 1.0
@@ -108,49 +118,42 @@ func (c *Core) scalers() error {
 	return err
 }
 
-func (c *Core) allocate() error {
-	sp, n := c.spaces, int64(c.numEnvs)
-	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
-	if w := sp.State.Width(); w > 0 {
-		fields = append(fields, memory.Field{Name: "states", Width: w})
-		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
-	}
-	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
-		return err
-	}
-	o := int64(sp.Observation.Width())
-	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
-	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
-	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
-	c.stdDev = c.resident.Zeros()
-	return c.resident.Err()
+// scaler is a running scaler with its name in checkpoints.
+type scaler struct {
+	name string
+	*preprocessors.RunningStandardScaler
 }
 
-// probe runs every network once, so that a width that does not fit is an error here and not in mid-training.
-func (c *Core) probe() error {
-	s := tensor.NoGrad().On(c.Device)
-	defer s.Close()
-	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
-	if w := c.spaces.State.Width(); w > 0 {
-		in.States = s.Zeros(1, int64(w))
-	}
-	mode := c.Policy.Mode(s, in)
-	v := c.Value.Forward(s, in)
-	judged := c.Policy.Evaluate(s, in, mode).LogProb
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
-	}
-	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
-	}
-	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
-	}
-	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
-	}
-	return nil
+func (c *Core) allScalers() []scaler {
+	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
+	return append(all, c.extraScalers...)
+}
+
+// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots; Close releases it.
+func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
+	c.extraScalers = append(c.extraScalers, scaler{name, s})
+}
+
+// namedOptimizer is an optimizer with its moments as they were when an update began.
+type namedOptimizer struct {
+	name string
+	*tensor.Optimizer
+	avg, avgSq tensor.Tensor
+	steps      int64
+}
+
+// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Begin and Rollback; Close
+// releases it.
+func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
+	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
+}
+
+type namedReplay struct {
+	name string
+	*memory.Replay
+}
+
+// AddReplay registers an algorithm's own memory for snapshots with buffers; Close releases it.
+func (c *Core) AddReplay(name string, m *memory.Replay) {
+	c.replays = append(c.replays, namedReplay{name, m})
 }

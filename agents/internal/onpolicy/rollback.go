@@ -6,6 +6,40 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// OneThread keeps the caller on one thread of the operating system until it calls what is returned. libtorch numbers the
+// nodes of a graph by thread and runs the backward pass in the order of the numbers: a goroutine that moved on in
+// the middle of a minibatch would add gradients up in another order, and no two runs would be quite the same.
+func OneThread() (release func()) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
+// Begin remembers parameters, moments and whatever else an update changes, so that Rollback can undo one that diverges
+// or is cancelled. What it remembers lives as long as scope s.
+func (c *Core) Begin(s *tensor.Scope) {
+	s.Copy(c.backup, c.Flat.Values)
+	for i := range c.optimizers {
+		o := &c.optimizers[i]
+		s.Copy(o.avg, o.ExpAvg)
+		s.Copy(o.avgSq, o.ExpAvgSq)
+		o.steps = o.Steps
+	}
+	c.remember(s)
+}
+
+// Rollback undoes what happened since Begin: the agent stands as it did, its random sequences included.
+func (c *Core) Rollback() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	s.Copy(c.Flat.Values, c.backup)
+	for _, o := range c.optimizers {
+		s.Copy(o.ExpAvg, o.avg)
+		s.Copy(o.ExpAvgSq, o.avgSq)
+		o.Steps = o.steps
+	}
+	c.forget(s)
+}
+
 // undo is what an update changes beside parameters and moments, as it was when the update began. Its tensors belong to
 // the update's scope.
 type undo struct {
@@ -14,14 +48,6 @@ type undo struct {
 	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
 	rewards, values tensor.Tensor      // an update writes over these
 	extra           []func(s *tensor.Scope)
-}
-
-// OneThread keeps the caller on one thread of the operating system until it calls what is returned. libtorch numbers the
-// nodes of a graph by thread and runs the backward pass in the order of the numbers: a goroutine that moved on in
-// the middle of a minibatch would add gradients up in another order, and no two runs would be quite the same.
-func OneThread() (release func()) {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
 }
 
 // remember fills undo. An error is the scope's.
