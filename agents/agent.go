@@ -11,8 +11,8 @@ import (
 // Agent acts in N environments at once, records what follows, and learns from it. It is all that a training loop needs;
 // what else an agent can do (save itself, change its settings, ...) are interfaces of their own, which [As] finds.
 //
-// A step of a training loop is Act, the environment's step, Record, and Update where the agent is Ready. An agent is used
-// by one goroutine at a time; two agents may be used by two goroutines at once.
+// A step of a training loop is Act, the environment's step, Record, and Update where the agent is Ready. An agent is
+// used by one goroutine at a time; two agents may be used by two goroutines at once.
 type Agent interface {
 	// Name is the algorithm's name, e.g. "PPO".
 	Name() string

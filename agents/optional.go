@@ -5,8 +5,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// As returns the first agent in a chain of wrappers that implements T, one of the optional interfaces below or a concrete
-// type. The chain is agent itself and what Unwrap() [Agent] methods lead to, outermost first.
+// As returns the first agent in a chain of wrappers that implements T, one of the optional interfaces below or a
+// concrete type. The chain is agent itself and what Unwrap() [Agent] methods lead to, outermost first.
 func As[T any](agent Agent) (T, bool) {
 	for agent != nil {
 		if t, ok := agent.(T); ok {

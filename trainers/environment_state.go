@@ -8,15 +8,16 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// The arrays in which a snapshot keeps the environment: its whole state (with SaveBuffers), the parameters of its reward,
-// and its curriculum.
+// The arrays in which a snapshot keeps the environment: its whole state (with SaveBuffers), the parameters of its
+// reward, and its curriculum.
 const (
 	stateArray      = "environment/state"
 	parametersArray = "environment/parameters"
 	curriculumArray = "environment/curriculum"
 )
 
-// reset starts every episode anew, with the parameters that were set last.
+// reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
+// random sequence.
 func (t *Trainer) reset(seed int64) error {
 	if err := t.parameters.all(); err != nil {
 		return err
@@ -30,7 +31,8 @@ func (t *Trainer) reset(seed int64) error {
 	return nil
 }
 
-// saveEnvironment adds what is the environment's to a snapshot.
+// saveEnvironment adds to a snapshot what belongs to the environment: its curriculum and parameters always, its whole
+// state and the episodes in progress with SaveBuffers, once there are any.
 func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	add := func(name string, b []byte, err error) error {
 		if err != nil {
@@ -60,7 +62,8 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	return add(parametersArray, b, err)
 }
 
-// takesState reports whether restoring the snapshot restores the environment's state.
+// takesState reports whether Restore puts the environment's whole state back: the snapshot has one, the environment can
+// restore it and show what to act on, and SaveBuffers is on.
 func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	_, has := snap.Arrays[stateArray]
 	_, can := envs.As[envs.Stateful](t.env)
@@ -68,10 +71,10 @@ func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	return has && can && shows && t.cfg.SaveBuffers
 }
 
-// restoreEnvironment puts back what is the environment's, where the snapshot has it, and returns what undoes it. On an error
-// nothing has changed.
+// restoreEnvironment puts back what belongs to the environment, as far as the snapshot has it, and returns what undoes
+// it: the agent, which is restored after it, may refuse its part. On an error nothing has changed.
 func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	var changes []func() error // what undoes them
+	var changes []func() error // what undoes each change, in the order of the changes
 	undo = func() error {
 		var errs []error
 		for i := len(changes) - 1; i >= 0; i-- {
@@ -113,7 +116,7 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 		if err != nil {
 			return undo, err
 		}
-		if !given { // a snapshot of before there were any: nothing is known about the episodes
+		if !given { // the snapshot is older than parameters are: assume that no episode has just begun
 			parameters = before
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
@@ -124,7 +127,8 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 	return undo, nil
 }
 
-// readParameters reads a snapshot's parameters, where it and the environment have any.
+// readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads
+// which environment has which.
 func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
 	array, has := snap.Arrays[parametersArray]
 	if !has || t.parameters == nil {
@@ -145,7 +149,7 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	return s, true, err
 }
 
-// restoreCurriculum puts the curriculum back, where the snapshot has one.
+// restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
 func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[curriculumArray]
 	if !has {
@@ -161,7 +165,7 @@ func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot
 	return undo, setCurriculum(c, after)
 }
 
-// keepCurriculum returns what brings the curriculum back to where it stands.
+// keepCurriculum returns a function that brings the curriculum back to where it is now.
 func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
 	before, err := c.CurriculumState()
 	if err != nil {
@@ -170,6 +174,7 @@ func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
 	return func() error { return setCurriculum(c, before) }, nil
 }
 
+// setCurriculum puts a curriculum's state back.
 func setCurriculum(c envs.Curriculum, state []byte) error {
 	if err := c.SetCurriculumState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's curriculum: %w", err)
@@ -177,7 +182,7 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 	return nil
 }
 
-// restoreState puts the environment's state back.
+// restoreState puts the environment's whole state back and returns what undoes it.
 func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
 	after, err := array.Bytes()
 	if err != nil {
@@ -195,7 +200,7 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	return func() error { return t.setState(s, o, before) }, t.setState(s, o, after)
 }
 
-// setState puts a state into force, and shows it to the agent.
+// setState puts a state into the environment and asks it what the agent acts on next.
 func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error {
 	if err := s.RestoreState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's state: %w", err)

@@ -33,8 +33,8 @@ type Evaluation struct {
 	Each []envs.Episode
 }
 
-// Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It is an
-// error where Episodes is not positive or MaxSteps is negative.
+// Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
+// is an error where Episodes is not positive or MaxSteps is negative.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	return evaluate(ctx, env, agent, o, nil)
 }
@@ -125,6 +125,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	return nil
 }
 
+// add counts one episode.
 func (p *play) add(e envs.Episode) {
 	p.sum.Episodes++
 	p.sum.Return += e.Return
@@ -146,6 +147,7 @@ func (p *play) means() Evaluation {
 	return e
 }
 
+// renderTo hands a picture of environment 0 to render, where the environment can draw itself.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {

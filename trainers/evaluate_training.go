@@ -9,9 +9,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Evaluate is [Evaluate] with the trainer's agent and environment, and with StochasticEvaluation sampled actions. An
-// environment that can restore its state (envs.Stateful, envs.Observer) goes on training as if nothing had been, another
-// one from a fresh reset.
+// Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
+// StochasticEvaluation. An environment that can restore its state (envs.Stateful, envs.Observer) then goes on training
+// where it was, another one from a fresh reset.
 func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	if s, ok := agents.As[agents.Stochastic](t.agent); ok && t.cfg.StochasticEvaluation {
 		s.SetStochastic(true)
@@ -25,12 +25,12 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 	return e, errors.Join(err, resume())
 }
 
-// EvaluateMetrics evaluates like [Evaluate], with the mean action, and returns figures by the names that Metrics has
-// ("episode.return"). Training goes on as if nothing had been: the episodes are those of an environment that
-// Config.EvaluationEnv makes for the purpose or, without one, of the training environment, which must then be able to
-// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it was made, without the parameters and the
-// curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers do
-// not change.
+// EvaluateMetrics evaluates with the mean action and returns figures by the names that Metrics has ("episode.return").
+// A population measures its members so. Training is not disturbed: the episodes are played in an environment that
+// Config.EvaluationEnv makes for the purpose or, without one, in the training environment, which must then be able to
+// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it is made, without the parameters and
+// the curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers
+// do not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
 	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
 	evaluate := t.evaluateInPlace
@@ -49,7 +49,7 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return figures, nil
 }
 
-// evaluateApart evaluates in an environment of its own.
+// evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
 func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
 	n := t.env.NumEnvs()
 	env, err := t.cfg.EvaluationEnv(n, o.Seed)
@@ -69,7 +69,7 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 	return evaluate(ctx, env, t.agent, o, nil)
 }
 
-// evaluateInPlace evaluates in the environment that the agent trains in.
+// evaluateInPlace evaluates in the training environment, and puts its state back.
 func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	_, stateful := envs.As[envs.Stateful](t.env)
 	_, observer := envs.As[envs.Observer](t.env)
@@ -87,7 +87,8 @@ func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evalu
 	return e, errors.Join(err, resume())
 }
 
-// pause remembers the environment, and returns what brings it back. Meanwhile all of it has the parameters set last.
+// pause copies the environment's state and gives all of its environments the parameters set last. resume puts
+// everything back, or, where the environment cannot restore its state, begins new episodes.
 func (t *Trainer) pause() (resume func() error, err error) {
 	curriculum := func() error { return nil }
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {

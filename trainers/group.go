@@ -11,20 +11,21 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Group is several agents that learn at the same time in one vector environment, each on its own consecutive rows (skrl:
-// simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act and learn
-// on goroutines of their own, with the same results as one after the other.
+// Group is several agents that learn at the same time in one vector environment, each on its own consecutive rows
+// (skrl: simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act
+// and learn on goroutines of their own, with the same results as one after the other.
 //
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
-// agents from 0 in the order given. [Trainer.Metrics] has the episodes of each as "agent_<i>.episode.return" and so on, beside
-// those of all.
+// agents from 0 in the order given. [Trainer.Metrics] has each agent's episodes as "agent_<i>.episode.return" and so
+// on, beside those of all. A group can do what its agents can: where one of them lacks an optional interface of package
+// agents, that method of the group leaves it out, or returns an error that names it (Snapshot and Restore).
 type Group struct {
 	agents []agents.Agent
-	scopes []int // environments of each agent; nil before Bind, where they were not given
-	starts []int
+	scopes []int // the number of environments of each agent; nil before Bind, where they were not given
+	starts []int // the first environment of each agent
 	spaces spaces.Set
-	on     bool
-	action []float32
+	on     bool      // training
+	action []float32 // (N, A), what Act returns
 }
 
 var (
@@ -69,7 +70,8 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	return g, nil
 }
 
-// admit compares the spaces of agent i with those of the agents before it.
+// admit returns an error where the spaces of agent i differ from those of the agents before it. Only AMP agents have an
+// AMP observation space; the group's is theirs.
 func (g *Group) admit(i int, sp spaces.Set) error {
 	if i == 0 {
 		g.spaces = sp
@@ -89,7 +91,7 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 	return nil
 }
 
-// cut gives every agent its environments, and fixes their number. Nothing changes where one cannot have them.
+// cut gives every agent its environments, and fixes their number. On an error of a scope nothing has changed.
 func (g *Group) cut(scopes []int) error {
 	for i, a := range g.agents {
 		if scopes[i] <= 0 {
@@ -122,10 +124,10 @@ func (g *Group) AgentOf(env int) int {
 	return i - 1
 }
 
-// Agents are the agents, in order.
+// Agents returns the agents, in order.
 func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
 
-// Scopes are the numbers of environments of each agent, nil before they are known.
+// Scopes returns the numbers of environments of each agent, nil before they are known.
 func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
 
 // Name implements [agents.Agent]: "Group".
@@ -134,7 +136,7 @@ func (g *Group) Name() string { return "Group" }
 // Spaces implements [agents.Agent].
 func (g *Group) Spaces() spaces.Set { return g.spaces }
 
-// NumEnvs implements [agents.Binder]: the sum of the scopes.
+// NumEnvs implements [agents.Binder]: the sum of the scopes, 0 before they are known.
 func (g *Group) NumEnvs() int {
 	n := 0
 	for _, k := range g.scopes {
@@ -143,7 +145,8 @@ func (g *Group) NumEnvs() int {
 	return n
 }
 
-// Bind implements [agents.Binder]. Scopes that were given must add up to numEnvs.
+// Bind implements [agents.Binder]. Without scopes it divides the environments into equal parts, of which the last takes
+// the remainder; scopes that were given must add up to numEnvs.
 func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
@@ -163,11 +166,11 @@ func (g *Group) Bind(numEnvs int) error {
 	return g.cut(scopes)
 }
 
-// Ready implements [agents.Agent]: whether any agent is.
+// Ready implements [agents.Agent]: it reports whether any agent is ready.
 func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
 
-// Update implements [agents.Agent]: the agents that are ready learn. Where some fail or the context is cancelled the others
-// have still learned; those that have not are still ready.
+// Update implements [agents.Agent]: the agents that are ready learn. Where some fail, or the context is cancelled, the
+// others have learned nevertheless; those that have not are still ready.
 func (g *Group) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
@@ -198,7 +201,7 @@ func (g *Group) SetStochastic(on bool) {
 	}
 }
 
-// Tracked implements [agents.Tracker].
+// Tracked implements [agents.Tracker], by tags that begin with the agent's number.
 func (g *Group) Tracked(f func(tag string, value float64)) {
 	all := map[string]float64{}
 	for i, a := range g.agents {
@@ -225,7 +228,7 @@ func (g *Group) Reseed(seed int64) error {
 	return errors.Join(errs...)
 }
 
-// Close implements [agents.Agent].
+// Close closes all agents. It may be called twice.
 func (g *Group) Close() error {
 	var errs []error
 	for _, a := range g.agents {

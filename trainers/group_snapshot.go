@@ -12,10 +12,15 @@ import (
 // groupFormat is the version of what a group's Snapshot writes.
 const groupFormat = 1
 
-// member is the prefix of an agent's arrays, and the name of its values, in a group's snapshot.
-func member(i int) string { return fmt.Sprintf("agent_%d", i) }
+// memberPrefix begins the names of what belongs to one agent of a group.
+const memberPrefix = "agent_"
 
-// Snapshot implements [agents.Snapshotter]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
+// member names agent i of a group: "agent_0". It is the prefix of the agent's arrays and the name of its values in a
+// group's snapshot, and the prefix of its figures.
+func member(i int) string { return fmt.Sprintf("%s%d", memberPrefix, i) }
+
+// Snapshot implements [agents.Snapshotter]: those of the agents, their arrays under "agent_<i>/", their values under
+// "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
 	all.Values["agent"], all.Values["format"], all.Values["agents"] = g.Name(), groupFormat, len(g.agents)
@@ -36,7 +41,8 @@ func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	return all, nil
 }
 
-// Restore implements [agents.Snapshotter]. Where an agent refuses its part, the agents before it are given back their own.
+// Restore implements [agents.Snapshotter]. Where an agent refuses its part, the agents before it are given back their
+// own.
 func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	parts, err := g.parts(snap)
 	if err != nil {

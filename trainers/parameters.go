@@ -10,28 +10,29 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// environmentPrefix begins the hyperparameters that are the environment's.
+// environmentPrefix begins the names of hyperparameters that belong to the environment's reward.
 const environmentPrefix = "env."
 
-// parameters are those of an environment's reward, see [envs.RewardShaper]. A new value is never applied within an
-// episode: each environment takes it where its next one begins. A nil *parameters is that of an environment that has
-// none.
+// parameters are those of an environment's reward, see [envs.RewardShaper]. A new value never takes effect within an
+// episode, whose return would then belong to neither value: each environment takes it where its next episode begins. A
+// nil *parameters is that of an environment that has none, and its methods do nothing.
 type parameters struct {
 	shaper  envs.RewardShaper
-	target  *values   // what every environment is to have
-	current []*values // what each environment has
-	fresh   []bool    // no step of the environment's episode has been taken yet
-	waiting int       // environments that do not have the target yet
-	rows    []int     // what stepped works with
+	target  *values   // set last; what every environment will have
+	current []*values // what each environment has now
+	fresh   []bool    // by environment: its episode has not taken a step yet
+	waiting int       // the number of environments that do not have the target yet
+	rows    []int     // room for stepped, which runs every step and must not allocate
 }
 
-// values are reward parameters as the environment knows them and by their keys. They do not change.
+// values are the parameters of a reward in both forms: as the environment's tree, and as numbers by flattened key. They
+// are never changed, so that several environments can share them.
 type values struct {
 	tree map[string]any
 	flat map[string]float64
 }
 
-// newParameters returns nil where the environment has no parameters.
+// newParameters returns the parameters as they stand, or nil where the environment has none.
 func newParameters(env envs.Env) (*parameters, error) {
 	shaper, ok := envs.As[envs.RewardShaper](env)
 	if !ok {
@@ -48,7 +49,8 @@ func newParameters(env envs.Env) (*parameters, error) {
 	return p, nil
 }
 
-// changed is the target with some values changed, once the environment has found them good.
+// changed returns the target with some values changed, once the environment has accepted them for none of its rows,
+// which checks them and changes nothing.
 func (p *parameters) changed(flat map[string]float64) (*values, error) {
 	if p == nil {
 		return nil, fmt.Errorf("trainers: the environment has no parameters to set (it is no envs.RewardShaper)")
@@ -66,8 +68,8 @@ func (p *parameters) changed(flat map[string]float64) (*values, error) {
 	return &values{tree, flat}, nil
 }
 
-// set makes v the target: at once where an episode is about to begin, elsewhere when the running one has ended. On an
-// error nothing has changed.
+// set makes v the target. Environments whose episode has not taken a step get it now, the others when their episode has
+// ended. On an error nothing has changed.
 func (p *parameters) set(v *values) error {
 	if maps.Equal(v.flat, p.target.flat) {
 		return nil
@@ -93,7 +95,7 @@ func (p *parameters) set(v *values) error {
 	return nil
 }
 
-// give sets v in some environments.
+// give sets v in the given environments now.
 func (p *parameters) give(v *values, rows []int) error {
 	if len(rows) == 0 {
 		return nil
@@ -107,7 +109,7 @@ func (p *parameters) give(v *values, rows []int) error {
 	return nil
 }
 
-// stepped hands the target to environments whose episode has ended.
+// stepped gives the target to environments whose episode has ended with this step.
 func (p *parameters) stepped(s *envs.Step) error {
 	if p == nil {
 		return nil
@@ -126,7 +128,7 @@ func (p *parameters) stepped(s *envs.Step) error {
 	return nil
 }
 
-// all hands the target to every environment; all episodes are about to begin.
+// all gives the target to every environment, before a reset begins all episodes anew.
 func (p *parameters) all() error {
 	if p == nil {
 		return nil
@@ -143,13 +145,14 @@ func (p *parameters) all() error {
 	return nil
 }
 
-// standing is which environment has what.
+// standing is a copy of which environment has which values, to come back to.
 type standing struct {
 	target  *values
 	current []*values
 	fresh   []bool
 }
 
+// standing returns the present one.
 func (p *parameters) standing() standing {
 	if p == nil {
 		return standing{}
@@ -157,7 +160,7 @@ func (p *parameters) standing() standing {
 	return standing{p.target, slices.Clone(p.current), slices.Clone(p.fresh)}
 }
 
-// restore puts a standing into force, whatever the environments have.
+// restore sets every environment to the values that it has in s.
 func (p *parameters) restore(s standing) error {
 	if p == nil {
 		return nil
@@ -207,9 +210,9 @@ func setHyperparameters(agent agents.Agent, values map[string]float64) error {
 	return t.SetHyperparameters(values)
 }
 
-// Hyperparameters are the agent's, and the parameters of the environment's reward as "env.<key>", where it has any (see
-// [envs.RewardShaper], and [envs.FlattenShaping] for the keys). For the latter they are the values last set, which single
-// environments may not have yet.
+// Hyperparameters returns the agent's settings that may change while training (none where it is no agents.Tunable), and
+// the parameters of the environment's reward as "env.<key>", where it has any (see [envs.RewardShaper], and
+// [envs.FlattenShaping] for the keys). The latter are the values last set, which single environments may not have yet.
 func (t *Trainer) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	maps.Copy(all, hyperparameters(t.agent))
@@ -221,9 +224,9 @@ func (t *Trainer) Hyperparameters() map[string]float64 {
 	return all
 }
 
-// SetHyperparameters changes some of the agent's and of the environment's, all or (on an error) none. The agent's take effect at
-// once, the environment's never within an episode: where its next one begins, each environment on its own. Integers
-// among the latter take the nearest integer, booleans are true from 0.5 on.
+// SetHyperparameters changes some of the agent's and of the environment's, all or (on an error) none. The agent's take
+// effect at once; each environment takes its own where its next episode begins. Integers among the environment's take
+// the nearest integer, booleans are true from 0.5 on.
 func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	forAgent, forEnvironment := map[string]float64{}, map[string]float64{}
 	for key, x := range given {

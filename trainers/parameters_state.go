@@ -25,7 +25,8 @@ type currentState struct {
 
 const parametersFormat = 1
 
-// marshal returns the parameters' state. Without the environment's own state, only the target means something.
+// marshal returns the parameters' state as JSON: the target, and with whole which environment has which values. Without
+// the environment's own state only the target says something about the run that reads it.
 func (p *parameters) marshal(whole bool) ([]byte, error) {
 	s := parametersState{Format: parametersFormat, Target: p.target.flat}
 	if whole {
@@ -48,7 +49,8 @@ func (p *parameters) marshal(whole bool) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// decodeParameters reads what marshal wrote: the target, and, where n is not 0, which of n environments has what.
+// decodeParameters reads what marshal has written: the target, and, where n is not 0, which of n environments has which
+// values.
 func decodeParameters(b []byte, n int) (parametersState, error) {
 	var s parametersState
 	err := json.Unmarshal(b, &s)
@@ -66,7 +68,7 @@ func decodeParameters(b []byte, n int) (parametersState, error) {
 	return s, nil
 }
 
-// check verifies that each of n environments has parameters, once.
+// check returns an error where one of n environments has no values, or two.
 func (s *parametersState) check(n int) error {
 	seen, found := make([]bool, n), 0
 	for _, c := range s.Current {
@@ -89,7 +91,7 @@ func (s *parametersState) check(n int) error {
 	return nil
 }
 
-// read makes the standing of a saved state. The environment must find all of its values good.
+// read makes a standing of a saved state. It is an error where the environment refuses one of the values.
 func (p *parameters) read(s parametersState) (standing, error) {
 	target, err := p.changed(s.Target)
 	if err != nil {

@@ -10,32 +10,36 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// runningArray is where a snapshot with the environment's state says what is known of the episodes in progress.
+// runningArray holds, in a snapshot with the environment's state, what is known of the episodes in progress: a byte for
+// each environment.
 const runningArray = "environment/episodes"
 
-// stateKey is the value, among the trainer's, with the checksum of the environment's state that the weights were saved
-// with. Where a population puts a member's own environment into another's snapshot, the two differ.
+// stateKey is the trainer's value with the checksum of the environment's state at the time when the weights were saved.
+// Where a population puts a member's own environment into another member's snapshot, the state's checksum is another.
 const stateKey = "environment_state"
 
-// running is what is known of the episode in progress in each environment.
+// running is what is known of the episode in progress in each environment. A population replaces weights within
+// episodes; the figures of an episode that two members' weights have played belong to neither.
 type running struct {
 	begun []bool // a step of it has been taken
-	mixed []bool // a part of it is other weights' doing: its figures are nobody's
-	// before is what mixed was before the last takeover, nil once a step has been taken since.
+	mixed []bool // other weights have played a part of it: its figures are not counted
+	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population that
+	// undoes the replacement needs it.
 	before []bool
 	came   bool // the environment's state came with the weights, and no step has been taken since
 }
 
+// newRunning returns n environments whose episodes have not begun.
 func newRunning(n int) running { return running{begun: make([]bool, n), mixed: make([]bool, n)} }
 
-// reset is for a batch whose episodes all begin.
+// reset is called when all episodes begin anew.
 func (r *running) reset() {
 	clear(r.begun)
 	clear(r.mixed)
 	r.before, r.came = nil, false
 }
 
-// stepped follows a step, whose figures have been read.
+// stepped is called after a step, when its figures have been counted.
 func (r *running) stepped(s *envs.Step) {
 	r.before, r.came = nil, false
 	for i := range r.begun {
@@ -44,7 +48,8 @@ func (r *running) stepped(s *envs.Step) {
 	}
 }
 
-// takenOver marks what is running, once weights are another's.
+// takenOver marks the episodes in progress as mixed, once the weights are another member's. Where the environment's
+// state came with them, the episodes are the other member's as well.
 func (r *running) takenOver() {
 	if r.came {
 		return
@@ -76,12 +81,13 @@ func (r *running) save(snap *checkpoint.Snapshot, state []byte) {
 	snap.Values["trainer"].(map[string]any)[stateKey] = checksum(state)
 }
 
+// checksum returns the SHA-256 of a state, in hexadecimal.
 func checksum(state []byte) string {
 	sum := sha256.Sum256(state)
 	return hex.EncodeToString(sum[:])
 }
 
-// restored is what is known after a snapshot has been put back, with the environment's state where whole is true.
+// restored returns what is known after a snapshot has been put back, with the environment's state where whole is true.
 func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, error) {
 	next := running{begun: slices.Clone(r.begun), mixed: slices.Clone(r.mixed)}
 	if !whole { // the episodes in progress go on

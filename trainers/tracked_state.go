@@ -8,16 +8,16 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Where a snapshot has what the tracked figures of episodes are made of: returns and lengths of the episodes in progress,
-// with the environment's state, and the last finished ones.
+// Where a snapshot has the tracked episodes: returns and lengths of the episodes in progress in arrays, beside the
+// environment's state, and those of the last finished ones among the trainer's values.
 const (
 	returnsArray = "environment/returns"
 	lengthsArray = "environment/lengths"
 	trackedKey   = "tracked_episodes"
 )
 
-// saveTracked adds the tracked episodes to a snapshot, those in progress where it has the environment's state. Numbers that
-// are not finite are a reason to leave them out: neither JSON nor a checkpoint takes them.
+// saveTracked adds the tracked episodes to a snapshot, those in progress where it has the environment's state. Lists
+// with a number that is not finite are left out: neither JSON nor a checkpoint takes them.
 func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	s := t.episodes.State()
 	if finite(s.Totals) {
@@ -32,8 +32,8 @@ func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	}
 }
 
-// restoreTracked puts the tracked episodes back, those in progress where whole is true. What a snapshot lacks begins anew;
-// it is no reason to refuse it.
+// restoreTracked puts the tracked episodes back, those in progress where whole is true. What the snapshot lacks begins
+// anew; a run can go on without it.
 func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	if whole {
 		t.episodes.Reset()
@@ -51,10 +51,12 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	}
 }
 
+// finite reports whether all numbers are.
 func finite(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
+// list returns numbers as a snapshot's values hold them; numbers reads them back.
 func list(x []float64) []any {
 	out := make([]any, len(x))
 	for i, v := range x {

@@ -1,8 +1,8 @@
 // Package amp is AMP, adversarial motion priors (Peng et al. 2021): PPO on a task reward plus a style reward, which a
 // discriminator gives for motion that cannot be told from reference clips.
 //
-// Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and settings;
-// a trainer drives it. The whole algorithm is in update.go.
+// Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
+// settings; a trainer drives it. The whole algorithm is in update.go.
 package amp
 
 import (
@@ -56,8 +56,8 @@ type learner struct {
 	draw          sampler
 }
 
-// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is changed;
-// the models are closed then.
+// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is
+// changed; the models are closed then.
 func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
@@ -122,6 +122,7 @@ func (o Options) config() (*Config, error) {
 	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
+// check refuses spaces without an AMP observation, and missing reference motion.
 func (o Options) check() error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
@@ -135,7 +136,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// prepare makes the discriminator's scaler, memories and optimizer, and fills the motion dataset.
+// prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
+// and second critic once, so that a width that does not fit is an error of New.
 func (a *learner) prepare() error {
 	width := a.Spaces().AMPObservation.Width()
 	if a.cfg.AMPObservationPreprocessor != "" {
@@ -181,7 +183,8 @@ func (a *learner) prepare() error {
 	return a.probeStyleValue(s)
 }
 
-// collect adds n rows of reference motion to the motion dataset.
+// collect asks the source for n rows of reference motion, checks them, and adds them to the motion dataset, where they
+// replace the oldest.
 func (a *learner) collect(s *tensor.Scope, n int) error {
 	width := a.Spaces().AMPObservation.Width()
 	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
@@ -198,7 +201,8 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// keepMotions lets a rollback bring back the n rows of the motion dataset that an update's collect will replace.
+// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that Rollback can put
+// them back.
 func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	length, next := m.Len(), m.Next()
@@ -214,7 +218,8 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	})
 }
 
-// record stores the step's AMP observations, and what a second critic and skrl's recursion need of it.
+// record adds the step's AMP observations (N, M) to the rollout, and for a second critic the values of truncated
+// episodes' last observations. skrl 2.0's estimate needs the value of what follows each step instead.
 func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 	width := a.Spaces().AMPObservation.Width()
 	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
@@ -237,7 +242,7 @@ func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 	return nil
 }
 
-// styleValueOf is the second critic's value of raw observations and states.
+// styleValueOf returns the second critic's values of raw observations and states, in units of style reward, (n, 1).
 func (a *learner) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 	return a.styleValue.Forward(s, a.Inputs(s, obs, state))
 }
@@ -259,4 +264,24 @@ func (a *learner) tune(values map[string]float64) error {
 		a.separate.Clips[0].MaxNorm = next.DiscriminatorGradNormClip
 	}
 	return a.ApplySettings()
+}
+
+// meters are the figures of every minibatch, in the order in which learn adds them.
+var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Discriminator loss",
+	"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+
+// track tracks the update's figures, and the mean style reward among them.
+func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
+	mean := s.Mean(style)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	x, err := tensor.Item(mean)
+	if err != nil {
+		return err
+	}
+	means["Reward / Style reward (mean)"] = x
+	return a.Track(means)
 }

@@ -50,13 +50,15 @@ func (a *Agent) SetStochastic(on bool) { a.learner.SetStochastic(on) }
 // Act returns the actions for N observations, (N, A); the next call overwrites them.
 func (a *Agent) Act(in agents.Observation) ([]float32, error) { return a.learner.Act(in) }
 
-// Record stores the transition that followed the last Act. It is an error where rows are missing or a reward is not finite.
+// Record stores the transition that followed the last Act. It is an error where rows are missing or a reward is not
+// finite.
 func (a *Agent) Record(t agents.Transition) error { return a.learner.Record(t) }
 
 // Ready reports whether the rollout is complete.
 func (a *Agent) Ready() bool { return a.learner.Ready() }
 
-// Update learns from the rollout, see update.go. An update that fails, diverges (agents.DivergedError) or is cancelled is undone.
+// Update learns from the rollout, see update.go. An update that fails, diverges (agents.DivergedError) or is cancelled
+// is undone.
 func (a *Agent) Update(ctx context.Context) error { return a.learner.update(ctx) }
 
 // Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.

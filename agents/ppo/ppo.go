@@ -31,8 +31,8 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 }
 
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
-// again, and package pbt/evolution changes them. The value network reads states where there are any, and its architecture
-// must fit them then.
+// again, and package pbt/evolution changes them. The value network reads states where there are any, and its
+// architecture must fit them then.
 func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)

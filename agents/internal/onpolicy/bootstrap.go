@@ -8,13 +8,20 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// ValueOf returns the values of raw observations and states in reward units, (n, 1).
+// Bootstrapping: what follows an episode's or a rollout's last step has a value that no reward shows, and the value
+// network estimates it. Record stores the values of truncated episodes' last observations (FinalValues); an update
+// computes those of all observations (FillValues), joins both to what followed each step (NextValues), and makes
+// targets of the estimate (StoreTargets).
+
+// ValueOf returns the value network's estimates for raw observations (n, O) and states (n, S), in units of reward, (n,
+// 1). The network itself predicts standardised returns; the value scaler turns them back.
 func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
 }
 
-// bootstrapValues stores the value of the last observation of episodes that were cut. skrl 2.0 instead adds the value of
-// the observation before the cut to the reward.
+// bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
+// would have gone on, so its future counts as the value network estimates it. skrl 2.0 adds γ·V of the observation
+// before the cut to the reward instead.
 func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 	if c.Config.Skrl() {
 		if c.Config.TimeLimitBootstrap {
@@ -26,10 +33,12 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 	return c.FinalValues(s, t, "final_values", c.ValueOf)
 }
 
-// FinalValues writes into a field a critic's value of the last observation of episodes that were cut, and 0 elsewhere.
+// FinalValues writes into a field (N, 1) of the present step a critic's value of the last observation of each truncated
+// episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show the next
+// episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of them has.
 func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
 	s.Fill(c.Rollout.Row(field), 0)
-	var cut []int64
+	var cut []int64 // the environments whose episode was truncated, and did not terminate
 	for i, on := range t.Truncated {
 		if on && !t.Terminated[i] {
 			cut = append(cut, int64(i))
@@ -51,7 +60,8 @@ func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string, v
 	return s.Err()
 }
 
-// NextValue is the value of the next observations, (N, 1), whatever episode they belong to.
+// NextValue returns the value of the next observations, (N, 1), whatever episode they belong to. skrl 2.0's AMP needs
+// it.
 func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, error) {
 	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
 		return tensor.Tensor{}, err
@@ -59,6 +69,7 @@ func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, e
 	return c.ValueOf(s, c.nextObs, c.nextState), s.Err()
 }
 
+// gatherRows returns the rows of the given indices out of a batch (N, width) on the host, as a tensor (n, width).
 func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tensor.Tensor {
 	out := make([]float32, 0, len(index)*width)
 	for _, i := range index {
@@ -67,8 +78,9 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 	return tensor.From(s, out, int64(len(index)), int64(width))
 }
 
-// FillValues computes a critic's values, in reward units, of every observation of the rollout into a field. Parameters and
-// scalers stand as they did while it was collected.
+// FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
+// in one pass. Parameters and scalers are still those that collected the rollout, so the result is what it would have
+// been step by step.
 func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
 	var state tensor.Tensor
 	if c.spaces.State.Width() > 0 {
@@ -77,16 +89,21 @@ func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Sc
 	s.Copy(c.Rollout.Rows(field), value(s, c.Rollout.Rows("observations"), state))
 }
 
-// Masks says how a GAE treats the end of an episode; everything is (T, N, 1).
+// Masks says how generalised advantage estimation treats the ends of episodes. Everything is (T, N, 1).
 type Masks struct {
-	Next      tensor.Tensor // V': the value of what followed each step
-	Bootstrap tensor.Tensor // how much of it counts
-	Chain     tensor.Tensor // whether the estimate goes on beyond the step
+	Next      tensor.Tensor // V', the value of what followed each step
+	Bootstrap tensor.Tensor // how much of V' counts: 0 after a termination, else 1
+	Chain     tensor.Tensor // 1 where the next step belongs to the same episode, else 0
 }
 
-// NextValues computes with value (a critic, in reward units) and the values field what followed each step of the
-// rollout. The chain is cut where an episode terminated or was truncated; a termination is worth nothing, a
-// truncation the value of its last observation (field final).
+// NextValues computes what followed each step of the rollout, for a critic (value, in units of reward) whose values of
+// the rollout are in the field values, and of truncated episodes' last observations in the field final:
+//
+//   - within an episode it is the next step's value, and after the rollout's last step that of the next observation;
+//   - after a termination it is worth nothing (Bootstrap 0);
+//   - after a truncation it is the value of the episode's last observation, or, without time_limit_bootstrap, nothing.
+//
+// The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends).
 func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
 	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	last := s.Reshape(value(s, c.nextObs, c.nextState), 1, n, 1)
@@ -96,7 +113,7 @@ func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *t
 	}
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
 	alive := s.ScalarSub(1, terminated)
-	if c.Config.Skrl() { // truncation plays no part, and the next value is that of whatever episode follows
+	if c.Config.Skrl() { // truncation plays no part, and the next value is the following episode's
 		return Masks{Next: next, Bootstrap: alive, Chain: alive}
 	}
 	cut := s.Max(terminated, truncated)
@@ -107,13 +124,14 @@ func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *t
 	return m
 }
 
-// Normalise returns (A − mean) / (std + 1e-8) over the whole rollout, with the unbiased standard deviation.
+// Normalise returns (A − mean(A)) / (std(A) + 1e-8) over the whole rollout, with the unbiased standard deviation.
 func Normalise(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
 	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))
 }
 
-// StoreTargets standardises values and returns for the value loss and stores them with the advantages. The statistics
-// learn from the returns; skrl 2.0's learn from the old values first, normalise those, and only then see the returns.
+// StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1). The value network predicts
+// standardised returns, so values and returns are standardised after the value scaler has learned from the returns.
+// skrl 2.0's scaler learns from the old values first, normalises those, and only then sees the returns.
 func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
 	r := c.Rollout
 	values := r.Tensor("values")

@@ -16,7 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Architectures implements [agents.Evolvable].
+// Architectures returns the architectures of the networks that have one, by network.
 func (c *Core) Architectures() map[string]models.Architecture {
 	out := map[string]models.Architecture{}
 	for _, n := range c.networks {
@@ -27,7 +27,7 @@ func (c *Core) Architectures() map[string]models.Architecture {
 	return out
 }
 
-// architectureValues is the networks' architectures as snapshots hold them, nil where no network has one.
+// architectureValues returns them as snapshots hold them, nil where no network has one.
 func (c *Core) architectureValues() map[string]any {
 	all := c.Architectures()
 	if len(all) == 0 {
@@ -40,7 +40,8 @@ func (c *Core) architectureValues() map[string]any {
 	return tree
 }
 
-// checkChoices refuses a scaler before a network that reads indices.
+// checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be
+// scaled.
 func (c *Core) checkChoices() error {
 	all := c.Architectures()
 	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
@@ -69,13 +70,15 @@ func (c *Core) checkChoices() error {
 	return nil
 }
 
+// scalesChoices is the error of a scaler in front of a network that reads choices.
 func (c *Core) scalesChoices(network string) error {
 	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
 }
 
-// readsChoices reports whether a network reads columns of its rows one-hot.
+// readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.
 func readsChoices(n description.Network) bool {
-	rows := map[int]bool{0: true} // results that are columns of the rows
+	// Result 0 is the input; a result is of the rows where its step only cuts columns out of them or joins such columns.
+	rows := map[int]bool{0: true}
 	for i, s := range n.Steps {
 		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })
 		switch {
@@ -88,8 +91,9 @@ func readsChoices(n description.Network) bool {
 	return false
 }
 
-// policyValues is the policy's description as snapshots hold it, or why there is none. The first time, what the policy
-// says of itself is held against what it computes: a model that has borrowed the methods of another may say what is not so.
+// policyValues returns the policy's description as snapshots hold it (package infer acts by it without libtorch), or
+// the reason why there is none. The first description is checked against what the policy computes, because a model that
+// embeds another inherits its Describe and may compute something else.
 func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	if c.described == nil {
 		d, err := c.describe()
@@ -104,7 +108,7 @@ func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	return c.described.Values()
 }
 
-// describe asks the policy and adds what is the agent's.
+// describe returns the policy's own description with what the agent adds: spaces and the scaler of observations.
 func (c *Core) describe() (description.Policy, error) {
 	p, ok := c.Policy.(models.DescribedPolicy)
 	if !ok {
@@ -126,7 +130,7 @@ func (c *Core) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// agrees compares the described policy's actions and the agent's on a few random observations.
+// agrees compares the actions of the described policy with the agent's on a few random observations.
 func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
@@ -159,7 +163,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// same compares two actions, generously: another device rounds otherwise, and two choices may be about as probable.
+// same compares two actions with a tolerance, because devices round differently and two choices may be equally
+// probable.
 func same(d description.Policy, x, y, outputs []float32) bool {
 	const tolerance = 2e-3
 	if d.Distribution.Kind != description.Categorical {

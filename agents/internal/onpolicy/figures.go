@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Tracker averages values by tag until they are read.
+// Tracker averages values by tag until they are read. Loss figures of several updates between two reads become one
+// mean.
 type Tracker struct {
 	sum   map[string]float64
 	count map[string]int
@@ -39,7 +40,8 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 	clear(t.count)
 }
 
-// NoteStdDev remembers the mean standard deviation of a continuous policy, for Track.
+// NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Track. It stays on the device
+// until then.
 func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	if e.StdDev.T != nil && s.Err() == nil {
 		c.hasStdDev = true
@@ -47,7 +49,8 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	}
 }
 
-// Track hands out an update's figures: the means of a meter, the standard deviation, the learning rate.
+// Track tracks an update's figures: the means of a meter, the standard deviation, and the learning rate where a
+// schedule changes it.
 func (c *Core) Track(means map[string]float64) error {
 	for tag, x := range means {
 		if tag != "Loss / Entropy loss" || c.Config.EntropyLossScale != 0 {
@@ -67,7 +70,8 @@ func (c *Core) Track(means map[string]float64) error {
 	return nil
 }
 
-// Meter accumulates scalars on the device over an update; they are read once, at its end.
+// Meter adds up scalars on the device over the minibatches of an update. Reading one waits for the device, so all are
+// read once, at the update's end.
 type Meter struct {
 	names  []string
 	sum    tensor.Tensor // float64: losses of minibatches often cancel
@@ -90,10 +94,8 @@ func (m *Meter) Add(s *tensor.Scope, values ...tensor.Tensor) {
 	m.count++
 }
 
-// Count is the number of minibatches added.
-func (m *Meter) Count() int { return m.count }
-
-// EpochMean reads scalar name's mean since the last call of EpochMean for it. It waits for the device.
+// EpochMean returns the mean of the named scalar since EpochMean was last called, and waits for the device. A name that
+// the meter does not have is a programming error and panics.
 func (m *Meter) EpochMean(name string) (float64, error) {
 	sums, err := tensor.Float64s(m.sum)
 	if err != nil {
@@ -110,7 +112,8 @@ func (m *Meter) EpochMean(name string) (float64, error) {
 	panic("onpolicy: no meter is named " + name)
 }
 
-// Means reads every scalar's sum divided by count (0: by the number of minibatches), and refuses what is not finite.
+// Means returns each scalar's sum divided by count (0: by the number of minibatches), by name. A mean that is not
+// finite is a DivergedError of the named agent.
 func (m *Meter) Means(agent string, count int) (map[string]float64, error) {
 	sums, err := tensor.Float64s(m.sum)
 	if err != nil {

@@ -11,8 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// flatten moves all parameters into flat memory and makes the optimizer: one group and, with a clip each, one clip a
-// network.
+// All parameters of an agent are views of one flat tensor, their gradients of another: clipping, the optimizer's step,
+// copying weights and undoing an update are one operation each, whatever the networks. This file lays them out and
+// names them, and registers whatever else snapshots and Rollback must know: optimizers, scalers, memories.
+
+// flatten moves the parameters of all networks into flat memory, where each is named after its network and its place in
+// it ("policy/net.0.weight": models name the part after the slash), and makes the optimizer: a group of parameters for
+// each network, and one limit of the gradient's norm for all or, where grad_norm_clip has several values, one each.
+// Networks from the index separateFrom on are left to an optimizer of their own (0: none are).
 func (c *Core) flatten(separateFrom int) error {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
@@ -29,13 +35,14 @@ func (c *Core) flatten(separateFrom int) error {
 	for i, n := range c.networks {
 		begin, end, err := c.Flat.Segment(n.Name + "/")
 		if err != nil {
-			continue // a network whose every parameter is shared with an earlier one
+			continue // it shares all of its parameters with an earlier network, which has them already
 		}
 		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
 		if separateFrom == 0 || i < separateFrom {
 			groups, c.stepped = append(groups, c.segments[len(c.segments)-1]), append(c.stepped, i)
 		}
 	}
+	// One limit for the gradients of all networks together, unless each has its own.
 	clips := []tensor.Clip{{Begin: 0, End: groups[len(groups)-1].End}}
 	if len(c.Config.GradNormClip) > 1 {
 		clips = nil
@@ -57,7 +64,8 @@ func (c *Core) flatten(separateFrom int) error {
 	return nil
 }
 
-// Segment returns the flat range of a network's parameters.
+// Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
+// know.
 func (c *Core) Segment(name string) tensor.Group {
 	for _, g := range c.segments {
 		if g.Name == name {
@@ -67,7 +75,7 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
-// ApplySettings brings schedule and optimizer in line with settings that have changed.
+// ApplySettings makes schedule and optimizer follow settings that have changed.
 func (c *Core) ApplySettings() error {
 	if c.Scheduler != nil && c.Scheduler.Base() != c.Config.LearningRate[0] {
 		if err := c.Scheduler.SetBase(c.Config.LearningRate[0]); err != nil {
@@ -78,7 +86,8 @@ func (c *Core) ApplySettings() error {
 	return nil
 }
 
-// ApplyRates brings the optimizer's learning rates and clips in line with configuration and schedule.
+// ApplyRates sets the optimizer's learning rates and limits of gradients from the configuration. A schedule scales all
+// rates by the factor by which it has changed the first.
 func (c *Core) ApplyRates() {
 	factor := 1.0
 	if c.Scheduler != nil {
@@ -92,9 +101,10 @@ func (c *Core) ApplyRates() {
 	}
 }
 
-// LearningRate is the policy's current learning rate.
+// LearningRate returns the policy's present learning rate.
 func (c *Core) LearningRate() float64 { return c.Optimizer.Groups[0].LearningRate }
 
+// scalers makes the scalers that the configuration asks for.
 func (c *Core) scalers() error {
 	make := func(key, kind string, kwargs map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
 		if kind == "" || size == 0 {
@@ -118,23 +128,24 @@ func (c *Core) scalers() error {
 	return err
 }
 
-// scaler is a running scaler with its name in checkpoints.
+// scaler is a running scaler with its name in snapshots; the scaler is nil where the configuration has none.
 type scaler struct {
 	name string
 	*preprocessors.RunningStandardScaler
 }
 
+// allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
 func (c *Core) allScalers() []scaler {
 	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
 	return append(all, c.extraScalers...)
 }
 
-// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots; Close releases it.
+// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots, Rollback and Close.
 func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
 	c.extraScalers = append(c.extraScalers, scaler{name, s})
 }
 
-// namedOptimizer is an optimizer with its moments as they were when an update began.
+// namedOptimizer is an optimizer with its name in snapshots, and its moments as they were when the update began.
 type namedOptimizer struct {
 	name string
 	*tensor.Optimizer
@@ -142,18 +153,18 @@ type namedOptimizer struct {
 	steps      int64
 }
 
-// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Begin and Rollback; Close
-// releases it.
+// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
 func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
 	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
 }
 
+// namedReplay is a memory with its name in snapshots.
 type namedReplay struct {
 	name string
 	*memory.Replay
 }
 
-// AddReplay registers an algorithm's own memory for snapshots with buffers; Close releases it.
+// AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
 func (c *Core) AddReplay(name string, m *memory.Replay) {
 	c.replays = append(c.replays, namedReplay{name, m})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Record implements [agents.Agent].
+// Record completes the step of the rollout that Act began: it stores rewards, ends of episodes and the values of
+// truncated episodes. Bad rows are an error before anything is written, so that Record can be called again.
 func (c *Core) Record(t agents.Transition) error {
 	if !c.training {
 		return nil
@@ -34,7 +35,7 @@ func (c *Core) Record(t agents.Transition) error {
 			return err
 		}
 	}
-	if c.Rollout.Len()+1 == c.Rollout.Steps() {
+	if c.Rollout.Len()+1 == c.Rollout.Steps() { // what follows the last step: its value is asked for, too
 		if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
 			return err
 		}
@@ -45,12 +46,13 @@ func (c *Core) Record(t agents.Transition) error {
 	c.acted = false
 	c.Timestep++
 	c.Rollout.Advance()
-	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) {
+	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) { // too early to learn from
 		c.Rollout.Clear()
 	}
 	return nil
 }
 
+// checkTransition refuses rows of a wrong number and rewards that are not finite.
 func (c *Core) checkTransition(t agents.Transition) error {
 	for _, x := range []struct {
 		what       string
@@ -71,7 +73,7 @@ func (c *Core) checkTransition(t agents.Transition) error {
 	return nil
 }
 
-// writeOutcome stores shaped rewards and the flags of the step.
+// writeOutcome stores the rewards, shaped (rewards_shaper, rewards_shaper_scale), and the ends of episodes as 0 and 1.
 func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	if c.Config.RewardsShaper != nil {
@@ -102,7 +104,7 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 	return nil
 }
 
-// Ready reports whether the rollout is complete, while training.
+// Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
 
 // CheckReady returns why an update cannot begin: the rollout is not complete, or the context is done.

@@ -6,16 +6,21 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// OneThread keeps the caller on one thread of the operating system until it calls what is returned. libtorch numbers the
-// nodes of a graph by thread and runs the backward pass in the order of the numbers: a goroutine that moved on in
-// the middle of a minibatch would add gradients up in another order, and no two runs would be quite the same.
+// An update is all or nothing. Begin copies what it changes, and Rollback puts that back where the update fails,
+// diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
+// random sequences.
+
+// OneThread keeps the calling goroutine on one thread of the operating system until release is called. libtorch numbers
+// the nodes of a graph by thread and runs the backward pass in the order of these numbers: a goroutine that moved to
+// another thread in the middle of a minibatch would add gradients up in another order, and no two runs would be the
+// same.
 func OneThread() (release func()) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
 
-// Begin remembers parameters, moments and whatever else an update changes, so that Rollback can undo one that diverges
-// or is cancelled. What it remembers lives as long as scope s.
+// Begin copies everything that an update changes, so that Rollback can undo an update that diverges, fails or is
+// cancelled. The copies live as long as scope s; errors are the scope's.
 func (c *Core) Begin(s *tensor.Scope) {
 	s.Copy(c.backup, c.Flat.Values)
 	for i := range c.optimizers {
@@ -27,7 +32,8 @@ func (c *Core) Begin(s *tensor.Scope) {
 	c.remember(s)
 }
 
-// Rollback undoes what happened since Begin: the agent stands as it did, its random sequences included.
+// Rollback undoes what has happened since Begin. The agent is as it was, its random sequences included, and the update
+// can be tried again.
 func (c *Core) Rollback() {
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -40,17 +46,17 @@ func (c *Core) Rollback() {
 	c.forget(s)
 }
 
-// undo is what an update changes beside parameters and moments, as it was when the update began. Its tensors belong to
-// the update's scope.
+// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
+// to the update's scope.
 type undo struct {
 	generator, pcg  []byte
 	schedule        map[string]float64
 	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
-	rewards, values tensor.Tensor      // an update writes over these
+	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
 	extra           []func(s *tensor.Scope)
 }
 
-// remember fills undo. An error is the scope's.
+// remember fills undo. Errors are the scope's.
 func (c *Core) remember(s *tensor.Scope) {
 	u := undo{rewards: s.Clone(c.Rollout.Tensor("rewards")), values: s.Clone(c.Rollout.Tensor("values"))}
 	var err error
@@ -73,10 +79,11 @@ func (c *Core) remember(s *tensor.Scope) {
 	c.undo = u
 }
 
-// OnRollback adds f to what a Rollback of the update that Begin has begun does.
+// OnRollback adds f to the Rollback of the update that Begin has begun. An algorithm calls it for what it changes
+// itself.
 func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
 
-// forget brings back what remember has seen.
+// forget puts back what remember has copied.
 func (c *Core) forget(s *tensor.Scope) {
 	u := c.undo
 	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
@@ -91,7 +98,7 @@ func (c *Core) forget(s *tensor.Scope) {
 	for _, f := range u.extra {
 		f(s)
 	}
-	// These three were the agent's own state a moment ago, so they fit.
+	// No error is possible: these three were the agent's own state when the update began.
 	_ = c.Gen.SetState(u.generator)
 	_ = c.pcg.UnmarshalBinary(u.pcg)
 	if c.Scheduler != nil {

@@ -9,9 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// ValueLoss is E[(R − V)²], V kept within value_clip of its old prediction: the larger of the clipped and the unclipped
-// loss counts, so that a prediction that has moved the wrong way is always pulled back. (skrl 2.0 takes the clipped one
-// alone, whose gradient is zero outside the band on either side.)
+// ValueLoss returns the value network's loss on a minibatch, a scalar, from the present prediction, the one that the
+// rollout was collected with (old) and the returns, all (n, 1): E[max((R − V)², (R − V_clip)²)], where V_clip keeps V
+// within value_clip of old. Because the larger of the two counts, a prediction that has moved the wrong way is always
+// pulled back. skrl 2.0 takes the clipped one alone, whose gradient is zero outside the band on either side. value_clip
+// 0 is E[(R − V)²].
 func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
 	kind := tensor.Pessimistic
 	switch {
@@ -23,10 +25,12 @@ func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor)
 	return s.ValueLoss(predicted, old, returns, c.Config.ValueClip, kind)
 }
 
-// EntropyLoss is −scale·E[H], H the entropy of the whole action. (skrl 2.0 averages it over the dimensions.)
+// EntropyLoss returns the mean entropy E[H] of the policy's distributions on a minibatch, and −entropy_loss_scale·E[H],
+// which rewards a policy for staying undecided. H is the entropy of the whole action, the sum over its dimensions; skrl
+// 2.0 averages over them.
 func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss tensor.Tensor) {
 	h := e.Entropy
-	if c.Config.EntropyLossScale == 0 {
+	if c.Config.EntropyLossScale == 0 { // a figure only: no gradient needed
 		h = s.Detach(h)
 	}
 	if !c.Config.Skrl() {
@@ -36,7 +40,8 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
-// Minimise makes one optimizer step down the gradient of loss.
+// Minimise makes one optimizer step down the gradient of loss, a scalar: zero the gradients, differentiate, clip the
+// gradient's norm (grad_norm_clip), step.
 func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
 	c.Flat.ZeroGrad(s)
 	s.Backward(loss)
@@ -44,7 +49,8 @@ func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
 	c.Optimizer.Step(s)
 }
 
-// TooFar reports whether the divergence kl of a minibatch exceeds kl_threshold. Only then does it wait for the device.
+// TooFar reports whether the divergence kl of a minibatch, a scalar, exceeds kl_threshold. Reading it waits for the
+// device, so it is read only where the threshold is set.
 func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	if c.Config.KLThreshold <= 0 {
 		return false, nil
@@ -60,8 +66,9 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	return x > c.Config.KLThreshold, nil
 }
 
-// Schedule ends a learning epoch. A schedule that looks at the divergence steps once an epoch, by the mean over its
-// minibatches (the one that stopped it included); others once an update (skrl 2.0: once an epoch, too).
+// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
+// an epoch, by the mean over the epoch's minibatches (the one that stopped it included); others step once an update, or
+// once an epoch as skrl 2.0 does.
 func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	defer func() { c.seenKL = c.seenKL[:0] }()
 	if c.Scheduler == nil {
@@ -76,6 +83,7 @@ func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	c.ApplyRates()
 }
 
+// epochKL returns the mean divergence over the epoch's minibatches: of those that TooFar has read, or else the meter's.
 func (c *Core) epochKL(meter *Meter) float64 {
 	if len(c.seenKL) == 0 {
 		kl, err := meter.EpochMean("Policy / KL divergence")
@@ -91,7 +99,8 @@ func (c *Core) epochKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// CheckParameters refuses parameters that the last steps of an update have made infinite or no numbers.
+// CheckParameters returns a DivergedError where a parameter has become infinite or NaN. The sum of all parameters shows
+// it in one operation.
 func (c *Core) CheckParameters(s *tensor.Scope) error {
 	sum := s.Sum(c.Flat.Values)
 	if err := s.Err(); err != nil {
@@ -104,7 +113,9 @@ func (c *Core) CheckParameters(s *tensor.Scope) error {
 	return err
 }
 
-// Finish ends an update: the scalers learn from the rollout, which is then forgotten.
+// Finish ends an update: the observation scalers learn from the rollout, and the rollout is emptied. They learn only
+// now, so that the whole rollout and its update see the same statistics (skrl 2.0's learn within the update, see
+// chunks).
 func (c *Core) Finish(s *tensor.Scope) error {
 	if !c.Config.Skrl() {
 		c.ObservationScaler.Update(s, c.Rollout.Rows("observations"))
