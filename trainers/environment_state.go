@@ -92,10 +92,12 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 	observer, _ := envs.As[envs.Observer](t.env)
 	whole := t.takesState(snap)
 
+	// Read and check the parameters before anything changes.
 	parameters, given, err := t.readParameters(snap, whole)
 	if err != nil {
 		return undo, err
 	}
+	// The curriculum goes with the weights: what the agent has mastered decides what it is shown.
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
 		back, err := t.restoreCurriculum(c, snap)
 		if back != nil {
@@ -105,6 +107,8 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			return undo, err
 		}
 	}
+	// Then the state, with the parameters that each environment had. Without a state the snapshot's target is set like any
+	// new value: it takes effect where the episodes in progress end.
 	before := t.parameters.standing()
 	changes = append(changes, func() error { return t.parameters.restore(before) })
 	switch {
@@ -205,7 +209,7 @@ func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error
 	if err := s.RestoreState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's state: %w", err)
 	}
-	now, err := o.Observe()
+	now, err := o.Observe() // the restored state's observations, as a step without a step
 	if err == nil {
 		t.now = now
 	}

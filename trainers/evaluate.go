@@ -46,6 +46,7 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 	if o.MaxSteps < 0 {
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more", o.MaxSteps)
 	}
+	// The agent acts by its mean or mode meanwhile, and records nothing.
 	n := env.NumEnvs()
 	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
@@ -82,7 +83,7 @@ type play struct {
 // round resets the environments and plays each episodes of every one.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
 	n := p.env.NumEnvs()
-	played, returns := make([]int, n), make([]float64, n)
+	played, returns := make([]int, n), make([]float64, n) // by environment: episodes that count, rewards so far
 	step, err := p.env.Reset(seed)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			returns[i] += float64(r)
 		}
 		for _, e := range step.Episodes {
-			if played[e.Env] == each {
+			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted
 				continue
 			}
 			played[e.Env]++

@@ -90,12 +90,15 @@ func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evalu
 // pause copies the environment's state and gives all of its environments the parameters set last. resume puts
 // everything back, or, where the environment cannot restore its state, begins new episodes.
 func (t *Trainer) pause() (resume func() error, err error) {
+	// An evaluation must not move the curriculum.
 	curriculum := func() error { return nil }
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
 		if curriculum, err = keepCurriculum(c); err != nil {
 			return nil, err
 		}
 	}
+	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
+	// dropped.
 	s, stateful := envs.As[envs.Stateful](t.env)
 	o, observer := envs.As[envs.Observer](t.env)
 	if t.now == nil || !stateful || !observer {

@@ -105,6 +105,7 @@ func (g *Group) cut(scopes []int) error {
 			return fmt.Errorf("trainers: agent %d acts in %d environments, its scope is %d", i, n, scopes[i])
 		}
 	}
+	// Every agent's rows begin where those of the agent before it end.
 	starts, start := make([]int, len(scopes)), 0
 	for i, a := range g.agents {
 		if err := bind(a, scopes[i]); err != nil {
@@ -203,6 +204,7 @@ func (g *Group) SetStochastic(on bool) {
 
 // Tracked implements [agents.Tracker], by tags that begin with the agent's number.
 func (g *Group) Tracked(f func(tag string, value float64)) {
+	// Tags are sorted over all agents, as a Tracker promises.
 	all := map[string]float64{}
 	for i, a := range g.agents {
 		if t, ok := agents.As[agents.Tracker](a); ok {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Hyperparameters implements [agents.Tunable].
+// Hyperparameters implements [agents.Tunable]: those of all agents, each key after the agent's number
+// ("0.learning_rate").
 func (g *Group) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	for i, a := range g.agents {
@@ -20,8 +21,10 @@ func (g *Group) Hyperparameters() map[string]float64 {
 	return all
 }
 
-// SetHyperparameters implements [agents.Tunable].
+// SetHyperparameters implements [agents.Tunable]. Agents are changed one after the other; where one refuses, those
+// before it are given back their own values, so that all change or none.
 func (g *Group) SetHyperparameters(values map[string]float64) error {
+	// Sort the values by agent. A key without an agent's number is an error before anything changes.
 	parts := make([]map[string]float64, len(g.agents))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		number, name, ok := strings.Cut(key, ".")
@@ -34,7 +37,7 @@ func (g *Group) SetHyperparameters(values map[string]float64) error {
 		}
 		parts[i][name] = values[key]
 	}
-	var undo []func() error
+	var undo []func() error // gives an agent that has changed its values back
 	for i, part := range parts {
 		if part == nil {
 			continue

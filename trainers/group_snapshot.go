@@ -19,8 +19,8 @@ const memberPrefix = "agent_"
 // group's snapshot, and the prefix of its figures.
 func member(i int) string { return fmt.Sprintf("%s%d", memberPrefix, i) }
 
-// Snapshot implements [agents.Snapshotter]: those of the agents, their arrays under "agent_<i>/", their values under
-// "agent_<i>".
+// Snapshot implements [agents.Snapshotter]. It holds the agents' snapshots: their arrays under "agent_<i>/", their
+// values under "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
 	all.Values["agent"], all.Values["format"], all.Values["agents"] = g.Name(), groupFormat, len(g.agents)
@@ -41,8 +41,8 @@ func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	return all, nil
 }
 
-// Restore implements [agents.Snapshotter]. Where an agent refuses its part, the agents before it are given back their
-// own.
+// Restore implements [agents.Snapshotter]. Agents are restored one after the other; where one refuses its part, those
+// before it are given back their own state, buffers included, so that all are restored or none.
 func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	parts, err := g.parts(snap)
 	if err != nil {
@@ -70,7 +70,8 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// parts divides a group's snapshot into those of its agents.
+// parts divides a group's snapshot into those of its agents. It is an error where the snapshot is of another number of
+// agents.
 func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error) {
 	if agent, err := snap.Text("agent"); err != nil || agent != g.Name() {
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)

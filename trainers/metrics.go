@@ -23,20 +23,23 @@ type metrics struct {
 
 // ring holds the last measurements of a figure, overwriting the oldest.
 type ring struct {
-	values  [window]float64
-	n       int
-	written int // n when it was last written
+	values  [window]float64 // measurement k is at k % window
+	n       int             // measurements so far, of which the last window ones are kept
+	written int             // n when the figure was last written to files
 }
 
+// add adds a measurement in place of the oldest one.
 func (r *ring) add(x float64) {
 	r.values[r.n%window] = x
 	r.n++
 }
 
+// mean returns the mean of the measurements kept.
 func (r *ring) mean() float64 {
 	return stat.Mean(r.values[:min(r.n, window)], nil)
 }
 
+// last returns the newest measurement.
 func (r *ring) last() float64 { return r.values[(r.n-1)%window] }
 
 // latest are up to n of the last values, oldest first.
@@ -163,6 +166,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 			count, _ := snap.Int("trainer", kind, name, "count")
 			v, _ := snap.Value("trainer", kind, name, "values")
 			values, _ := v.([]any)
+			// A ring is whole or not taken: with some of its values missing its mean would be another figure.
 			if count < 1 || len(values) != int(min(count, window)) {
 				continue
 			}
@@ -194,6 +198,7 @@ func number(v any) float64 {
 // figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 {
 	out := map[string]float64{}
+	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
 	for name, r := range t.metrics.steps {
 		out[name], out[episodeFigure+name] = r.last(), r.last()
 	}

@@ -74,6 +74,7 @@ func (p *parameters) set(v *values) error {
 	if maps.Equal(v.flat, p.target.flat) {
 		return nil
 	}
+	// The environments that can take v now: those about to begin an episode that have other values.
 	var rows []int
 	for i, fresh := range p.fresh {
 		if fresh && !maps.Equal(p.current[i].flat, v.flat) {
@@ -83,6 +84,7 @@ func (p *parameters) set(v *values) error {
 	if err := p.give(v, rows); err != nil {
 		return err
 	}
+	// Environments that happen to have v's values share it, so that comparing pointers tells who waits.
 	p.target, p.waiting = v, 0
 	for i, has := range p.current {
 		if maps.Equal(has.flat, v.flat) {
@@ -165,6 +167,7 @@ func (p *parameters) restore(s standing) error {
 	if p == nil {
 		return nil
 	}
+	// Each of the distinct values is given once, to all environments that have it.
 	given := map[*values]bool{}
 	for _, v := range s.current {
 		if given[v] {
@@ -236,6 +239,8 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 			forAgent[key] = x
 		}
 	}
+	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none; then
+	// the environment takes its own. Only the last step can fail after a change, and undoes it.
 	var target *values
 	if len(forEnvironment) > 0 {
 		var err error

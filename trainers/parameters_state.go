@@ -6,7 +6,12 @@ import (
 	"maps"
 )
 
-// parametersState is how a snapshot keeps parameters, as JSON.
+// parametersState is how a snapshot keeps parameters, as JSON. Of four environments, two of which still play an episode
+// with another scale, and the last of which has just begun one:
+//
+//	{"format": 1, "target": {"scale": 2},
+//	 "current": [{"values": {"scale": 1}, "environments": [0, 2]}, {"values": {"scale": 2}, "environments": [1, 3]}],
+//	 "fresh": [3]}
 type parametersState struct {
 	Format int `json:"format"`
 	// Target is what every environment is to have.
@@ -18,11 +23,13 @@ type parametersState struct {
 	Fresh []int `json:"fresh,omitempty"`
 }
 
+// currentState are the values that some environments have.
 type currentState struct {
 	Values       map[string]float64 `json:"values"`
 	Environments []int              `json:"environments"`
 }
 
+// parametersFormat is the version of what marshal writes.
 const parametersFormat = 1
 
 // marshal returns the parameters' state as JSON: the target, and with whole which environment has which values. Without
@@ -30,7 +37,7 @@ const parametersFormat = 1
 func (p *parameters) marshal(whole bool) ([]byte, error) {
 	s := parametersState{Format: parametersFormat, Target: p.target.flat}
 	if whole {
-		group := map[*values]int{}
+		group := map[*values]int{} // the index in Current of values that several environments share
 		for i, v := range p.current {
 			k, ok := group[v]
 			if !ok {
@@ -99,7 +106,7 @@ func (p *parameters) read(s parametersState) (standing, error) {
 	}
 	out := standing{target: target, current: make([]*values, len(p.current)), fresh: make([]bool, len(p.fresh))}
 	for _, c := range s.Current {
-		v := target
+		v := target // shared, so that these environments do not count as waiting
 		if !maps.Equal(c.Values, s.Target) {
 			if v, err = p.changed(c.Values); err != nil {
 				return standing{}, err

@@ -10,13 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// open prepares training, once: it makes the run's folder, resets the environment, and continues from a checkpoint where Resume
-// says so. It is called by whatever needs a state to begin from.
+// open prepares training, once: it makes the run's folder, resets the environment, and continues from a checkpoint
+// where Resume says so. It is called by whatever needs a state to begin from.
 func (t *Trainer) open() (err error) {
 	if t.closed {
 		return errors.New("trainers: the trainer is closed")
 	}
-	if t.now != nil {
+	if t.now != nil { // opened before
 		return nil
 	}
 	if t.cfg.writes() && t.dir == "" {
@@ -30,12 +30,14 @@ func (t *Trainer) open() (err error) {
 	if err := t.reset(t.cfg.Seed); err != nil {
 		return fmt.Errorf("trainers: reset: %w", err)
 	}
+	// On an error from here on the trainer is not open: the next call tries again.
 	if t.cfg.Resume {
 		if err := t.resume(); err != nil {
 			t.now = nil
 			return err
 		}
 	}
+	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.
 	if t.cfg.writes() && t.cfg.WriteInterval != (agents.Interval{}) && t.run == nil {
 		if t.run, err = tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.timestep}); err != nil {
 			t.now = nil
@@ -45,8 +47,8 @@ func (t *Trainer) open() (err error) {
 	return nil
 }
 
-// resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged. Where all
-// are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
+// resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
+// Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
 func (t *Trainer) resume() error {
 	latest, damaged, err := t.store.Latest()
 	t.damaged = damaged
@@ -64,14 +66,14 @@ func (t *Trainer) resume() error {
 	if err := t.Restore(latest.Snapshot); err != nil {
 		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
 	}
-	t.saved = true
+	t.saved = true // the newest checkpoint is of the present state
 	return nil
 }
 
-// Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It restores all or
-// (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment state, or the environment
-// cannot take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward take effect
-// where each of them ends.
+// Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
+// restores all or (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment
+// state, or the environment cannot take it, the episodes in progress go on, and the snapshot's parameters of the
+// environment's reward take effect where each of them ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	s, err := snapshotter(t.agent)
 	if err != nil {
@@ -84,6 +86,8 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
+	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, then the
+	// agent, which restores all or nothing, and then what cannot fail.
 	whole := t.takesState(snap)
 	running, err := t.running.restored(snap, whole)
 	if err != nil {

@@ -60,7 +60,7 @@ func (r *running) takenOver() {
 	}
 }
 
-// Bits of a running episode in a snapshot.
+// Bits of an episode in progress, in the snapshot's byte for its environment.
 const (
 	bitBegun = 1 << iota
 	bitMixed
@@ -91,11 +91,12 @@ func checksum(state []byte) string {
 func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, error) {
 	next := running{begun: slices.Clone(r.begun), mixed: slices.Clone(r.mixed)}
 	if !whole { // the episodes in progress go on
-		if r.before != nil { // and a takeover that they have not noticed is undone
+		if r.before != nil { // no step has been taken with the weights that are put away again
 			next.mixed = r.before
 		}
 		return next, nil
 	}
+	// The state came with the weights where its checksum is the one that was saved with them.
 	next.came = true
 	if sum, err := snap.Text("trainer", stateKey); err == nil {
 		state, err := snap.Arrays[stateArray].Bytes()
@@ -105,7 +106,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		next.came = sum == checksum(state)
 	}
 	array, has := snap.Arrays[runningArray]
-	if !has { // a snapshot of before they were kept: all may be running, and nothing is wrong with them
+	if !has { // the snapshot is older than the array: all episodes may be in progress, none is known to be mixed
 		for i := range next.begun {
 			next.begun[i], next.mixed[i] = true, false
 		}

@@ -42,6 +42,17 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 // Snapshot returns everything needed to continue training from here: the agent's snapshot (with its memories where
 // SaveBuffers is on), the figures so far, the parameters of the environment's reward, its curriculum, and with
 // SaveBuffers its whole state. It is an error where the agent is no agents.Snapshotter.
+//
+// The agent's arrays and values keep their names. The trainer adds the arrays
+//
+//	environment/parameters   of the reward, as JSON (parameters_state.go)
+//	environment/curriculum   as the environment encodes it
+//	environment/state        the whole environment, with SaveBuffers
+//	environment/episodes     what is known of the episodes in progress, with the state (running.go)
+//	environment/returns      returns and
+//	environment/lengths      lengths of the episodes in progress, with the state
+//
+// and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (tracked_state.go).
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	s, err := snapshotter(t.agent)
 	if err != nil {
@@ -70,6 +81,7 @@ func (t *Trainer) write() error {
 		t.recorder.Drain(func(string, float64) {})
 		return nil
 	}
+	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
 	t.recorder.Emit(t.run, t.timestep)
 	t.episodes.Emit(t.run, t.timestep)
 	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
@@ -89,6 +101,7 @@ func (t *Trainer) save() (err error) {
 	if t.store == nil || t.saved {
 		return nil
 	}
+	// The best figure goes into the snapshot itself, so it is set first, and put back where saving fails.
 	better := t.improved()
 	if better {
 		best, had := t.best, t.hasBest

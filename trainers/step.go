@@ -9,8 +9,8 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The next
-// step overwrites it.
+// Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
+// next step overwrites it.
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	if err := t.open(); err != nil {
 		return nil, err
@@ -19,13 +19,15 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	return t.step(ctx)
 }
 
-// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, write what is due.
+// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, write what is
+// due.
 func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	if t.agent.Ready() { // the update of the step before was interrupted
 		if err := t.update(ctx); err != nil {
 			return nil, err
 		}
 	}
+	// Act and step the environments. Both are timed, for the tracked values.
 	start := t.clock()
 	actions, err := t.agent.Act(Observation(t.now))
 	if err != nil {
@@ -38,6 +40,8 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	}
 	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
 	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
+
+	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
 	if err := t.agent.Record(Transition(next)); err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
@@ -47,9 +51,11 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	t.now = next
 	t.timestep++
 	t.saved = false // no checkpoint is of this state
+	// Environments whose episode has ended take the reward parameters that wait for them.
 	if err := t.parameters.stepped(next); err != nil {
 		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
 	}
+	// Learn, and write what is due.
 	if t.agent.Ready() {
 		if err := t.update(ctx); err != nil {
 			return nil, err
@@ -76,7 +82,7 @@ func Transition(s *envs.Step) agents.Transition {
 // update lets the agent learn and collects the figures that it tracks.
 func (t *Trainer) update(ctx context.Context) error {
 	start := t.clock()
-	t.saved = false
+	t.saved = false // the newest checkpoint is of the weights before
 	if err := t.agent.Update(ctx); err != nil {
 		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
 	}
@@ -90,9 +96,9 @@ func (t *Trainer) update(ctx context.Context) error {
 	return nil
 }
 
-// note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of a
-// group, and those of the batch. An episode that began under other weights is not counted, because it says little about the
-// present ones.
+// note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of
+// a group, and those of the batch. An episode that began under other weights is not counted, because it says little
+// about the present ones.
 func (t *Trainer) note(s *envs.Step) error {
 	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated); err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
@@ -127,6 +133,7 @@ func (t *Trainer) after() error {
 			}
 		}
 	}
+	// "auto" writes a hundred times in a run, and saves ten times. A run without an end does neither by itself.
 	if n := t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100); n > 0 && t.timestep%int64(n) == 0 {
 		if err := t.write(); err != nil {
 			return err
@@ -137,7 +144,7 @@ func (t *Trainer) after() error {
 			return err
 		}
 	}
-	if t.bar != nil && t.timestep%8 == 0 {
+	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
 		t.bar.Set(t.timestep*int64(t.env.NumEnvs()), t.barText())
 	}
 	if t.cfg.OnStep != nil {

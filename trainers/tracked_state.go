@@ -46,8 +46,9 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 		running.Returns, _ = snap.Float64s(returnsArray, n)
 		running.Lengths, _ = snap.Int64s(lengthsArray, n)
 	}
+	// Episodes in progress that do not fit are left out. Where the finished ones do not fit either, figures begin anew.
 	if t.episodes.SetState(running) != nil {
-		_ = t.episodes.SetState(s) // the running ones do not fit
+		_ = t.episodes.SetState(s)
 	}
 }
 

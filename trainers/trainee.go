@@ -16,7 +16,21 @@ type Trainee struct {
 }
 
 // NewTrainee returns a trainer for a population of the agent that build makes, in env. It owns both from the call on:
-// they are closed on an error of build or of the trainer, and with the trainee.
+// they are closed on an error of build or of the trainer, and with the trainee. A population's New is then one
+// statement:
+//
+//	New: func(m pbt.Member) (pbt.Trainee, error) {
+//		env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: m.Seed})
+//		if err != nil {
+//			return nil, err
+//		}
+//		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+//			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ..., Seed: m.Seed})
+//		}, trainers.Config{Seed: m.Seed})
+//	}
+//
+// Errors are those of build and of [Sequential], so that an agent that does not fit its environment is named here, and
+// not by what a population finds missing later.
 func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*Trainee, error) {
 	if env == nil {
 		return nil, errors.New("trainers: a trainee needs an environment")
@@ -71,6 +85,7 @@ func (m *Trainee) Reseed(seed int64) error {
 			return err
 		}
 	}
+	// The figures so far describe the other member's past.
 	m.metrics = metrics{}
 	m.episodes.Reset()
 	m.running.takenOver()

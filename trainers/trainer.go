@@ -4,6 +4,20 @@
 //	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 25_000})
 //	// ...
 //	err = trainer.Train(ctx)
+//
+// A timestep is one step of the whole batch of environments, and the same six things happen in each, in this order: the
+// agent acts, the environments step, the agent records what followed, figures are counted, the agent learns where its
+// rollout is complete, and what is due is written (see step.go).
+//
+// Where the configuration asks for files, a run has a folder:
+//
+//	runs/walker/events.out.tfevents...   tracked values for TensorBoard
+//	runs/walker/scalars.jsonl            the same, one a line
+//	runs/walker/checkpoints/             snapshots of trainer, agent and environment
+//
+// A run that was interrupted continues from its newest valid checkpoint (see save.go and restore.go), bit for bit with
+// Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, [Group] makes one agent of several, and
+// [FromDict], [FromYAML] and [FromFile] build everything from a configuration in skrl's words.
 package trainers
 
 import (
@@ -61,6 +75,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")
 	}
+	// Everything is checked before the agent is bound, which cannot be undone.
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -106,6 +121,7 @@ func fit(env envs.Env, agent agents.Agent) error {
 		return fmt.Errorf("the environment has observations %v, states %v and actions %v; the agent was made for %v, %v and %v",
 			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
 	}
+	// An agent without a discriminator does not mind what AMP observations the environment has.
 	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
 		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation, as.AMPObservation)
 	}
@@ -140,6 +156,7 @@ func (t *Trainer) Train(ctx context.Context) error {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(ctx); err != nil {
+			// A step that ends with the context's own error was cancelled and is no failure: its update has been undone.
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return t.interrupted(err)
 			}
