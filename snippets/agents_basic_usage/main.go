@@ -94,7 +94,7 @@ func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timeste
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, env.NumEnvs(), seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: env.NumEnvs(), Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 				return err
 			}
 		}
-		result, err := trainer.Evaluate(ctx, 64, seed)
+		result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 32, seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func run(ctx context.Context, id string, timesteps int, seed int64, python, serv
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 32, seed+1000)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed + 1000})
 	if err != nil {
 		return err
 	}

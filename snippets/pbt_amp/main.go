@@ -146,7 +146,7 @@ func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	if err := walker.Restore(best.Snapshot); err != nil {
 		return err
 	}
-	result, err := walker.Evaluate(context.Background(), 64, o.seed)
+	result, err := walker.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
 	if err != nil {
 		return err
 	}

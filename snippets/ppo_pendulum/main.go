@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -61,7 +60,7 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 64, seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
 	if err != nil {
 		return err
 	}
@@ -70,7 +69,7 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 }
 
 // film records environment 0 while the agent acts. The agent is bound to 16 environments, so as many are made.
-func film(ctx context.Context, agent agents.Agent, seed int64, out string) (err error) {
+func film(ctx context.Context, agent *ppo.Agent, seed int64, out string) (err error) {
 	env, err := classic.NewPendulum(classic.Config{NumEnvs: agent.NumEnvs(), Seed: seed})
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func film(ctx context.Context, agent agents.Agent, seed int64, out string) (err 
 		return errors.Join(err, env.Close())
 	}
 	defer func() { err = errors.Join(err, recorded.Close()) }()
-	if _, err := trainers.Evaluate(ctx, recorded, agent, 1, seed+1); err != nil {
+	if _, err := trainers.Evaluate(ctx, recorded, agent, trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
 		return err
 	}
 	fmt.Println("film in", out)
