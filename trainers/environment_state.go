@@ -27,7 +27,7 @@ func (t *Trainer) reset(seed int64) error {
 		return err
 	}
 	t.now = first
-	t.running.reset()
+	t.running.reset() // no episode has taken a step
 	return nil
 }
 
@@ -47,6 +47,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 			return err
 		}
 	}
+	// Large, and needed only to continue bit for bit.
 	s, whole := envs.As[envs.Stateful](t.env)
 	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
 		state, err := s.MarshalState()
@@ -142,6 +143,7 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	if err != nil {
 		return s, false, fmt.Errorf("trainers: %s: %w", parametersArray, err)
 	}
+	// Which environment has which values means something only together with the environments' state.
 	n := 0
 	if whole {
 		n = len(t.parameters.current)
@@ -192,7 +194,7 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", stateArray, err)
 	}
-	if t.now == nil { // an environment that has never been reset has no state to go back to
+	if t.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
 		if err := t.reset(t.cfg.Seed); err != nil {
 			return nil, err
 		}
