@@ -20,7 +20,7 @@ func (t *Trainer) reset(seed int64) error {
 		return err
 	}
 	t.now = first
-	t.running.reset()
+	t.running.reset() // no episode has taken a step
 	return nil
 }
 
@@ -40,6 +40,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 			return err
 		}
 	}
+	// Large, and needed only to continue bit for bit.
 	s, whole := envs.As[envs.Stateful](t.env)
 	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
 		state, err := s.MarshalState()
@@ -135,6 +136,7 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	if err != nil {
 		return s, false, fmt.Errorf("trainers: %s: %w", layout.EnvironmentParameters, err)
 	}
+	// Which environment has which values means something only together with the environments' state.
 	n := 0
 	if whole {
 		n = len(t.parameters.current)
@@ -185,7 +187,7 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
 	}
-	if t.now == nil { // an environment that has never been reset has no state to go back to
+	if t.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
 		if err := t.reset(t.cfg.Seed); err != nil {
 			return nil, err
 		}

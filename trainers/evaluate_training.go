@@ -41,6 +41,7 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	if err != nil {
 		return nil, err
 	}
+	// Return and length last: a figure of the environment's with one of these names does not replace them.
 	figures = map[string]float64{}
 	for name, x := range e.Metrics {
 		figures[episodeFigure+name] = x
@@ -60,6 +61,7 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
+	// The agent is bound to the number of environments it trains in.
 	if got := env.NumEnvs(); got != n {
 		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
 	}
@@ -114,6 +116,7 @@ func (t *Trainer) pause() (resume func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
+	// Which environment has which parameters is put back after the state that they belong to.
 	before := t.parameters.standing()
 	return func() error {
 		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))

@@ -159,6 +159,7 @@ func (g *Group) Bind(numEnvs int) error {
 	if numEnvs < k {
 		return fmt.Errorf("trainers: %d environments cannot be divided among %d agents", numEnvs, k)
 	}
+	// Equal parts, as skrl divides them.
 	scopes := make([]int, k)
 	for i := range scopes {
 		scopes[i] = numEnvs / k
@@ -176,6 +177,7 @@ func (g *Group) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
 	}
+	// Agents with rollouts of different lengths are ready at different steps.
 	return g.each(func(_ int, a agents.Agent) error {
 		if !a.Ready() {
 			return nil

@@ -59,7 +59,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		if err != nil {
 			return err
 		}
-		copy(slice(g, i, g.action, w), actions)
+		copy(slice(g, i, g.action, w), actions) // the agent's own slice is overwritten by its next Act
 		return nil
 	})
 }
@@ -81,6 +81,7 @@ func (g *Group) Record(t agents.Transition) error {
 	); err != nil {
 		return err
 	}
+	// Slices of the batch, without copies. An agent without a discriminator is given no AMP observations.
 	return g.each(func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),

@@ -41,7 +41,7 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	var undo []func() error
+	var undo []func() error // gives an agent that has been restored its own state back
 	for i, a := range g.agents {
 		s, err := snapshotter(a)
 		var before *checkpoint.Snapshot
@@ -75,6 +75,7 @@ func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error)
 	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(len(g.agents)) {
 		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))
 	}
+	// Every part is a snapshot as the agent itself has written it, without the prefix.
 	parts := make([]*checkpoint.Snapshot, len(g.agents))
 	for i := range parts {
 		var ok bool

@@ -117,7 +117,7 @@ func (m *metrics) find(figure string) *ring {
 // length of all environments, which tracking.Episodes writes under skrl's tags.
 func tagOf(name string) string {
 	agent, figure, _ := strings.Cut(name, episodeFigure)
-	switch {
+	switch { // Cut at the first "episode.": what stands before it is an agent of a group
 	case agent != "":
 		number := strings.TrimSuffix(strings.TrimPrefix(agent, layout.MemberPrefix), ".")
 		return fmt.Sprintf("Agent %s / Episode / %s", number, figure)

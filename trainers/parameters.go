@@ -55,6 +55,7 @@ func (p *parameters) changed(flat map[string]float64) (*values, error) {
 	if p == nil {
 		return nil, fmt.Errorf("trainers: the environment has no parameters to set (it is no envs.RewardShaper)")
 	}
+	// The environment says what it takes: values go through its own types, and are offered for no environment at all.
 	tree, err := envs.UnflattenShaping(p.target.tree, flat)
 	if err == nil {
 		flat, err = envs.FlattenShaping(tree) // as they are in their types
@@ -116,6 +117,7 @@ func (p *parameters) stepped(s *envs.Step) error {
 	if p == nil {
 		return nil
 	}
+	// An episode that has just ended leaves the environment at the beginning of its next one.
 	p.rows = p.rows[:0]
 	for i := range p.fresh {
 		p.fresh[i] = s.Terminated[i] || s.Truncated[i]
@@ -135,7 +137,7 @@ func (p *parameters) all() error {
 	if p == nil {
 		return nil
 	}
-	if p.waiting > 0 {
+	if p.waiting > 0 { // nil: all environments
 		if err := p.shaper.SetRewardShaping(p.target.tree, nil); err != nil {
 			return fmt.Errorf("trainers: the environment's parameters: %w", err)
 		}
@@ -256,6 +258,7 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	if target == nil {
 		return nil
 	}
+	// Where the environment refuses after all, the agent is given back what it had of these settings, and no others.
 	err := t.parameters.set(target)
 	if err != nil && len(forAgent) > 0 {
 		maps.DeleteFunc(before, func(key string, _ float64) bool { _, set := forAgent[key]; return !set })

@@ -51,6 +51,7 @@ func (t *Trainer) open() (err error) {
 // resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
 // Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
 func (t *Trainer) resume() error {
+	// The newest one whose manifest and checksum are right.
 	latest, damaged, err := t.store.Latest()
 	t.damaged = damaged
 	if errors.Is(err, checkpoint.ErrNone) {
@@ -105,6 +106,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if best, err := snap.Float(layout.Trainer, "best"); err == nil {
 		t.best, t.hasBest = best, true
 	}
+	// Figures are those of the snapshot; what it does not have of them begins anew.
 	t.metrics = metrics{}
 	t.metrics.restore(snap)
 	t.restoreTracked(snap, whole)

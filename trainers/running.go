@@ -51,6 +51,7 @@ func (r *running) takenOver() {
 	if r.came {
 		return
 	}
+	// Only episodes that have taken a step are mixed; the others will be played by the new weights from the start.
 	r.before = slices.Clone(r.mixed)
 	for i, begun := range r.begun {
 		r.mixed[i] = r.mixed[i] || begun
@@ -116,6 +117,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 	if err != nil {
 		return next, fmt.Errorf("trainers: %s: %w", layout.EnvironmentEpisodes, err)
 	}
+	// The snapshot's own record of the episodes goes with its environment's state.
 	for i, bits := range b {
 		next.begun[i], next.mixed[i] = bits&bitBegun != 0, bits&bitMixed != 0
 	}

@@ -17,6 +17,7 @@ func saves(cfg Config, agent agents.Agent) error {
 	if err == nil {
 		return nil
 	}
+	// Each of these settings means checkpoints; a folder alone does not, it may be for tracked values.
 	for _, setting := range []struct {
 		key string
 		on  bool
@@ -63,6 +64,7 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What is the trainer's own. Arrays and values of the agent are there already, under names of their own.
 	own := t.metrics.state()
 	own["timestep"] = t.timestep
 	if t.hasBest {
@@ -113,6 +115,7 @@ func (t *Trainer) save() (err error) {
 			}
 		}()
 	}
+	// A run cannot continue from weights that are NaN or infinite, so such a snapshot is refused.
 	snap, err := t.Snapshot()
 	if err == nil {
 		err = snap.CheckFinite()

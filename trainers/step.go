@@ -104,6 +104,7 @@ func (t *Trainer) note(s *envs.Step) error {
 	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated); err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
+	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.
 	for _, e := range s.Episodes {
 		if t.running.mixed[e.Env] {
 			continue
@@ -113,6 +114,7 @@ func (t *Trainer) note(s *envs.Step) error {
 			t.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
 		}
 	}
+	// Figures of the whole batch at this step.
 	for name, x := range s.Metrics {
 		t.recorder.Track("Info / "+name, x)
 		t.metrics.step(name, x)
@@ -123,6 +125,7 @@ func (t *Trainer) note(s *envs.Step) error {
 
 // after does what is due at this timestep: a picture, tracked values, a checkpoint, the progress bar, OnStep.
 func (t *Trainer) after() error {
+	// A picture of environment 0, where somebody wants pictures and the environment can draw itself.
 	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
 		if r, ok := envs.As[envs.Renderer](t.env); ok {
 			picture, err := r.Render(0)

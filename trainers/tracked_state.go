@@ -19,6 +19,7 @@ const (
 // with a number that is not finite are left out: neither JSON nor a checkpoint takes them.
 func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	s := t.episodes.State()
+	// Of finished episodes: how many there were, how many have been written to files, and the last ones' figures.
 	if finite(s.Totals) {
 		snap.Values[layout.Trainer].(map[string]any)[trackedKey] = map[string]any{
 			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
@@ -40,6 +41,7 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	s := tracking.EpisodesState{Totals: numbers(snap, "returns"), Durations: numbers(snap, "lengths")}
 	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
 	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
+	// Those in progress are taken only with the environment's state, whose episodes they are.
 	running := s
 	if n := int64(t.env.NumEnvs()); whole {
 		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, n)

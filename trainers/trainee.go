@@ -60,6 +60,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 		return err
 	}
 	m.agent.SetTraining(true)
+	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
 	n := int64(m.env.NumEnvs())
 	for target := m.timestep*n + steps; m.timestep*n < target; {
 		if err := ctx.Err(); err != nil {

@@ -33,10 +33,11 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// RenderFunc is given a picture of an environment at a timestep.
+// RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
 type RenderFunc func(timestep int64, picture image.Image) error
 
-// Trainer drives one agent in one environment. It is used by one goroutine at a time.
+// Trainer drives one agent in one environment. It is made by [Sequential] or [FromDict], used by one goroutine at a
+// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has stopped.
 type Trainer struct {
 	env   envs.Env
 	agent agents.Agent
@@ -69,9 +70,12 @@ type Trainer struct {
 	clock   func() time.Time
 }
 
-// Sequential returns a trainer of agent in env. It is an error where cfg makes no sense, where the spaces of env and
-// agent differ, or where the agent is already bound to another number of environments. Agent and environment stay the
-// caller's to close; [NewTrainee] owns both.
+// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made, and the environment
+// reset, by the first Train, Step or evaluation.
+//
+// It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
+// spaces of env and agent differ, or where the agent is already bound to another number of environments. Agent and
+// environment stay the caller's to close; [NewTrainee] owns both.
 func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")
@@ -104,7 +108,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		running: newRunning(env.NumEnvs())}, nil
 }
 
-// bind tells an agent that asks for it how many environments it acts in.
+// bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
 func bind(agent agents.Agent, numEnvs int) error {
 	if b, ok := agents.As[agents.Binder](agent); ok {
 		return b.Bind(numEnvs)
@@ -135,13 +139,14 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
-// Timestep is the number of steps of the batch that have been trained.
+// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
-// Dir is the run's folder, empty before the first step and where nothing is written.
+// Dir returns the run's folder. It is empty before the first step and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
 
-// Damaged lists checkpoints that were passed over when the run was resumed, newest first.
+// Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
+// they are there to be looked at.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps. A cancelled context stops it after the step at hand, saves, and returns an error

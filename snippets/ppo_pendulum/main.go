@@ -37,14 +37,12 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
