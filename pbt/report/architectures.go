@@ -45,12 +45,10 @@ func (f *facts) architectures() plot.Picture {
 	}
 	for _, kind := range mutationOrder {
 		if s := mutationSigns[kind]; has[kind] {
-			t.legend = append(t.legend, entry{mutationNames[kind], 16, func(t *laneChart, x, y float64) {
-				t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "")
-			}})
+			t.explain(mutationNames[kind], 16, func(t *laneChart, x, y float64) { t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "") })
 		}
 	}
-	t.legend = append(t.legend, entry{words: "thicker: more hidden nodes", draw: func(*laneChart, float64, float64) {}})
+	t.explain("thicker: more hidden nodes", 0, func(*laneChart, float64, float64) {})
 	label := fmt.Sprintf("architectures of %d members over environment steps", len(f.lanes))
 	return t.picture(label, func(t *laneChart) {
 		for _, member := range f.lanes {
@@ -135,7 +133,7 @@ func (t *laneChart) now() {
 		size := min(10, t.height+1)
 		y := t.base(member) + size*0.36
 		best := t.best != nil && t.best.member == member
-		t.writeBold(t.left-8, y, size, plot.Text, toRight, best, fmt.Sprint(member))
+		t.write(t.left-8, y, size, plot.Text, toRight, fmt.Sprint(member), best)
 		if changes := t.changes[member]; len(changes) > 0 {
 			const gaps = 16 // before and after it
 			style := plot.Font(vg.Length(size), plot.Text, best)
@@ -144,7 +142,7 @@ func (t *laneChart) now() {
 			for n > 1 && style.Width(plot.Plain(shape, n)).Points() > pageWidth-t.right-gaps {
 				n--
 			}
-			t.writeBold(t.right+10, y, size, plot.Text, toLeft, best, plot.Plain(shape, n))
+			t.write(t.right+10, y, size, plot.Text, toLeft, plot.Plain(shape, n), best)
 		}
 	}
 	t.write(t.right+10, t.top-6, smallSize, plot.Muted, toLeft, "now")

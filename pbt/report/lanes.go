@@ -40,6 +40,8 @@ type laneChart struct {
 	left, right float64 // of the lanes
 	top         float64
 	height      float64 // of one lane
+	width       float64 // of a line
+	turn        float64 // how far the curve of a copy reaches to the right
 	legend      []entry
 }
 
@@ -48,6 +50,11 @@ type entry struct {
 	words string
 	width float64 // of the sign
 	draw  func(t *laneChart, x, y float64)
+}
+
+// explain adds an entry to the legend.
+func (t *laneChart) explain(words string, width float64, draw func(t *laneChart, x, y float64)) {
+	t.legend = append(t.legend, entry{words, width, draw})
 }
 
 // newLaneChart returns lanes that end at the given place and are at most so high, but fill about the given height together.
@@ -126,12 +133,9 @@ const (
 	toRight  = draw.XRight
 )
 
-func (t *laneChart) write(x, y, size float64, ink plot.Ink, to draw.XAlignment, words string) {
-	t.writeBold(x, y, size, ink, to, false, words)
-}
-
-func (t *laneChart) writeBold(x, y, size float64, ink plot.Ink, to draw.XAlignment, bold bool, words string) {
-	style := plot.Font(vg.Length(size), ink, bold)
+// write writes in one line; the letters stand on the height of y.
+func (t *laneChart) write(x, y, size float64, ink plot.Ink, to draw.XAlignment, words string, bold ...bool) {
+	style := plot.Font(vg.Length(size), ink, len(bold) > 0 && bold[0])
 	style.XAlign = to
 	plot.Write(t.canvas, style, t.at(x, y), words)
 }
@@ -139,7 +143,7 @@ func (t *laneChart) writeBold(x, y, size float64, ink plot.Ink, to draw.XAlignme
 // sign draws a sign with a tooltip.
 func (t *laneChart) sign(sign plot.Sign, ink plot.Ink, x, y, radius float64, tip string) {
 	plot.Tip(t.canvas, tip)
-	plot.DrawSign(t.canvas, sign, ink, t.at(x, y), vg.Length(radius))
+	sign.Draw(t.canvas, ink, t.at(x, y), vg.Length(radius))
 	plot.Tip(t.canvas, "")
 }
 

@@ -308,7 +308,7 @@ func (d marks) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		if c.Contains(at) {
 			Tip(c, m.Tip)
-			DrawSign(c, m.Sign, m.Color, at, radius)
+			m.Sign.Draw(c, m.Color, at, radius)
 		}
 	}
 	Tip(c, "")

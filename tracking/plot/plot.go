@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 
 	"github.com/gorl-dev/gorl/tracking"
@@ -114,14 +113,6 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
 	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().WritePNG(path)
-}
-
-// EncodePNG is [WritePNG] into w.
-func EncodePNG(w io.Writer, title string, panels []Panel, columns int) error {
-	if err := checkPanels(panels); err != nil {
-		return fmt.Errorf("plot: %w", err)
-	}
-	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().EncodePNG(w)
 }
 
 // maxPanels bounds the size of the picture.
