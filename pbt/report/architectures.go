@@ -9,8 +9,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// maxMutations is the number of signs up to which mutations that did nothing have one, too; up to four times as many have
-// tooltips.
+// maxMutations is the number of signs up to which mutations that did nothing have one, too; up to four times as many
+// have tooltips.
 const maxMutations = 3000
 
 // A band's description is written in this size above it, in lanes of at least wordedHeight points.
@@ -30,9 +30,9 @@ var mutationSigns = map[mutation]struct {
 	mutationNone: {plot.Ring, plot.Muted, 0.6}, mutationOther: {plot.Dot, plot.Text, 0.85},
 }
 
-// architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is the
-// thicker the more hidden nodes its networks have, with the description of the leading network where it changes, and a
-// sign for every mutation at the steps after which it was made.
+// architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is
+// the thicker the more hidden nodes its networks have, with the description of the leading network where it changes,
+// and a sign for every mutation at the steps after which it was made.
 func (f *facts) architectures() plot.Picture {
 	const words = 200 // at the right: room for what the networks are now
 	t := f.newLaneChart(pageWidth-words, 700, 34)
@@ -45,7 +45,9 @@ func (f *facts) architectures() plot.Picture {
 	}
 	for _, kind := range mutationOrder {
 		if s := mutationSigns[kind]; has[kind] {
-			t.explain(mutationNames[kind], 16, func(t *laneChart, x, y float64) { t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "") })
+			t.explain(mutationNames[kind], 16, func(t *laneChart, x, y float64) {
+				t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "")
+			})
 		}
 	}
 	t.explain("thicker: more hidden nodes", 0, func(*laneChart, float64, float64) {})
@@ -61,7 +63,8 @@ func (f *facts) architectures() plot.Picture {
 	})
 }
 
-// base is the middle of a member's band: below its descriptions, if lanes are high enough for these.
+// base returns the height of the middle of a member's band. In lanes that are high enough for descriptions it lies a
+// fifth of a lane below the middle, which leaves room for them above the band.
 func (t *laneChart) base(member int) float64 {
 	if t.height >= wordedHeight {
 		return t.y(member) + 0.2*t.height
@@ -69,8 +72,11 @@ func (t *laneChart) base(member int) float64 {
 	return t.y(member)
 }
 
-// bands draws a band from each change of a member's networks to the next. A description is left out where it repeats the
-// one before it, or would touch it or the text at the right.
+// bands draws a band from each change of a member's networks to the next. Its thickness grows in proportion to the
+// number of hidden nodes, from 1.2 points, of networks without hidden nodes, to about a third of the lane for the
+// most that any member ever had: one scale for all lanes, so that bands can be compared. A description is left out
+// where it repeats the one before it, or would touch it or the text at the right; the tooltip of the band has all of
+// it, of all networks.
 func (t *laneChart) bands(member int) {
 	y, free, said := t.base(member), t.left, "" // free is where the lane has room for words
 	changes := t.changes[member]
@@ -79,7 +85,7 @@ func (t *laneChart) bands(member int) {
 		if i+1 < len(changes) {
 			to = t.x(changes[i+1].steps)
 		}
-		half := 0.6
+		half := 0.6 // of the thickness
 		if t.mostNodes > 0 {
 			half += 0.15 * t.height * float64(c.nodes) / float64(t.mostNodes)
 		}
@@ -100,7 +106,9 @@ func (t *laneChart) bands(member int) {
 	}
 }
 
-// mutations draws a member's signs; marks is the number of those of all members.
+// mutations draws a member's signs; marks is the number of those of all members. Where they are very many, those of
+// mutations that did nothing are left out, then the tooltips: pages of long evolutions would become too large to
+// open.
 func (t *laneChart) mutations(member, marks int) {
 	size := min(max(t.height/7, 1.8), 4)
 	for _, c := range t.changes[member] {
@@ -116,6 +124,8 @@ func (t *laneChart) mutations(member, marks int) {
 	}
 }
 
+// tip is the tooltip of a change's sign: when, which member, whose weights it took over, what was mutated, what came
+// of it.
 func (c change) tip(member int) string {
 	tip := fmt.Sprintf("interval %d: member %d", c.iteration, member)
 	if c.parent >= 0 {
@@ -124,7 +134,8 @@ func (c change) tip(member int) string {
 	return fmt.Sprintf("%s, %s; %s", tip, plot.Plain(c.mutation, 120), c.architecture)
 }
 
-// now writes the members' numbers at the left and what their networks are now at the right, as many as fit.
+// now writes the members' numbers at the left and what their networks are now at the right, as many as fit, cut to
+// the width that is left.
 func (t *laneChart) now() {
 	for i, member := range t.lanes {
 		if i%t.every() != 0 {
@@ -148,7 +159,9 @@ func (t *laneChart) now() {
 	t.write(t.right+10, t.top-6, smallSize, plot.Muted, toLeft, "now")
 }
 
-// hidden returns the panel of the number of hidden nodes of all networks of each member.
+// hidden returns the panel of the number of hidden nodes of all networks of each member, over environment steps. It
+// shows at a glance what the bands above show member by member: whether selection favours large networks or small
+// ones.
 func (f *facts) hidden() plot.Panel {
 	p := f.chart("hidden nodes of all networks", true, f.curves(true, func(s *stretch, to int64) []pbt.Point {
 		return f.within(s, f.nodes[s.member], to)

@@ -11,20 +11,25 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// The curves of a report are over environment steps of the member itself, from 0 to the greatest of any member, in all
-// pictures of a page. A member's curve is cut where it takes over
-// weights: every stretch of training between two copies is a curve of its own, in the colour of the member with which the
-// weights began. On top lies one thick curve: the path that the best member's weights took through the population.
+// The curves of a report are over environment steps of the member itself, from 0 to the greatest of any member, in
+// all pictures of a page. A member's curve is cut where it takes over weights: every stretch of training between two
+// copies is a curve of its own, in the colour of the member with which the weights began. On top lies one thick
+// curve: the path that the best member's weights took through the population.
 
 // maxNamed is the number of lineages up to which all are in the legend. Of more the first 7 are: more colours than that
 // cannot be told apart.
 const maxNamed = 8
 
-// curves draws values of all members that have a lane; points gives those of a stretch, up to a number of the member's
-// steps. steps holds each value until the next, as hyperparameters do.
+// pathTip is the tooltip of the best's path.
+const pathTip = "the path of the best member's weights"
+
+// curves returns a curve for every stretch of drawn, in its order, and the best's path as the last one. points
+// returns the values of a stretch up to a number of the member's own steps: the path leaves an ancestor where it was
+// copied, while the ancestor's own curve goes on. steps holds each value until the next, as hyperparameters do. The
+// curves are pale where the best's path lies in front of them.
 func (f *facts) curves(steps bool, points func(s *stretch, to int64) []pbt.Point) []plot.Series {
 	opacity := 0.5
-	if f.best == nil { // nothing lies in front of the curves
+	if f.best == nil { // there is no such path
 		opacity = 0.9
 	}
 	var all []plot.Series
@@ -33,7 +38,7 @@ func (f *facts) curves(steps bool, points func(s *stretch, to int64) []pbt.Point
 		all = append(all, f.extended(c, points(s, math.MaxInt64)))
 	}
 	if len(f.ancestry) > 0 {
-		best := plot.Series{Color: f.ink(f.ancestry[0].Member), Steps: steps, Strong: true, Tip: "the path of the best member's weights"}
+		best := plot.Series{Color: f.ink(f.ancestry[0].Member), Steps: steps, Strong: true, Tip: pathTip}
 		for _, a := range f.ancestry {
 			if s := f.find(a); s != nil {
 				best = f.extended(best, points(s, a.ToSteps))
@@ -44,8 +49,8 @@ func (f *facts) curves(steps bool, points func(s *stretch, to int64) []pbt.Point
 	return all
 }
 
-// drawn returns the stretches of the members that have a lane, by lineages as in the legend; those that it does not name
-// are first, so that they lie behind the others.
+// drawn returns the stretches of the members that have a lane, by lineages as in the legend; those that it does not
+// name are first, so that they lie behind the others.
 func (f *facts) drawn() []*stretch {
 	var all []*stretch
 	for _, member := range f.lanes {
@@ -71,7 +76,8 @@ func (f *facts) name(founder int) string {
 	return fmt.Sprintf("from member %d", founder)
 }
 
-// extended appends points to a curve. Steps below 0 or beyond the axis, which only a damaged journal has, lie at its ends.
+// extended appends points to a curve. Steps below 0 or beyond the axis, which only a damaged journal has, lie at its
+// ends.
 func (f *facts) extended(c plot.Series, points []pbt.Point) plot.Series {
 	for _, p := range points {
 		c.X, c.Y = append(c.X, float64(min(max(p.Steps, 0), f.span))), append(c.Y, p.Value)
@@ -79,8 +85,10 @@ func (f *facts) extended(c plot.Series, points []pbt.Point) plot.Series {
 	return c
 }
 
-// chart returns the panel of curves, without a few values that lie so far from all others that these could not be told
-// apart beside them. scaled allows a logarithmic axis.
+// chart returns the panel of curves, without a few values that lie so far from all others that these could not be
+// told apart beside them: a policy that fell over once may have a return a thousand times below all others. The title
+// then says how many are left out. scaled allows a logarithmic axis where values differ by a factor of 5 or more,
+// which suits learning rates and losses; on such an axis no value is far outside.
 func (f *facts) chart(title string, scaled bool, curves []plot.Series) plot.Panel {
 	var values []float64
 	for _, c := range curves {
@@ -111,7 +119,7 @@ func outliers(values []float64) (limits [2]float64, beyond int) {
 		return limits, 0
 	}
 	low, high := values[n/20], values[n-1-n/20]
-	room := 10 * (high - low)
+	room := 10 * (high - low) // 0 where nearly all values are equal: then none is far
 	if room == 0 || values[0] >= low-room && values[n-1] <= high+room {
 		return limits, 0
 	}
@@ -124,8 +132,11 @@ func outliers(values []float64) (limits [2]float64, beyond int) {
 	return limits, beyond
 }
 
-// objective is the panel of the objective. The curve of a member that took over weights begins at the source's objective;
-// crosses and diamonds at the lower edge are failures and divergences, which have no objective.
+// objective returns the panel of the objective, which has a point at every interval's end. The curve of a member that
+// took over weights begins at the source's objective, at the member's own steps: with the source's weights it
+// performs as the source does, and the curve shows what it made of them. The axis is logarithmic only for objectives
+// of which less is better: these are losses, which fall by orders of magnitude. Crosses and diamonds at the lower
+// edge are failures and divergences, which have no value; the star is the best there was.
 func (f *facts) objective() plot.Panel {
 	title := plot.Plain(f.Run.Objective, 120)
 	if f.Run.Minimise {
@@ -183,9 +194,9 @@ func (f *facts) hyperparameter(key string) plot.Panel {
 }
 
 // within returns the points of a stretch, of all values of a member such as a hyperparameter's: what was set at its
-// beginning, and what follows up to what is handed on at its end. A journal has two points at an interval's end at which a
-// value changed, before and after the decision; the second belongs to the next stretch if the member took over weights
-// there, and is not handed on by a member that was copied at that very moment.
+// beginning, and what follows up to what is handed on at its end. A journal has two points at an interval's end at
+// which a value changed, before and after the decision; the second belongs to the next stretch if the member took
+// over weights there, and is not handed on by a member that was copied at that very moment.
 func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
 	begin := 0
 	if s.copied != nil {
@@ -236,12 +247,15 @@ const textScale = 1.2
 // wide returns a picture of one panel that is as wide as the page.
 func wide(p plot.Panel, height vg.Length, label string) plot.Picture {
 	const edges = 20 // of both sides of a figure
-	f := plot.Figure{Panels: []plot.Panel{p}, PanelWidth: pageWidth - edges, PanelHeight: height, TextScale: textScale, Label: label}
+	f := plot.Figure{Panels: []plot.Panel{p}, PanelWidth: pageWidth - edges, PanelHeight: height, TextScale: textScale}
+	f.Label = label
 	return f.Picture()
 }
 
 // half returns a picture of panels of half the page's width, two in a row.
 func half(label string, panels ...plot.Panel) plot.Picture {
 	const edges = 34 // of both sides, and the gap between two columns
-	return plot.Figure{Panels: panels, Columns: 2, PanelWidth: (pageWidth - edges) / 2, TextScale: textScale, Label: label}.Picture()
+	f := plot.Figure{Panels: panels, Columns: 2, PanelWidth: (pageWidth - edges) / 2, TextScale: textScale}
+	f.Label = label
+	return f.Picture()
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// manyCopies is the number of copies from which lines of one colour are drawn as one, without tooltips: these would make
-// up most of the page.
+// manyCopies is the number of copies from which lines of one colour are drawn as one, without tooltips: these would
+// make up most of the page.
 const manyCopies = 1500
 
-// lineage returns the picture of who descends from whom: a lane for every member, and a curve with an arrow head from the
-// lane of a member that was copied to the lane of the member that took over its weights. A line has the colour of the member
-// with which the weights began, so it changes its colour where a curve reaches it. The path of the best member's weights is
-// thick and has a dark border.
+// lineage returns the picture of who descends from whom: a lane for every member, and a curve with an arrow head from
+// the lane of a member that was copied to the lane of the member that took over its weights. A line has the colour of
+// the member with which the weights began, so it changes its colour where a curve reaches it. The path of the best
+// member's weights is thick and has a dark border.
 func (f *facts) lineage() plot.Picture {
 	const numbers = 84 // at the right: room for objectives
 	t := f.newLaneChart(pageWidth-numbers, 620, 30)
@@ -64,11 +64,15 @@ func (t *laneChart) lineageLegend() {
 		}
 	}
 	if t.ever != nil {
-		t.explain("the best there was", 16, func(t *laneChart, x, y float64) { t.sign(plot.Star, inkBest, x+6, y, 6.5, "") })
+		t.explain("the best there was", 16, func(t *laneChart, x, y float64) {
+			t.sign(plot.Star, inkBest, x+6, y, 6.5, "")
+		})
 	}
 }
 
-// landing is where the curve of a copy meets the lane: a little right of the copy, but within the stretch that it begins.
+// landing returns where the curve of a copy meets the lane of the member that copied: turn points right of the copy,
+// or less where the stretch that it begins is short, so that something of the stretch is still seen behind the curve.
+// A member's first stretch, which no curve leads to, begins at its steps.
 func (t *laneChart) landing(s *stretch) float64 {
 	x := t.x(s.fromSteps)
 	if s.copied == nil {
@@ -77,8 +81,15 @@ func (t *laneChart) landing(s *stretch) float64 {
 	return x + min(t.turn, max(0.6*(t.x(s.toSteps)-x), 3))
 }
 
-// arc leads from the source's lane, at the steps at which it was copied, to where the copying member goes on. Its ends are
-// horizontal, so that it flows out of one lane and into the other.
+// arc returns the curve of the copy that a stretch begins with: from the source's lane, at the steps at which it was
+// copied, to the landing. It is a cubic Bézier curve whose control points lie on the two lanes, so that it leaves the
+// one and enters the other horizontally, as a track does:
+//
+//	──────────╮ from, on the source's lane
+//	          │
+//	          ╰───▶ landing, on the member's lane
+//
+// Where members are not in step the source may have more steps than the member: the curve then runs backwards.
 func (t *laneChart) arc(s *stretch) (p vg.Path) {
 	fromX, fromY := t.x(s.copied.ParentSteps), t.y(s.copied.Parent)
 	x, y := t.landing(s), t.y(s.member)
@@ -88,7 +99,8 @@ func (t *laneChart) arc(s *stretch) (p vg.Path) {
 	return p
 }
 
-// arrives reports whether a stretch begins with a curve: the lane of the source is in the picture.
+// arrives reports whether a stretch begins with a curve. It does unless it is a member's first, or the source has no
+// lane.
 func (t *laneChart) arrives(s *stretch) bool { return s.copied != nil && t.has(s.copied.Parent) }
 
 // head draws an arrow's head, which points to the right.
@@ -97,7 +109,9 @@ func (t *laneChart) head(ink plot.Ink, x, y, size float64) {
 	t.canvas.FillPolygon(ink, []vg.Point{t.at(x+size, y), t.at(back, y-size), t.at(back, y+size)})
 }
 
-// members draws the lanes and the curves between them, pale enough for the best's path to stand out.
+// members draws the lanes and the curves between them, pale enough for the best's path to stand out. With very many
+// copies all lines of a colour become one path: an element for each, with a tooltip, would make a page of many
+// megabytes.
 func (t *laneChart) members() {
 	opacity := 0.55
 	if t.best == nil {
@@ -124,8 +138,9 @@ func (t *laneChart) members() {
 				together[ink] = p
 				continue
 			}
-			if t.arrives(s) {
-				plot.Tip(t.canvas, fmt.Sprintf("interval %d: member %d copied member %d. %s", s.copied.Iteration, member, s.copied.Parent, s.copied.Cause))
+			if t.arrives(s) { // below the lane, which covers its end
+				plot.Tip(t.canvas, fmt.Sprintf("interval %d: member %d copied member %d. %s",
+					s.copied.Iteration, member, s.copied.Parent, s.copied.Cause))
 				t.stroke(ink.Fade(curves), 1.1, t.arc(s))
 				plot.Tip(t.canvas, "")
 				t.head(ink.Fade(opacity), from, y, min(t.height/5, 4))
@@ -143,7 +158,8 @@ func (t *laneChart) members() {
 }
 
 // bestPath draws the path of the best's weights over everything else, from the founding member to the best's last
-// objective.
+// objective: along the lane of each ancestor for as long as its training is part of the best's, and from lane to lane
+// by the curves of the copies. The thick line in the dark ink of text below it becomes its border.
 func (t *laneChart) bestPath() {
 	var p vg.Path
 	for i, a := range t.ancestry {
@@ -156,7 +172,7 @@ func (t *laneChart) bestPath() {
 		} else {
 			p.Move(t.at(t.landing(s), t.y(a.Member)))
 		}
-		end := t.x(a.ToSteps)
+		end := t.x(a.ToSteps) // where the next ancestor copied it
 		if i == len(t.ancestry)-1 {
 			end = t.x(t.best.point.Steps)
 		}
@@ -164,13 +180,14 @@ func (t *laneChart) bestPath() {
 	}
 	if len(t.ancestry) > 0 {
 		t.stroke(plot.Text, t.width+3.2, p)
-		plot.Tip(t.canvas, "the path of the best member's weights")
+		plot.Tip(t.canvas, pathTip)
 		t.stroke(t.ink(t.ancestry[0].Member), t.width+1, p)
 		plot.Tip(t.canvas, "")
 	}
 }
 
-// troubleSigns draws failures, divergences, mutations of a member without a copy, and a star at the best there was.
+// troubleSigns draws failures, divergences, decisions that were not applied, mutations without a copy, and a star at
+// the best there was. They lie over the lanes, since they are what a reader looks for.
 func (t *laneChart) troubleSigns() {
 	size := min(max(t.height/5, 2), 4.2)
 	for _, m := range t.troubles {
@@ -185,6 +202,7 @@ func (t *laneChart) troubleSigns() {
 	}
 }
 
+// trouble draws the sign of a kind of event.
 func (t *laneChart) trouble(kind pbt.EventKind, x, y, size float64, tip string) {
 	ink := inkBad
 	if kind == pbt.EventSelfMutate { // which is nothing bad
@@ -193,8 +211,8 @@ func (t *laneChart) trouble(kind pbt.EventKind, x, y, size float64, tip string) 
 	t.sign(signs[kind], ink, x, y, size, tip)
 }
 
-// numbers writes the members' numbers at the left and their last objectives at the right, as many as fit; the best's is
-// always there, in bold.
+// numbers writes the members' numbers at the left and their last objectives at the right. In low lanes only every
+// second or third number fits; the best's is always there, in bold, and those that would touch it are left out.
 func (t *laneChart) numbers() {
 	every := t.every()
 	first := -1 // the best's lane

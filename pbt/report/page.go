@@ -18,13 +18,14 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// maxMatrix is the number of members up to which who copied whom is a matrix.
+// maxMatrix is the number of members up to which who copied whom is a matrix; of more it is a list.
 const maxMatrix = 24
 
-// page is what the template is filled with.
+// page is what the template is filled with, in the order of the page. Strings are text, which the template escapes;
+// what has a type of package template is markup that was made here, of numbers and of text that was escaped.
 type page struct {
 	Title       string
-	Light, Dark template.CSS
+	Light, Dark template.CSS // the colours of inks on light and on dark pages
 	Summary     []pair
 	Lineage     template.HTML
 	Objective   template.HTML
@@ -44,29 +45,35 @@ type page struct {
 	Shades      []string // how dark the cells of the matrix are
 }
 
+// pair is a line of the summary.
 type pair struct{ Name, Value string }
 
-// table is a header and rows of text; Left tells which columns are aligned to the left.
+// table is a header and rows of text. Left tells which columns are aligned to the left, as words are; the others are,
+// as numbers are, aligned to the right. It may be shorter than the header.
 type table struct {
 	Header []string
 	Left   []bool
 	Rows   []row
 }
 
+// row may have fewer cells than its table has columns.
 type row struct {
-	Class string
+	Class string // best, bad or kept, which the style knows; "" for none
 	Cells []string
-	Ink   string // the class of the lineage's colour, for a mark in the first cell
+	Ink   string // the class of the lineage's colour, for a mark in the second cell
 }
 
-// cell is one of a matrix; Shade is how full it is, from 0 to 10.
+// cell is one of a matrix.
 type cell struct {
 	Text  string
-	Head  bool
-	Shade int
-	Title string
+	Head  bool   // names a row or a column
+	Shade int    // how dark the cell is, from 0 to 10
+	Title string // the tooltip
 }
 
+// page writes the page to w, or nothing after an error. It needs no other file: styles and pictures are in it, and
+// its Content-Security-Policy forbids scripts and everything from elsewhere, so that text from a journal can do no
+// harm even if it were to get through the template's escaping.
 func (f *facts) page(w io.Writer, opt Options) error {
 	if opt.MaxEvents == 0 {
 		opt.MaxEvents = 2000
@@ -79,7 +86,8 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	p := page{
 		Title: plot.Plain(opt.Title, 200), Summary: f.summary(),
-		Light: template.CSS(plot.Styles(false, f.inks()...)), Dark: template.CSS(plot.Styles(true, f.inks()...)), // of numbers
+		Light: template.CSS(plot.Styles(false, f.inks()...)), // which are made of numbers
+		Dark:  template.CSS(plot.Styles(true, f.inks()...)),
 		Lineage: f.lineage().SVG(), Objective: f.objectivePicture().SVG(),
 		Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
 	}
@@ -95,7 +103,8 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	var hidden []string
 	if n := len(f.Members) - len(f.lanes); n > 0 {
-		hidden = append(hidden, fmt.Sprintf("%d of %d members are not drawn; those that the best descends from are.", n, len(f.Members)))
+		hidden = append(hidden, fmt.Sprintf("%d of %d members are not drawn; those that the best descends from are.",
+			n, len(f.Members)))
 	}
 	if f.moreKeys > 0 {
 		hidden = append(hidden, fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys))
@@ -109,7 +118,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	f.schedule(&p)
 	f.events(&p, opt.MaxEvents)
-	// A failure half-way must not leave half a page.
+	// An error half-way must not leave half a page.
 	var whole bytes.Buffer
 	if err := pageTemplate.Execute(&whole, p); err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -120,6 +129,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	return nil
 }
 
+// summary is the population in a few lines. A line without a value is left out: most populations have no failures.
 func (f *facts) summary() []pair {
 	alive := fmt.Sprintf("%d of %d founding members", len(f.alive), len(f.Members))
 	direction := "higher is better"
@@ -131,7 +141,8 @@ func (f *facts) summary() []pair {
 		best = fmt.Sprintf("member %d with %s", f.best.member, short(f.best.point.Value))
 	}
 	if f.ever != nil {
-		ever = fmt.Sprintf("member %d with %s, at the end of interval %d", f.ever.member, short(f.ever.point.Value), f.ever.point.Iteration)
+		ever = fmt.Sprintf("member %d with %s, at the end of interval %d",
+			f.ever.member, short(f.ever.point.Value), f.ever.point.Iteration)
 	}
 	all := []pair{
 		{"State", f.state},
@@ -151,6 +162,7 @@ func (f *facts) summary() []pair {
 	return slices.DeleteFunc(all, func(p pair) bool { return p.Value == "" })
 }
 
+// nonzero writes a number, but nothing for 0.
 func nonzero(n int) string {
 	if n == 0 {
 		return ""
@@ -158,7 +170,9 @@ func nonzero(n int) string {
 	return fmt.Sprint(n)
 }
 
-// schedule is the course of hyperparameters behind the best's weights.
+// schedule fills in the table of the hyperparameters that the best's weights were trained with, a row for every phase
+// in which none changed. Steps count what the weights have gone through, in whichever member: they go on at a copy,
+// where the steps of a member jump. Arrows say whether a value is greater or less than in the phase before.
 func (f *facts) schedule(p *page) {
 	if f.best == nil {
 		p.NoSchedule = "No objective is known yet."
@@ -169,7 +183,8 @@ func (f *facts) schedule(p *page) {
 		p.NoSchedule = err.Error()
 		return
 	}
-	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were trained with", s.Member, f.best.point.Iteration, s.Steps)
+	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were trained with",
+		s.Member, f.best.point.Iteration, s.Steps)
 	keys := s.Keys()
 	p.Schedule = table{Header: append([]string{"from step", "member"}, keys...)}
 	shapes := s.Architectures()

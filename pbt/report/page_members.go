@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,58 +11,59 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// standings are the members, the best first.
+// maxSources is the number of copied members that are listed where the matrix of who copied whom would be too large.
+const maxSources = 200
+
+// standings lists the members, the best first: where they stand now and what they are trained with. Of more than
+// maxLanes members the best are listed. A member without a finite objective, because nothing was measured yet or
+// because it diverged, stands behind all that have one.
 func (f *facts) standings() table {
-	t := table{Header: append([]string{"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied"}, f.keys...)}
-	type member struct {
-		id          int
-		last, best  float64
-		hasLast     bool
-		hasBest     bool
-		measuredNow bool
-	}
-	var members []member
+	t := table{Header: []string{
+		"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied",
+	}}
+	t.Header = append(t.Header, f.keys...)
+	order := make([]int, len(f.Members))
+	last, best := make([]float64, len(f.Members)), make([]float64, len(f.Members))
 	for i, track := range f.Members {
-		m := member{id: i, last: math.NaN(), best: math.NaN()}
-		if n := len(track.Objective); n > 0 {
-			p := track.Objective[n-1]
-			m.last, m.hasLast = p.Value, true
-			m.measuredNow = len(track.Copies) == 0 || track.Copies[len(track.Copies)-1].Iteration < p.Iteration
-		}
+		order[i], last[i], best[i] = i, math.NaN(), math.NaN()
 		for _, p := range track.Objective {
-			if drawable(p.Value) && (!m.hasBest || f.better(p.Value, m.best)) {
-				m.best, m.hasBest = p.Value, true
+			last[i] = p.Value
+			if drawable(p.Value) && (!drawable(best[i]) || f.better(p.Value, best[i])) {
+				best[i] = p.Value
 			}
 		}
-		members = append(members, m)
 	}
-	slices.SortStableFunc(members, func(a, b member) int {
-		x, y := a.hasLast && drawable(a.last), b.hasLast && drawable(b.last)
-		switch {
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := drawable(last[a]), drawable(last[b]); {
 		case x != y:
-			return compareBool(y, x)
-		case !x || a.last == b.last:
+			return cmp.Compare(number(y), number(x))
+		case !x || last[a] == last[b]: // equals stay in the order of their numbers
 			return 0
-		case f.better(a.last, b.last):
+		case f.better(last[a], last[b]):
 			return -1
 		}
 		return 1
 	})
-	for _, m := range members[:min(len(members), maxLanes)] {
-		track := f.Members[m.id]
-		course := f.courses[m.id]
-		founder := course[len(course)-1].founder
-		r := row{Ink: f.ink(founder).Class(), Cells: []string{fmt.Sprint(m.id), fmt.Sprint(founder), "–", "–", fmt.Sprint(track.Steps), fmt.Sprint(len(track.Copies)), fmt.Sprint(f.copied[m.id])}}
-		if m.hasLast {
-			r.Cells[2] = short(m.last)
-			if !m.measuredNow {
-				r.Cells[2] += " (before its last copy)"
+	for _, i := range order[:min(len(order), maxLanes)] {
+		track, course := f.Members[i], f.courses[i]
+		founder := course[len(course)-1].founder // of the present weights
+		objective := "–"
+		if n := len(track.Objective); n > 0 {
+			objective = short(last[i])
+			// What was measured before the last copy belongs to weights that are gone.
+			if k := len(track.Copies); k > 0 && track.Copies[k-1].Iteration >= track.Objective[n-1].Iteration {
+				objective += " (before its last copy)"
 			}
 		}
-		if m.hasBest {
-			r.Cells[3] = short(m.best)
+		ever := "–"
+		if drawable(best[i]) {
+			ever = short(best[i])
 		}
-		if f.best != nil && f.best.member == m.id {
+		r := row{Ink: f.ink(founder).Class(), Cells: []string{
+			fmt.Sprint(i), fmt.Sprint(founder), objective, ever,
+			fmt.Sprint(track.Steps), fmt.Sprint(len(track.Copies)), fmt.Sprint(f.copied[i]),
+		}}
+		if f.best != nil && f.best.member == i {
 			r.Class = "best"
 		}
 		for _, key := range f.keys {
@@ -73,7 +75,7 @@ func (f *facts) standings() table {
 		}
 		if f.evolves {
 			shape := "–"
-			if c := f.changes[m.id]; len(c) > 0 {
+			if c := f.changes[i]; len(c) > 0 {
 				shape = plot.Plain(c[len(c)-1].architecture, 200)
 			}
 			r.Cells = append(r.Cells, shape)
@@ -82,15 +84,21 @@ func (f *facts) standings() table {
 	}
 	if f.evolves {
 		t.Header = append(t.Header, "architecture")
-		for _, h := range t.Header[1:] {
-			t.Left = append(t.Left, h == "architecture")
-		}
-		t.Left = append([]bool{false}, t.Left...)
+		t.Left = make([]bool, len(t.Header))
+		t.Left[len(t.Left)-1] = true
 	}
 	return t.shorten(40)
 }
 
-// shorten cuts the names of columns, which may be anything.
+// number makes a truth sortable: true is 1, false 0.
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shorten cuts the names of columns to n characters: hyperparameters may be called anything.
 func (t table) shorten(n int) table {
 	for i := range t.Header {
 		t.Header[i] = plot.Plain(t.Header[i], n)
@@ -98,7 +106,9 @@ func (t table) shorten(n int) table {
 	return t
 }
 
-// matrix is who copied whom, for not too many members.
+// matrix counts who copied whom: the member of a row took over the weights of the member of a column. The cell with
+// the most copies is the darkest; its shade is 10, that of an empty one 0. Without copies, or of more than maxMatrix
+// members, there is none.
 func (f *facts) matrix() [][]cell {
 	n := len(f.Members)
 	if n > maxMatrix || f.copies == 0 {
@@ -120,7 +130,7 @@ func (f *facts) matrix() [][]cell {
 	for i := range n {
 		line := []cell{{Text: fmt.Sprint(i), Head: true}}
 		for j, count := range counts[i] {
-			c := cell{Text: nonzero(count), Shade: (10*count + most - 1) / most}
+			c := cell{Text: nonzero(count), Shade: (10*count + most - 1) / most} // rounded up: one copy is seen
 			if count > 0 {
 				c.Title = fmt.Sprintf("member %d took over the weights of member %d, %d times", i, j, count)
 			}
@@ -131,10 +141,11 @@ func (f *facts) matrix() [][]cell {
 	return rows
 }
 
-// sources are the members that were copied, those most often copied first.
+// sources lists the members that were copied, those most often copied first, each with the members that copied it. It
+// stands in place of the matrix where that would be too large.
 func (f *facts) sources() table {
 	t := table{Header: []string{"member", "was copied", "by"}, Left: []bool{false, false, true}}
-	by := make([]map[int]int, len(f.Members))
+	by := make([]map[int]int, len(f.Members)) // of a copied member: how often each other copied it
 	for i, track := range f.Members {
 		for _, c := range track.Copies {
 			if by[c.Parent] == nil {
@@ -150,7 +161,7 @@ func (f *facts) sources() table {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return f.copied[b] - f.copied[a] })
-	for _, i := range order[:min(len(order), 200)] {
+	for _, i := range order[:min(len(order), maxSources)] {
 		var who []string
 		for j := range f.Members {
 			switch n := by[i][j]; {

@@ -8,10 +8,10 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// WritePNG draws the population in one picture at path, which holds either the old content or the new one: the objective
-// and each hyperparameter over environment steps, as in a report, with arrows in the first panel from the member that was
-// copied to where the copying member left off. Of more than 8 lineages those 7 have names and colours that most members
-// end in, the others are grey. A journal without members is an error.
+// WritePNG draws the population in one picture at path, which holds either the old content or the new one: the
+// objective and each hyperparameter over environment steps, as in a report, with arrows in the first panel from the
+// member that was copied to where the copying member left off. Of more than 8 lineages those 7 have names and colours
+// that most members end in, the others are grey. A journal without members is an error.
 func WritePNG(path string, history *pbt.History) error {
 	f, err := gather(history)
 	if err != nil {

@@ -93,8 +93,8 @@ func (f *grid) draw(c draw.Canvas) {
 	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
 }
 
-// style returns the line style of series i of a panel: by name, and by place where it has none. A faint one without a name
-// has the place of that after it.
+// style returns the line style of series i of a panel: by name, and by place where it has none. A faint one without a
+// name has the place of that after it.
 func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	s := &p.Series[i]
 	for _, before := range p.Series[:i] {

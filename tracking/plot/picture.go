@@ -55,8 +55,8 @@ func (p Picture) Above(below Picture, gap vg.Length) Picture {
 	}}
 }
 
-// Font returns the style of text in pictures: its size in points, its ink, and whether it is bold. It begins at its place
-// and stands above it.
+// Font returns the style of text in pictures: its size in points, its ink, and whether it is bold. It begins at its
+// place and stands above it.
 func Font(size vg.Length, ink color.Color, bold bool) text.Style {
 	weight := font.WeightNormal
 	if bold {
@@ -135,8 +135,8 @@ func (s Sign) Draw(c draw.Canvas, ink color.Color, at vg.Point, radius vg.Length
 	}
 }
 
-// Write writes text in one line whose letters stand on the height of at, and which begins, ends or has its middle there as
-// the style says.
+// Write writes text in one line whose letters stand on the height of at, and which begins, ends or has its middle
+// there as the style says.
 func Write(c draw.Canvas, style text.Style, at vg.Point, words string) {
 	at.Y -= style.FontExtents().Descent
 	c.FillText(style, at, Plain(words, 200))

@@ -20,9 +20,9 @@ const (
 // logSpan is the ratio of greatest to least value from which [ScaleFor] chooses a logarithm.
 const logSpan = 5
 
-// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and their
-// distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values that are
-// not finite count for nothing.
+// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and
+// their distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values
+// that are not finite count for nothing.
 func ScaleFor(values ...float64) Scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -149,8 +149,8 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is nearly
-// linear.
+// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is
+// nearly linear.
 func complementTicks(lo, hi float64) []plot.Tick {
 	list, labels := logTicks(1-hi, 1-lo), 0
 	for i := range list {
