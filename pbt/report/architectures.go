@@ -53,6 +53,7 @@ func (f *facts) architectures() plot.Picture {
 	t.explain("thicker: more hidden nodes", 0, func(*laneChart, float64, float64) {})
 	label := fmt.Sprintf("architectures of %d members over environment steps", len(f.lanes))
 	return t.picture(label, func(t *laneChart) {
+		// All bands before all signs: a sign at the edge of its lane must not lie below the band of the next.
 		for _, member := range f.lanes {
 			t.bands(member)
 		}
@@ -172,7 +173,9 @@ func (f *facts) hidden() plot.Panel {
 	return p
 }
 
-// hiddenPicture and evolution are for the page and for the PNG file, which has both pictures in one.
+// hiddenPicture is the panel for the page, where it stands below the architectures; evolution is both in one picture,
+// for the PNG file. Networks whose descriptions are not understood have no known number of nodes: the panel is then
+// left out.
 func (f *facts) hiddenPicture() plot.Picture {
 	return wide(f.hidden(), 250, "hidden nodes of all networks of all members over environment steps")
 }

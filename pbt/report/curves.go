@@ -39,6 +39,8 @@ func (f *facts) curves(steps bool, points func(s *stretch, to int64) []pbt.Point
 	}
 	if len(f.ancestry) > 0 {
 		best := plot.Series{Color: f.ink(f.ancestry[0].Member), Steps: steps, Strong: true, Tip: pathTip}
+		// One line through all ancestors: at a copy it goes on at the steps of the member that copied. Where members
+		// are not in step it jumps back or forth there.
 		for _, a := range f.ancestry {
 			if s := f.find(a); s != nil {
 				best = f.extended(best, points(s, a.ToSteps))
@@ -145,6 +147,8 @@ func (f *facts) objective() plot.Panel {
 	p := f.chart(title, f.Run.Minimise, f.curves(false, func(s *stretch, to int64) []pbt.Point {
 		var points []pbt.Point
 		if s.copied != nil {
+			// What the source had when it was copied, if that was measured: a member that was rescued within an
+			// interval copied one whose last objective is of fewer steps.
 			for _, p := range slices.Backward(f.Members[s.copied.Parent].Objective) {
 				if p.Steps == s.copied.ParentSteps {
 					p.Steps = s.fromSteps
@@ -160,9 +164,12 @@ func (f *facts) objective() plot.Panel {
 		}
 		return points
 	}))
+	// Only this panel has a legend: the colours are the same in all others.
 	for i, s := range f.drawn() {
 		p.Series[i].Name = f.name(s.founder)
 	}
+	// Mutations and decisions that were not applied are in the lineage: an objective was measured there, and has its
+	// point.
 	for _, m := range f.troubles {
 		if m.kind == pbt.EventFailed || m.kind == pbt.EventDiverged {
 			p.Marks = append(p.Marks, plot.Mark{
@@ -196,7 +203,15 @@ func (f *facts) hyperparameter(key string) plot.Panel {
 // within returns the points of a stretch, of all values of a member such as a hyperparameter's: what was set at its
 // beginning, and what follows up to what is handed on at its end. A journal has two points at an interval's end at
 // which a value changed, before and after the decision; the second belongs to the next stretch if the member took
-// over weights there, and is not handed on by a member that was copied at that very moment.
+// over weights there, and is not handed on by a member that was copied at that very moment. Of a member that mutated
+// itself at the end of interval 2, and copied another at the end of interval 4:
+//
+//	interval   0   2   2   4   4   6
+//	value      1   1   3   3   5   5
+//	stretch    1   1   1   1   2   2
+//
+// A member that copied it at the end of interval 2 took over weights that were trained with 1. The 3 was decided at the
+// same moment: with to at the steps of that moment, within ends before it.
 func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
 	begin := 0
 	if s.copied != nil {
@@ -215,7 +230,7 @@ func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
 			end-- // the next stretch's beginning
 		}
 	}
-	for end > begin+1 && all[end-1].Steps > to {
+	for end > begin+1 && all[end-1].Steps > to { // but one point stays: what the stretch began with
 		end--
 	}
 	for end > begin+1 && all[end-1].Steps == to && all[end-2].Steps == to {

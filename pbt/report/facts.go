@@ -25,35 +25,49 @@ const maxInks = 2 * maxLanes
 // is the best, which stretches of training there are, and which colour a lineage has.
 type facts struct {
 	*pbt.History
-	keys      []string // the hyperparameters that are shown
-	moreKeys  int      // how many there are beside these, where that is above 0
-	state     string   // of the population, in words
-	intervals int64    // the last that has ended for any member
-	steps     int64    // the greatest number of environment steps of any member
-	span      int64    // the steps at the right end of horizontal axes; never 0
-
+	// keys are the hyperparameters shown, in the order of panels and columns; moreKeys, where above 0, is how many
+	// there are beside these.
+	keys     []string
+	moreKeys int
+	// state says in words whether the population still trains.
+	state string
+	// intervals is the last interval that has ended for any member, steps the greatest number of environment steps of
+	// any member. Members that are not in step, or failed, have less.
+	intervals, steps int64
+	// span is the number of steps at the right end of horizontal axes. It is never 0.
+	span int64
 	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged.
 	copies, selfMutations, failures, divergences, rescues, notApplied int
 
-	lanes    []int          // the members that are drawn, in the order of their numbers
-	lane     []int          // by member, its place in lanes, -1 for none
-	best     *stand         // the best member now; nil while no finite objective is known
-	ever     *stand         // the best that any member was at any interval's end
-	ancestry []pbt.Ancestor // the stretches that the best's weights went through, oldest first
-	courses  [][]stretch    // by member, its stretches in order
-	copied   []int          // by member, how often it was copied
+	// lanes are the members that are drawn, in the order of their numbers; lane is, by member, its place in lanes, or
+	// -1.
+	lanes []int
+	lane  []int
+	// best is the best member now, nil while no finite objective is known; ever the best that any member was at any
+	// interval's end. They differ where the best was replaced since, or got worse.
+	best, ever *stand
+	// ancestry are the stretches that the best's weights went through, oldest first.
+	ancestry []pbt.Ancestor
+	// courses are, by member, its stretches in order.
+	courses [][]stretch
+	// copied is, by member, how often others copied it.
+	copied []int
+	// troubles are what gets a sign, in the order of the journal.
 	troubles []trouble
-	alive    map[int]int // by founder, how many members have weights that began with it
-	rank     []int       // by founder, its place in the order of colours and of the legend
+	// alive is, by founder, how many members have weights now that began with it; a founder without any has no entry.
+	alive map[int]int
+	// rank is, by founder, its place in the order of colours and of the legend.
+	rank []int
 
-	// Of populations whose networks evolve, so far as the journal says.
+	// evolves reports whether the journal says anything of networks. Then changes are, by member, what changed them;
+	// nodes, by member, the number of hidden nodes of all its networks over steps; mostNodes the greatest of these.
 	evolves   bool
-	changes   [][]change    // by member
-	nodes     [][]pbt.Point // by member, the hidden nodes of all its networks over steps
+	changes   [][]change
+	nodes     [][]pbt.Point
 	mostNodes int
 }
 
-// stand is a member at an interval's end.
+// stand is a member at an interval's end, with the objective that it had there.
 type stand struct {
 	member int
 	point  pbt.Point
@@ -62,11 +76,15 @@ type stand struct {
 // stretch is a member's training from one copy to the next, or from its beginning, or to its end. A member that was
 // never replaced has one. After a copy it trains other weights, so a stretch is what a curve is drawn of.
 type stretch struct {
-	member             int
-	fromSteps, toSteps int64     // the member's own environment steps
-	from, to           int64     // the intervals at whose ends it begins and ends
-	founder            int       // the member with which the weights began
-	copied             *pbt.Copy // that it began with; nil for a member's first stretch
+	member int
+	// It goes from one number of the member's own environment steps to another, and from one interval's end to
+	// another's.
+	fromSteps, toSteps int64
+	from, to           int64
+	// founder is the member with which the weights began: the member itself, until it copies another.
+	founder int
+	// copied is the copy that the stretch began with, nil for a member's first.
+	copied *pbt.Copy
 }
 
 // trouble is something that gets a sign on a member's lane: a failure, a divergence, a decision that could not be
@@ -112,6 +130,7 @@ func gather(h *pbt.History) (*facts, error) {
 	if f.span = f.steps; f.span == 0 {
 		f.span = max(1, f.Run.IntervalSteps)
 	}
+	// The order matters: what is chosen to be drawn depends on the best, and the best's ancestry on the copies.
 	f.tuned()
 	f.stretches()
 	if err := f.count(); err != nil {
@@ -165,8 +184,9 @@ func (f *facts) stretches() {
 	}
 }
 
-// count goes through the events: how often what happened, what gets a sign, and in which state the population is. An
-// objective that is not finite is a divergence too, where the journal has no event of its own for it.
+// count goes through the events in the order of the journal: how often what happened, what gets a sign, and in which
+// state the population is. An objective that is not finite is a divergence too, where the journal has no event of its
+// own for it.
 func (f *facts) count() error {
 	f.state = fmt.Sprintf("in progress, %d intervals ended", f.intervals)
 	lost := make(map[int]bool) // members that failed or diverged since they last trained well
@@ -175,6 +195,7 @@ func (f *facts) count() error {
 			return fmt.Errorf("report: the history has an event of member %d, which it does not have; "+
 				"make it with pbt.NewHistory", e.Member)
 		}
+		// An objective that is not finite. The population replaces such a member like one that failed.
 		diverged := e.HasObjective && (math.IsNaN(e.Objective) || math.IsInf(e.Objective, 0))
 		mark := func() {
 			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: e.Kind, cause: e.Cause})
@@ -184,7 +205,7 @@ func (f *facts) count() error {
 			f.failures++
 			lost[e.Member] = true
 			mark()
-			continue
+			continue // the event has no objective, and says nothing of a rescue
 		case pbt.EventDiverged:
 			f.divergences++
 			lost[e.Member] = true
@@ -201,6 +222,7 @@ func (f *facts) count() error {
 		case pbt.EventFinal:
 			f.state = "finished"
 		}
+		// Each divergence is counted once, however many intervals the member stays diverged.
 		if diverged && e.Kind != pbt.EventStart && !lost[e.Member] {
 			f.divergences++
 			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
@@ -215,7 +237,8 @@ func (f *facts) count() error {
 	return nil
 }
 
-// better compares objectives as the population does.
+// better reports whether objective a is better than b. The journal has objectives as they were measured: where less
+// of them is better the population compares their negatives.
 func (f *facts) better(a, b float64) bool {
 	if f.Run.Minimise {
 		return a < b
@@ -244,7 +267,7 @@ func (f *facts) findBest() (err error) {
 			*to = s
 		}
 	}
-	if f.best == nil {
+	if f.best == nil { // every member has just copied another, or has no finite objective
 		f.best = replaced
 	}
 	if f.best == nil {
@@ -270,7 +293,7 @@ func (f *facts) find(a pbt.Ancestor) *stretch {
 // first, then the others by their numbers. The best's lineage has the first colour, those that most members end in
 // the next ones: the first colours are those that are told apart most easily.
 func (f *facts) choose() {
-	first := make(map[int]bool)
+	first := make(map[int]bool) // those that are drawn, as a set
 	for _, a := range f.ancestry {
 		if len(first) < maxLanes {
 			first[a.Member] = true
@@ -298,6 +321,7 @@ func (f *facts) choose() {
 	if len(f.ancestry) > 0 {
 		ofBest = f.ancestry[0].Member
 	}
+	// By the best's lineage, then by how many members are of it now, then by how much was trained of it.
 	slices.SortStableFunc(founders, func(a, b int) int {
 		return cmp.Or(cmp.Compare(number(b == ofBest), number(a == ofBest)),
 			cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(stretches[b], stretches[a]))
@@ -308,10 +332,11 @@ func (f *facts) choose() {
 	}
 }
 
-// ink returns the colour of a lineage.
+// ink returns the colour of a lineage, the same in all pictures and tables. It is asked for the founder, not for a
+// member: a member's colour changes when it takes over weights.
 func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
 
-// inks returns all inks that the page's pictures have.
+// inks returns all inks of the page's pictures beside those of plot itself, for the page's style.
 func (f *facts) inks() []plot.Ink {
 	inks := slices.Clone(ownInks)
 	for k := range min(len(f.Members), maxInks) {

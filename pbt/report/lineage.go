@@ -37,13 +37,13 @@ func (f *facts) lineage() plot.Picture {
 
 // lineageLegend explains the signs that are in the picture.
 func (t *laneChart) lineageLegend() {
-	if len(t.ancestry) > 0 {
+	if len(t.ancestry) > 0 { // the line and its border, as thick as in the lanes
 		t.explain("the best's weights", 26, func(t *laneChart, x, y float64) {
 			t.line(plot.Text, t.width+3.2, x, y, x+20, y)
 			t.line(t.ink(t.ancestry[0].Member), t.width+1, x, y, x+20, y)
 		})
 	}
-	if t.copies > 0 {
+	if t.copies > 0 { // a small curve with a head, as between two lanes
 		t.explain("copied to; the colour is that of the founding lineage", 28, func(t *laneChart, x, y float64) {
 			var arc vg.Path
 			arc.Move(t.at(x, y-3))
@@ -117,7 +117,7 @@ func (t *laneChart) members() {
 	if t.best == nil {
 		opacity = 0.9
 	}
-	curves := opacity
+	curves := opacity      // of the curves of copies
 	if len(t.lanes) > 40 { // their curves cover each other
 		curves = 0.35
 	}
@@ -150,6 +150,7 @@ func (t *laneChart) members() {
 			plot.Tip(t.canvas, "")
 		}
 	}
+	// By colours, so that the same journal gives the same page: a map has no order.
 	for k := range maxInks {
 		if p := together[plot.Color(k)]; p != nil {
 			t.stroke(plot.Color(k).Fade(0.4), 1, p)
@@ -163,7 +164,7 @@ func (t *laneChart) members() {
 func (t *laneChart) bestPath() {
 	var p vg.Path
 	for i, a := range t.ancestry {
-		s := t.find(a)
+		s := t.find(a) // a damaged journal may have an ancestor without a stretch: the path then has a gap
 		if s == nil || !t.has(a.Member) {
 			continue
 		}
@@ -214,8 +215,8 @@ func (t *laneChart) trouble(kind pbt.EventKind, x, y, size float64, tip string) 
 // numbers writes the members' numbers at the left and their last objectives at the right. In low lanes only every
 // second or third number fits; the best's is always there, in bold, and those that would touch it are left out.
 func (t *laneChart) numbers() {
-	every := t.every()
-	first := -1 // the best's lane
+	every := t.every() // so many lanes share one number
+	first := -1        // the best's lane
 	if t.best != nil {
 		first = t.lane[t.best.member]
 	}

@@ -49,6 +49,12 @@ var mutationNames = map[mutation]string{
 // mutationOf returns the kind of an event's mutation, from the words that package evolution writes: the name of a
 // hyperparameter, "none" with a reason, "param" with what got noise, or the edits of each network. The name of a
 // hyperparameter comes first: it may be any word, also one of the others.
+//
+//	learning_rate                                hyperparameter, if the event has one of that name
+//	none (head.add_layer would go beyond ...)    none
+//	param(3 of the policy's matrices)            weights
+//	None, value: activation(elu)                 activation
+//	head.add_node(layer 0, 16)                   architecture
 func mutationOf(e pbt.Event) mutation {
 	text := e.Mutation
 	_, before := e.Before[text]
@@ -96,7 +102,8 @@ func (f *facts) evolve() {
 			f.changes[e.Member] = append(f.changes[e.Member], c)
 		}
 		if f.mostNodes = max(f.mostNodes, c.nodes); c.nodes > 0 {
-			// As of hyperparameters: the value before the decision, if there is one, and the value after it, see within.
+			// As of hyperparameters: the value before the decision, if there is one, and the value after it, see
+			// within.
 			for _, n := range []int{last.nodes, c.nodes} {
 				if n > 0 {
 					p := pbt.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(n)}
