@@ -167,7 +167,7 @@ func complementTicks(lo, hi float64) []plot.Tick {
 }
 
 func logLabel(v float64) string {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // rid of what adding up has left
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes the rounding error of a sum: 0.30000000000000004 becomes 0.3
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
