@@ -177,7 +177,7 @@ func (f *facts) hidden() plot.Panel {
 // for the PNG file. Networks whose descriptions are not understood have no known number of nodes: the panel is then
 // left out.
 func (f *facts) hiddenPicture() plot.Picture {
-	return wide(f.hidden(), 250, "hidden nodes of all networks of all members over environment steps")
+	return figure("hidden nodes of all networks of all members over environment steps", 1, 250, f.hidden())
 }
 
 func (f *facts) evolution() plot.Picture {

@@ -241,8 +241,11 @@ func (f *facts) within(s *stretch, all []pbt.Point, to int64) []pbt.Point {
 
 // objectivePicture is as wide as the page.
 func (f *facts) objectivePicture() plot.Picture {
-	return wide(f.objective(), 380, "the objective of all members over environment steps")
+	return figure("the objective of all members over environment steps", 1, 380, f.objective())
 }
+
+// halfHeight is the height of a panel of half the page's width.
+const halfHeight = 235
 
 // hyperparameterPictures are all hyperparameters in one picture, or one that says that there are none.
 func (f *facts) hyperparameterPictures() plot.Picture {
@@ -253,24 +256,15 @@ func (f *facts) hyperparameterPictures() plot.Picture {
 	if panels == nil {
 		panels = []plot.Panel{{Title: "the journal has no hyperparameters"}}
 	}
-	return half("hyperparameters over environment steps", panels...)
+	return figure("hyperparameters over environment steps", 2, halfHeight, panels...)
 }
 
-// textScale makes the text of curves as large as that of the other pictures on the page.
-const textScale = 1.2
-
-// wide returns a picture of one panel that is as wide as the page.
-func wide(p plot.Panel, height vg.Length, label string) plot.Picture {
-	const edges = 20 // of both sides of a figure
-	f := plot.Figure{Panels: []plot.Panel{p}, PanelWidth: pageWidth - edges, PanelHeight: height, TextScale: textScale}
-	f.Label = label
-	return f.Picture()
-}
-
-// half returns a picture of panels of half the page's width, two in a row.
-func half(label string, panels ...plot.Panel) plot.Picture {
-	const edges = 34 // of both sides, and the gap between two columns
-	f := plot.Figure{Panels: panels, Columns: 2, PanelWidth: (pageWidth - edges) / 2, TextScale: textScale}
-	f.Label = label
-	return f.Picture()
+// figure returns a picture of panels, so many in a row that is as wide as the page, of the given height each. The text is
+// as large as that of the other pictures on the page.
+func figure(label string, columns int, height vg.Length, panels ...plot.Panel) plot.Picture {
+	const edges, gap, textScale = 20, 14, 1.2 // of both sides, and between two columns
+	return plot.Figure{
+		Label: label, Panels: panels, Columns: columns, TextScale: textScale,
+		PanelWidth: vg.Length(pageWidth-edges-gap*(columns-1)) / vg.Length(columns), PanelHeight: height,
+	}.Picture()
 }

@@ -76,7 +76,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	for _, key := range f.keys {
 		label := "the hyperparameter " + key + " of all members over environment steps"
-		p.Panels = append(p.Panels, half(label, f.hyperparameter(key)).SVG())
+		p.Panels = append(p.Panels, figure(label, 2, halfHeight, f.hyperparameter(key)).SVG())
 	}
 	if f.evolves {
 		p.Shapes = f.architectures().SVG()
