@@ -14,7 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// bars is the progress for terminals. mpb draws the bars, from goroutines of its own, at most some ten times a second.
+// bars is the progress for terminals. mpb draws the bars, from goroutines of its own, several times a second.
 type bars struct {
 	opt       Options
 	w         io.Writer
