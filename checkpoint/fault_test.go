@@ -42,7 +42,7 @@ func verify(got *Saved) error {
 
 func memStore(t *testing.T, m *memFS, keep int) *Store {
 	t.Helper()
-	s, err := NewStore("runs", Options{Keep: keep, FS: m})
+	s, err := newStore("runs", Options{Keep: keep}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +164,13 @@ func TestLatestFaults(t *testing.T) {
 func TestNewStoreErrors(t *testing.T) {
 	m := newMemFS()
 	m.failAt = 1
-	if _, err := NewStore("x", Options{FS: m}); !errors.Is(err, errFault) {
+	if _, err := newStore("x", Options{}, m); !errors.Is(err, errFault) {
 		t.Errorf("mkdir fails with %v", err)
 	}
 	if _, err := NewStore("", Options{}); err == nil {
 		t.Error("an empty directory is accepted")
 	}
-	if _, err := NewStore("x", Options{Keep: -1, FS: newMemFS()}); err == nil {
+	if _, err := newStore("x", Options{Keep: -1}, newMemFS()); err == nil {
 		t.Error("a negative Keep is accepted")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
@@ -101,7 +102,7 @@ func TestKillNine(t *testing.T) {
 			t.Fatalf("the best of step %d was saved, there is %+v, %v", best, got, err)
 		}
 		for _, name := range names(t, dir) {
-			if strings.Contains(name, temporary) {
+			if strings.Contains(name, durable.Temporary) {
 				interrupted++
 				break
 			}

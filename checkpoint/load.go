@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +9,38 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
+
+// ErrNone is returned where a store holds no valid snapshot.
+var ErrNone = errors.New("checkpoint: no valid snapshot")
+
+// ErrUncommitted is wrapped in the DamagedError for a data file without a manifest: its save was interrupted, or it
+// is not a snapshot of a store at all.
+var ErrUncommitted = errors.New("no manifest")
+
+// DamagedError says that a file is not the valid snapshot it should be: truncated, altered, of another kind, or
+// not readable.
+type DamagedError struct {
+	// Path of the file.
+	Path string
+	// Reason in words.
+	Reason string
+	// Err is the underlying error, or nil.
+	Err error
+}
+
+// Error names the file and the reason.
+func (e *DamagedError) Error() string {
+	if e.Err != nil && e.Reason == "" {
+		return fmt.Sprintf("checkpoint: %s is damaged: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("checkpoint: %s is damaged: %s", e.Path, e.Reason)
+}
+
+// Unwrap returns Err.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // listing is what a store's directory holds.
 type listing struct {
@@ -34,7 +63,7 @@ func (l listing) nextSequence(now time.Time) int64 {
 // list reads the manifests.
 func (s *Store) list() (listing, error) {
 	var l listing
-	entries, err := s.opt.FS.ReadDir(s.dir)
+	entries, err := s.fs.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
@@ -54,7 +83,7 @@ func (s *Store) list() (listing, error) {
 		case isData && !names[base+manifestSuffix]:
 			l.damaged = append(l.damaged, uncommitted(path))
 		case strings.HasSuffix(name, manifestSuffix):
-			m, err := readManifest(s.opt.FS, path)
+			m, err := readManifest(s.fs, path)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // deleted by another store since the listing
 			}
@@ -85,7 +114,7 @@ func asDamaged(path string, err error) *DamagedError {
 }
 
 // readManifest reads and verifies the manifest at path.
-func readManifest(fsys FS, path string) (Manifest, error) {
+func readManifest(fsys durable.FS, path string) (Manifest, error) {
 	text, err := readFile(fsys, path, maxManifest)
 	if err != nil {
 		return Manifest{}, err
@@ -120,7 +149,7 @@ func (s *Store) Latest() (*Saved, []*DamagedError, error) {
 	damaged := l.damaged
 	for _, m := range l.manifests {
 		path := filepath.Join(s.dir, m.File)
-		snap, err := readData(s.opt.FS, path, m)
+		snap, err := readData(s.fs, path, m)
 		if err == nil {
 			return &Saved{Path: path, Manifest: m, Snapshot: snap}, damaged, nil
 		}
@@ -134,14 +163,14 @@ func (s *Store) Latest() (*Saved, []*DamagedError, error) {
 
 // Load reads one snapshot by the path of its data file or of its manifest, wherever they lie. A file that is not there
 // is fs.ErrNotExist; one that is not valid a *DamagedError.
-func Load(path string) (*Saved, error) { return load(OS(), path) }
+func Load(path string) (*Saved, error) { return load(durable.OS, path) }
 
 // Load is the function Load on the store's file system. A path without a directory is looked up in the store's.
 func (s *Store) Load(path string) (*Saved, error) {
 	if filepath.Base(path) == path {
 		path = filepath.Join(s.dir, path)
 	}
-	return load(s.opt.FS, path)
+	return load(s.fs, path)
 }
 
 // ReadManifest reads the manifest of a snapshot by the path of either file, without looking at the data. A manifest that is not
@@ -150,7 +179,7 @@ func ReadManifest(path string) (Manifest, error) {
 	if base, isData := strings.CutSuffix(path, dataSuffix); isData {
 		path = base + manifestSuffix
 	}
-	m, err := readManifest(OS(), path)
+	m, err := readManifest(durable.OS, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -160,7 +189,18 @@ func ReadManifest(path string) (Manifest, error) {
 	return m, nil
 }
 
-func load(fsys FS, path string) (*Saved, error) {
+// Verify holds a snapshot's data against its manifest, by the path of either file, and returns the manifest. It is for whoever
+// needs to know that the snapshot is valid and not what is in it: the data passes through a small buffer. Errors are [Load]'s.
+func Verify(path string) (Manifest, error) {
+	fsys := durable.OS
+	data, m, err := find(fsys, path)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return m, verifyData(fsys, data, m)
+}
+
+func load(fsys durable.FS, path string) (*Saved, error) {
 	data, m, err := find(fsys, path)
 	if err != nil {
 		return nil, err
@@ -173,7 +213,7 @@ func load(fsys FS, path string) (*Saved, error) {
 }
 
 // find returns the path of a snapshot's data file, and its manifest.
-func find(fsys FS, path string) (data string, m Manifest, err error) {
+func find(fsys durable.FS, path string) (data string, m Manifest, err error) {
 	info, err := fsys.Stat(path)
 	base, isManifest := strings.CutSuffix(path, manifestSuffix)
 	if !isManifest {
@@ -205,47 +245,4 @@ func pickleHint(path string) string {
 		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, checkpoint/convert for any with tensors) reads them without executing them"
 	}
 	return ""
-}
-
-// readData reads a data file and holds it against its manifest.
-func readData(fsys FS, path string, m Manifest) (*Snapshot, error) {
-	data, err := readVerified(fsys, path, m)
-	if err != nil {
-		return nil, err
-	}
-	snap, err := decode(data)
-	if err != nil {
-		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
-	}
-	return snap, nil
-}
-
-func readVerified(fsys FS, path string, m Manifest) ([]byte, error) {
-	data, err := readExactly(fsys, path, m.Size)
-	if err != nil {
-		return nil, unread(path, err)
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != m.SHA256 {
-		return nil, altered(path)
-	}
-	return data, nil
-}
-
-// unread is the error of a data file that could not be read whole.
-func unread(path string, err error) *DamagedError {
-	d := &DamagedError{Path: path, Reason: err.Error(), Err: err}
-	var size sizeError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		d.Reason = "the data file is missing"
-	case errors.As(err, &size) && size.have < size.want:
-		d.Reason = fmt.Sprintf("it is truncated: %v", size)
-	case errors.As(err, &size):
-		d.Reason = fmt.Sprintf("it is another file than was saved: %v", size)
-	}
-	return d
-}
-
-func altered(path string) *DamagedError {
-	return &DamagedError{Path: path, Reason: "its contents were altered: the checksum is not the manifest's"}
 }

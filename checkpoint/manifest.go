@@ -1,17 +1,15 @@
 package checkpoint
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 const (
@@ -47,27 +45,8 @@ type Manifest struct {
 	Check string `json:"check"`
 }
 
-// check computes Check.
-func (m Manifest) check() (string, error) {
-	m.Check = ""
-	text, err := json.Marshal(m)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
-}
-
 // encode seals the manifest and returns its text.
-func (m Manifest) encode() ([]byte, error) {
-	check, err := m.check()
-	if err != nil {
-		return nil, err
-	}
-	m.Check = check
-	text, err := json.MarshalIndent(m, "", "  ")
-	return append(text, '\n'), err
-}
+func (m Manifest) encode() ([]byte, error) { return durable.Seal(&m, &m.Check) }
 
 // decodeManifest reads a manifest and verifies everything that can be verified without the data file.
 func decodeManifest(text []byte) (Manifest, error) {
@@ -85,17 +64,8 @@ func decodeManifest(text []byte) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("format version %d, where this program reads up to %d; use a newer gorl", kind.Version, manifestVersion)
 	}
 	var m Manifest
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
+	if err := durable.Unseal(text, &m, &m.Check); err != nil {
 		return Manifest{}, fmt.Errorf("not a manifest: %w", err)
-	}
-	check, err := m.check()
-	if err != nil {
-		return Manifest{}, err
-	}
-	if check != m.Check {
-		return Manifest{}, errors.New("the manifest was altered: its check does not match")
 	}
 	if m.Size < 0 || filepath.Base(m.File) != m.File || !strings.HasSuffix(m.File, dataSuffix) {
 		return Manifest{}, fmt.Errorf("the manifest names no data file of this directory: %.80q", m.File)

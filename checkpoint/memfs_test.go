@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 var errFault = errors.New("injected fault")
@@ -81,7 +83,7 @@ func (m *memFS) MkdirAll(name string) error {
 	return nil
 }
 
-func (m *memFS) Create(name string) (File, error) {
+func (m *memFS) Create(name string) (durable.File, error) {
 	if m.fault("create", name) {
 		return nil, pathError("create", name, errFault)
 	}
@@ -92,7 +94,7 @@ func (m *memFS) Create(name string) (File, error) {
 	return &memHandle{fs: m, name: name, file: m.names[name]}, nil
 }
 
-func (m *memFS) Open(name string) (File, error) {
+func (m *memFS) Open(name string) (durable.File, error) {
 	if m.fault("open", name) {
 		return nil, pathError("open", name, errFault)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // retain deletes all but the newest snapshots, after reading back the one just saved. It deletes nothing where that one is
@@ -18,7 +20,7 @@ func (s *Store) retain(saved Manifest) error {
 	if err != nil || len(l.manifests) <= s.opt.Keep {
 		return err
 	}
-	if err := verifyData(s.opt.FS, filepath.Join(s.dir, saved.File), saved); err != nil {
+	if err := verifyData(s.fs, filepath.Join(s.dir, saved.File), saved); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && s.superseded(saved) {
 			return nil
 		}
@@ -41,9 +43,9 @@ func (s *Store) superseded(m Manifest) bool {
 
 // delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is gone.
 func (s *Store) delete(m Manifest) error {
-	fsys := s.opt.FS
+	fsys := s.fs
 	manifest := filepath.Join(s.dir, strings.TrimSuffix(m.File, dataSuffix)+manifestSuffix)
-	temp := temporaryName(manifest)
+	temp := durable.TemporaryName(manifest)
 	if err := fsys.Rename(manifest, temp); err != nil {
 		return ignoreMissing(err) // another store deletes it
 	}
@@ -63,7 +65,7 @@ func ignoreMissing(err error) error {
 // sweep removes what writers that are gone have left: temporary files, and data files that were given their name but not
 // committed, which the temporary manifest beside them proves to be theirs by the checksum.
 func (s *Store) sweep() error {
-	fsys := s.opt.FS
+	fsys := s.fs
 	entries, err := fsys.ReadDir(s.dir)
 	if err != nil {
 		return err
@@ -71,13 +73,13 @@ func (s *Store) sweep() error {
 	var errs []error
 	now := time.Now()
 	for _, e := range entries {
-		name, _, isTemporary := strings.Cut(e.Name(), temporary)
+		name, _, isTemporary := strings.Cut(e.Name(), durable.Temporary)
 		ours := strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)
 		if !isTemporary || !ours || e.IsDir() {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil || !abandoned(info, now) {
+		if err != nil || !durable.Abandoned(info, now) {
 			continue // gone meanwhile, or somebody's
 		}
 		path := filepath.Join(s.dir, e.Name())
@@ -95,7 +97,7 @@ func (s *Store) sweep() error {
 // sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and nobody has
 // committed it.
 func (s *Store) sweepData(temp, manifest string) error {
-	text, err := readFile(s.opt.FS, temp, maxManifest)
+	text, err := readFile(s.fs, temp, maxManifest)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -107,8 +109,8 @@ func (s *Store) sweepData(temp, manifest string) error {
 		return err
 	}
 	data := filepath.Join(s.dir, m.File)
-	if _, err := readVerified(s.opt.FS, data, m); err != nil {
+	if _, err := readVerified(s.fs, data, m); err != nil {
 		return nil // not there, or not what this manifest describes
 	}
-	return ignoreMissing(s.opt.FS.Remove(data))
+	return ignoreMissing(s.fs.Remove(data))
 }

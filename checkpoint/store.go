@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Options configure a Store. The zero value is usable.
@@ -19,8 +21,6 @@ type Options struct {
 	Keep int
 	// WrittenBy is recorded in every manifest. Default "gorl".
 	WrittenBy string
-	// FS is the file system. Default OS().
-	FS FS
 }
 
 // Store keeps snapshots in a directory, each as a data file "<name>.safetensors" and a manifest "<name>.json".
@@ -34,6 +34,7 @@ type Options struct {
 type Store struct {
 	dir  string
 	opt  Options
+	fs   durable.FS
 	mu   sync.Mutex
 	best *Store
 }
@@ -49,26 +50,25 @@ type Saved struct {
 }
 
 // NewStore opens a directory of snapshots, creating it where it does not exist. A negative Keep is an error.
-func NewStore(dir string, opt Options) (*Store, error) {
+func NewStore(dir string, opt Options) (*Store, error) { return newStore(dir, opt, durable.OS) }
+
+func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
 	if dir == "" {
 		return nil, errors.New("checkpoint: the store's directory is empty; name one")
 	}
 	if opt.Keep < 0 {
 		return nil, fmt.Errorf("checkpoint: Keep is %d; want the number of snapshots to keep, or 0 for all", opt.Keep)
 	}
-	if opt.FS == nil {
-		opt.FS = OS()
-	}
 	if opt.WrittenBy == "" {
 		opt.WrittenBy = "gorl"
 	}
-	if err := opt.FS.MkdirAll(dir); err != nil {
+	if err := fsys.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	if err := opt.FS.SyncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := fsys.SyncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	return &Store{dir: dir, opt: opt}, nil
+	return &Store{dir: dir, opt: opt, fs: fsys}, nil
 }
 
 // Dir returns the store's directory.
@@ -126,9 +126,9 @@ func (s *Store) bestStore(create bool) (*Store, error) {
 	opt.Keep = 1
 	dir := filepath.Join(s.dir, "best")
 	if !create {
-		return &Store{dir: dir, opt: opt}, nil
+		return &Store{dir: dir, opt: opt, fs: s.fs}, nil
 	}
-	best, err := NewStore(dir, opt)
+	best, err := newStore(dir, opt, s.fs)
 	s.best = best
 	return best, err
 }
@@ -137,21 +137,32 @@ func checkName(name string) error {
 	bad := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}
-	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) || strings.Contains(name, temporary) {
+	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) || strings.Contains(name, durable.Temporary) {
 		return fmt.Errorf("checkpoint: %.140q cannot name a snapshot; use up to 128 letters, digits, '.', '_' and '-'", name)
 	}
 	return nil
 }
 
-// save does the work of Save. The order of its steps is what makes a snapshot survive: data, manifest, directory, and
-// only then the removal of anything.
+// save does the work of Save. What happens on disk, in this order, and what a crash after each step leaves:
+//
+//  1. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no reader
+//     looks at.
+//  2. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves two.
+//  3. The data gets its name, by a link, so that no file is ever written over; a taken name gives the next one,
+//     "<name>-2". A crash leaves data without a manifest, which readers report as uncommitted ([ErrUncommitted]).
+//  4. The manifest is renamed to its name. This commits the snapshot: readers now find it.
+//  5. The folder is synced, so that both names survive a power failure. Only then does Save return without an error.
+//  6. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted, each
+//     with its manifest first. A crash leaves data without a manifest.
+//  7. Files that processes which have ended left at steps 1 to 3 and 6 are deleted; the temporary manifest proves whose
+//     the data is.
 func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err error) {
-	fsys := s.opt.FS
+	fsys := s.fs
 	listing, err := s.list()
 	if err != nil {
 		return "", err
 	}
-	data, size, sum, err := writeAside(fsys, filepath.Join(s.dir, name+dataSuffix), func(w io.Writer) error {
+	data, size, sum, err := durable.WriteAside(fsys, filepath.Join(s.dir, name+dataSuffix), func(w io.Writer) error {
 		return EncodeSafetensors(w, snap)
 	})
 	if err != nil {
@@ -177,7 +188,7 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 
 // publish gives the synced data file its name and commits it by its manifest, which it returns.
 func (s *Store) publish(m Manifest, data string) (Manifest, error) {
-	fsys := s.opt.FS
+	fsys := s.fs
 	for n := 1; ; n++ {
 		base := m.Name
 		if n > 1 {
@@ -196,7 +207,7 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		}
 		// Written before the data has its name, the manifest's temporary file says whose the data is, should this
 		// process die in between: see sweep.
-		temp, _, _, err := writeAside(fsys, manifest, func(w io.Writer) error {
+		temp, _, _, err := durable.WriteAside(fsys, manifest, func(w io.Writer) error {
 			_, err := w.Write(text)
 			return err
 		})
@@ -219,7 +230,7 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 
 // claim gives the data its name unless another file has it.
 func (s *Store) claim(data, target string) error {
-	err := s.opt.FS.Link(data, target)
+	err := s.fs.Link(data, target)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -228,13 +239,13 @@ func (s *Store) claim(data, target string) error {
 	if taken, err := s.exists(target); err != nil || taken {
 		return errors.Join(err, fs.ErrExist)
 	}
-	return s.opt.FS.Rename(data, target)
+	return s.fs.Rename(data, target)
 }
 
 // exists reports whether any of the files is there.
 func (s *Store) exists(paths ...string) (bool, error) {
 	for _, path := range paths {
-		if _, err := s.opt.FS.Stat(path); err == nil {
+		if _, err := s.fs.Stat(path); err == nil {
 			return true, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return false, err

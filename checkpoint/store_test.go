@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 func diskStore(t *testing.T, keep int) *Store {
@@ -249,10 +251,12 @@ func TestManyWritersWithRetention(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := diskStore(t, 0)
 	mustSave(t, s, 1)
-	dead := fmt.Sprintf("%s%s-%d-%s-1", temporary, thisHost, thisProcess, "anotherlife")
-	living := fmt.Sprintf("%s%s-%d-%s-1", temporary, thisHost, thisProcess, thisNonce)
-	elsewhere := temporary + "00000000-1-abc-1"
-	old := temporary + "00000000-2-abc-1"
+	living := durable.TemporaryName("")
+	parts := strings.Split(living, "-") // ".tmp", host, process, nonce, count
+	parts[3] = "anotherlife"
+	dead := strings.Join(parts, "-")
+	elsewhere := durable.Temporary + "00000000-1-abc-1"
+	old := durable.Temporary + "00000000-2-abc-1"
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -262,7 +266,7 @@ func TestSweep(t *testing.T) {
 		write("x.safetensors"+owner, "half a file")
 	}
 	write("notes.txt"+dead, "not ours")
-	past := time.Now().Add(-2 * staleAfter)
+	past := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(filepath.Join(s.Dir(), "x.safetensors"+old), past, past); err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +297,7 @@ func TestSweep(t *testing.T) {
 // Retention deletes nothing where the new snapshot cannot be read back.
 func TestRetentionVerifiesFirst(t *testing.T) {
 	m := &damaging{memFS: newMemFS()}
-	s, err := NewStore("runs", Options{Keep: 1, FS: m})
+	s, err := newStore("runs", Options{Keep: 1}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +320,7 @@ type damaging struct {
 	on bool
 }
 
-func (d *damaging) Create(name string) (File, error) {
+func (d *damaging) Create(name string) (durable.File, error) {
 	f, err := d.memFS.Create(name)
 	if err != nil || !d.on || !strings.Contains(name, dataSuffix) {
 		return f, err

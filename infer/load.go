@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -45,7 +46,7 @@ func loadBare(path string, uncommitted error) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("infer: %w", uncommitted)
 	}
-	if snap.Values[alone] != true {
+	if snap.Values[layout.Alone] != true {
 		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a policy that Policy.WriteFile wrote does not", uncommitted)
 	}
 	p, err := FromSnapshot(snap)
@@ -66,8 +67,8 @@ func Decode(data []byte) (*Policy, error) {
 
 // FromSnapshot makes a policy of an agent's or a trainer's snapshot. It shares no memory with it.
 func FromSnapshot(snap *checkpoint.Snapshot) (*Policy, error) {
-	v, ok := snap.Values["policy"]
-	if n, err := snap.Int("agents"); !ok && err == nil {
+	v, ok := snap.Values[layout.Description]
+	if n, err := snap.Int(layout.GroupSize); !ok && err == nil {
 		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or infer.LoadMember, for one of them", n)
 	}
 	if !ok {
@@ -96,17 +97,9 @@ func LoadMember(path string, i int) (*Policy, error) {
 
 // Member is FromSnapshot for agent i of the snapshot of a group (trainers.Group).
 func Member(snap *checkpoint.Snapshot, i int) (*Policy, error) {
-	name := fmt.Sprintf("agent_%d", i)
-	values, ok := snap.Values[name].(map[string]any)
+	own, ok := layout.MemberOf(snap, i)
 	if !ok {
 		return nil, fmt.Errorf("infer: the checkpoint has no agent %d", i)
-	}
-	own := checkpoint.NewSnapshot()
-	own.Values = values
-	for key, array := range snap.Arrays {
-		if key, is := strings.CutPrefix(key, name+"/"); is {
-			own.Arrays[key] = array
-		}
 	}
 	return FromSnapshot(own)
 }
@@ -166,13 +159,10 @@ func product(shape []int64) int64 {
 	return n
 }
 
-// alone is the value that marks a file with nothing but a policy.
-const alone = "policy_alone"
-
 // Snapshot returns the policy without what only training needs: its arrays and its description.
 func (p *Policy) Snapshot() *checkpoint.Snapshot {
 	snap := checkpoint.NewSnapshot()
-	snap.Values["policy"], snap.Values[alone] = p.d.Values(), true
+	snap.Values[layout.Description], snap.Values[layout.Alone] = p.d.Values(), true
 	shapes := p.shapes()
 	for _, name := range slices.Sorted(maps.Keys(p.float32s)) {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shapes[name], slices.Clone(p.float32s[name]))

@@ -15,7 +15,7 @@ func TestTrainAsync(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		c := newColony(6)
-		c.opt.Directory, c.opt.Asynchronous, c.opt.Parallel = dir, true, 3
+		c.opt.Directory, c.opt.Parallel = dir, 3
 		var finals atomic.Int64
 		var telling atomic.Bool
 		c.opt.Progress = func(u Update) {

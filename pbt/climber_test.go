@@ -177,7 +177,7 @@ func newColony(members int) *colony {
 	c.opt = Options{
 		Members: members, Objective: "episode.return", IntervalSteps: 50, TotalSteps: 500, Seed: 11,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001},
-		Mutation: explore.Mutation{Rate: 0.8, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}}},
+		Explore:  explore.Mutation{Rate: 0.8, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}}},
 		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.3, Log: true}},
 		New: func(m Member) (Trainee, error) {
 			t := newClimber(m, c.faults)
@@ -186,6 +186,13 @@ func newColony(members int) *colony {
 		},
 	}
 	return c
+}
+
+// mutate changes the population's mutation.
+func (c *colony) mutate(change func(m *explore.Mutation)) {
+	m := c.opt.Explore.(explore.Mutation)
+	change(&m)
+	c.opt.Explore = m
 }
 
 // kinds are the events of one kind.

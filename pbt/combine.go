@@ -3,10 +3,10 @@ package pbt
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // combine returns what a member is to restore: the source's snapshot, with those parts of the member's own that it
@@ -16,24 +16,24 @@ func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 		own = source
 	}
 	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays), Values: cloneValues(source.Values), Metadata: source.Metadata}}
-	agents := agentsIn("", c.to.Values)
+	agents := layout.Agents(c.to.Values)
 	if len(agents) == 0 || h.all(CopyPart) {
 		return source, nil
 	}
 	mine := make(map[string]map[string]any)
-	for _, a := range agentsIn("", own.Values) {
-		mine[a.prefix] = a.values
+	for _, a := range layout.Agents(own.Values) {
+		mine[a.Prefix] = a.Values
 	}
 	for _, a := range agents {
-		if mine[a.prefix] == nil {
-			return nil, fmt.Errorf("the source has an agent %q, the member has none", strings.TrimSuffix(a.prefix, "/"))
+		if mine[a.Prefix] == nil {
+			return nil, fmt.Errorf("the source has an agent %q, the member has none", strings.TrimSuffix(a.Prefix, "/"))
 		}
-		if err := h.combineAgent(c, a, mine[a.prefix]); err != nil {
+		if err := h.combineAgent(c, a, mine[a.Prefix]); err != nil {
 			return nil, err
 		}
 	}
 	if h.Environment == KeepPart {
-		c.keepArrays(func(name string) bool { return strings.HasPrefix(name, "environment/") })
+		c.keepArrays(layout.IsEnvironment)
 	}
 	return c.to, nil
 }
@@ -48,13 +48,13 @@ func (h CopyOptions) all(part Part) bool {
 	return true
 }
 
-func (h CopyOptions) combineAgent(c combination, a agentPart, own map[string]any) error {
-	optimizers, _ := a.values["optimizer_steps"].(map[string]any)
+func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
+	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
 	moments := func(name string) bool {
-		name, ok := strings.CutPrefix(name, a.prefix)
-		optimizer, rest, _ := strings.Cut(name, "/")
+		name, ok := strings.CutPrefix(name, a.Prefix)
+		optimizer, _, _, moment := layout.CutMoment(name)
 		_, is := optimizers[optimizer]
-		return ok && is && (strings.HasPrefix(rest, "exp_avg/") || strings.HasPrefix(rest, "exp_avg_sq/"))
+		return ok && moment && is
 	}
 	var err error
 	switch h.Optimizer {
@@ -63,7 +63,7 @@ func (h CopyOptions) combineAgent(c combination, a agentPart, own map[string]any
 			break
 		}
 		c.keepArrays(moments)
-		keepValues(a.values, own, "optimizer_steps")
+		keepValues(a.Values, own, layout.OptimizerSteps)
 	case ResetPart:
 		err = c.scale(moments, 0)
 		for name := range optimizers {
@@ -77,32 +77,31 @@ func (h CopyOptions) combineAgent(c combination, a agentPart, own map[string]any
 	}
 	if h.Normalizers == KeepPart {
 		c.keepArrays(func(name string) bool {
-			name, ok := strings.CutPrefix(name, a.prefix)
-			scaler, statistic, _ := strings.Cut(name, "/")
-			return ok && strings.HasSuffix(scaler, "_preprocessor") && slices.Contains([]string{"running_mean", "running_variance", "current_count"}, statistic)
+			name, ok := strings.CutPrefix(name, a.Prefix)
+			return ok && layout.IsStatistic(name)
 		})
 	}
-	if state, ok := a.values["scheduler_state"].(map[string]any); ok {
+	if state := layout.Map(a.Values, layout.SchedulerState); state != nil {
 		switch h.Schedule {
 		case KeepPart:
-			keepValues(a.values, own, "scheduler", "scheduler_state")
+			keepValues(a.Values, own, layout.Scheduler, layout.SchedulerState)
 		case ResetPart:
 			resetSchedule(state)
 		}
 	}
-	rollout := func(name string) bool { return strings.HasPrefix(name, a.prefix+"rollout/") }
+	rollout := func(name string) bool { return strings.HasPrefix(name, a.Prefix+layout.Rollout("")) }
 	if h.Buffers == KeepPart {
-		memories, _ := a.values["memories"].(map[string]any)
+		memories := layout.Map(a.Values, layout.Memories)
 		c.keepArrays(func(name string) bool {
-			memory, ok := strings.CutSuffix(strings.TrimPrefix(name, a.prefix), "/rows")
+			memory, ok := layout.CutMemoryRows(strings.TrimPrefix(name, a.Prefix))
 			_, is := memories[memory]
-			return rollout(name) || ok && is && strings.HasPrefix(name, a.prefix)
+			return rollout(name) || ok && is && strings.HasPrefix(name, a.Prefix)
 		})
-		keepValues(a.values, own, "memories", "rollout_steps")
+		keepValues(a.Values, own, layout.Memories, layout.RolloutSteps)
 	}
 	if (h.Buffers == KeepPart) != (h.Environment == KeepPart) {
 		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
-		a.values["rollout_steps"] = int64(0)
+		a.Values[layout.RolloutSteps] = int64(0)
 	}
 	return nil
 }
@@ -110,8 +109,8 @@ func (h CopyOptions) combineAgent(c combination, a agentPart, own map[string]any
 // resetSchedule puts a schedule's state to its beginning: the base rate in epoch 0.
 func resetSchedule(state map[string]any) {
 	state["step"] = int64(0)
-	if _, moves := state["learning_rate"]; moves {
-		state["learning_rate"] = state["base"]
+	if _, moves := state[layout.LearningRate]; moves {
+		state[layout.LearningRate] = state["base"]
 	}
 }
 
@@ -153,31 +152,6 @@ func keepValues(to, from map[string]any, keys ...string) {
 			to[key] = v
 		}
 	}
-}
-
-// agentPart is where an agent stands in a snapshot: the prefix of its arrays, and its values.
-type agentPart struct {
-	prefix string
-	values map[string]any
-}
-
-// agentsIn finds gorl's agents among a snapshot's values: the only one, or those of a group.
-func agentsIn(prefix string, values map[string]any) []agentPart {
-	if _, group := values["agents"]; group {
-		var all []agentPart
-		for i := 0; ; i++ {
-			name := fmt.Sprintf("agent_%d", i)
-			member, ok := values[name].(map[string]any)
-			if !ok {
-				return all
-			}
-			all = append(all, agentsIn(prefix+name+"/", member)...)
-		}
-	}
-	if _, ok := values["optimizer_steps"].(map[string]any); ok {
-		return []agentPart{{prefix, values}}
-	}
-	return nil
 }
 
 // cloneValues copies the maps of a tree; what they hold beside maps is shared.

@@ -14,7 +14,7 @@ import (
 // TestInheritanceOfOthers copies snapshots that are not of gorl's agents as they are, and gives a member without anything
 // of its own the source's.
 func TestInheritanceOfOthers(t *testing.T) {
-	h := Inheritance{Optimizer: ResetPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}
+	h := CopyOptions{Optimizer: ResetPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}
 	array := checkpoint.ArrayFloat32([]int64{1}, []float32{3})
 	foreign := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{"environment/x": array}, Values: map[string]any{"rollout_steps": 4}}
 	got, err := h.combine(foreign, &checkpoint.Snapshot{})
@@ -25,7 +25,7 @@ func TestInheritanceOfOthers(t *testing.T) {
 		Arrays: map[string]checkpoint.Array{"optimizer/exp_avg/w": array, "value_preprocessor/running_mean": array, "environment/state": array, "rollout/x": array},
 		Values: map[string]any{"optimizer_steps": map[string]any{"optimizer": 5}, "rollout_steps": 4},
 	}
-	got, err = (Inheritance{Optimizer: KeepPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}).combine(source, nil)
+	got, err = (CopyOptions{Optimizer: KeepPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}).combine(source, nil)
 	if err != nil || len(got.Arrays) != 4 || got.Values["rollout_steps"] != 4 {
 		t.Errorf("a member without its own gets %+v, %v", got, err)
 	}
@@ -39,20 +39,20 @@ func TestInheritanceOfOthers(t *testing.T) {
 }
 
 func TestInheritanceIsChecked(t *testing.T) {
-	for want, h := range map[string]Inheritance{
-		`Inherit.Optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
-		`Inherit.Normalizers is "reset"`:                                             {Normalizers: ResetPart},
-		`Inherit.Schedule is "decay"`:                                                {Schedule: DecayPart},
-		`Inherit.Environment is "reset"`:                                             {Environment: ResetPart},
-		`Inherit.Buffers is "decay"`:                                                 {Buffers: DecayPart},
-		`Inherit.MomentDecay is 0; give a factor`:                                    {Optimizer: DecayPart},
-		`Inherit.MomentDecay is 1.5`:                                                 {Optimizer: DecayPart, MomentDecay: 1.5},
-		`Inherit.MomentDecay is NaN`:                                                 {Optimizer: DecayPart, MomentDecay: math.NaN()},
-		`MomentDecay is 0.5, but Inherit.Optimizer is "reset"`:                       {Optimizer: ResetPart, MomentDecay: 0.5},
-		`MomentDecay is 0.5, but Inherit.Optimizer is ""; make `:                     {MomentDecay: 0.5},
+	for want, h := range map[string]CopyOptions{
+		`Copy.Optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
+		`Copy.Normalizers is "reset"`:                         {Normalizers: ResetPart},
+		`Copy.Schedule is "decay"`:                            {Schedule: DecayPart},
+		`Copy.Environment is "reset"`:                         {Environment: ResetPart},
+		`Copy.Buffers is "decay"`:                             {Buffers: DecayPart},
+		`Copy.MomentDecay is 0; give a factor`:                {Optimizer: DecayPart},
+		`Copy.MomentDecay is 1.5`:                             {Optimizer: DecayPart, MomentDecay: 1.5},
+		`Copy.MomentDecay is NaN`:                             {Optimizer: DecayPart, MomentDecay: math.NaN()},
+		`MomentDecay is 0.5, but Copy.Optimizer is "reset"`:   {Optimizer: ResetPart, MomentDecay: 0.5},
+		`MomentDecay is 0.5, but Copy.Optimizer is ""; make `: {MomentDecay: 0.5},
 	} {
 		c := newColony(2)
-		c.opt.Inherit = h
+		c.opt.Copy = h
 		if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // Evolver changes more than hyperparameters of what is handed on: weights, or the architecture of networks. It takes the
@@ -115,7 +116,7 @@ func otherArchitectures(a, b *checkpoint.Snapshot) bool {
 func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	found := make(map[string]string)
 	add := func(prefix string, values map[string]any) {
-		if v, ok := values["architectures"]; ok {
+		if v, ok := values[layout.Architectures]; ok {
 			if data, err := json.Marshal(v); err == nil {
 				found[prefix] = string(data)
 			}
@@ -123,8 +124,8 @@ func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	}
 	if s != nil {
 		add("", s.Values)
-		for _, a := range agentsIn("", s.Values) {
-			add(a.prefix, a.values)
+		for _, a := range layout.Agents(s.Values) {
+			add(a.Prefix, a.Values)
 		}
 	}
 	return found

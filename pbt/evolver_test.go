@@ -47,14 +47,14 @@ func (g grown) Restore(s *checkpoint.Snapshot) error {
 
 // breeder grows a snapshot, moves its learning rate, or does nothing, in turn by chance.
 type breeder struct {
-	fault func(in Heritage) error
+	fault func(in Candidate) error
 	chain string // what is always done, where not empty
 }
 
-func (b breeder) Evolve(in Heritage, rng *rand.Rand) (Heritage, string, error) {
+func (b breeder) Evolve(in Candidate, rng *rand.Rand) (Candidate, string, error) {
 	if b.fault != nil {
 		if err := b.fault(in); err != nil {
-			return Heritage{}, "", err
+			return Candidate{}, "", err
 		}
 	}
 	out := in
@@ -95,7 +95,7 @@ func (breeder) Architecture(s *checkpoint.Snapshot) string {
 
 func newBreed(members int, b breeder) *colony {
 	c := newColony(members)
-	c.opt.Mutation, c.opt.Evolve = explore.Mutation{}, b
+	c.opt.Explore, c.opt.Evolve = nil, b
 	c.opt.New = func(m Member) (Trainee, error) {
 		t := newClimber(m, c.faults)
 		c.built = append(c.built, t)
@@ -199,8 +199,8 @@ func TestEvolutionThatFails(t *testing.T) {
 		set  func(c *colony)
 		want string
 	}{
-		"error":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Heritage) error { return errors.New("barren") }} }, "barren"},
-		"panic":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Heritage) error { panic("barren") }} }, "panic: barren"},
+		"error":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Candidate) error { return errors.New("barren") }} }, "barren"},
+		"panic":       {func(c *colony) { c.opt.Evolve = breeder{fault: func(Candidate) error { panic("barren") }} }, "panic: barren"},
 		"no snapshot": {func(c *colony) { c.opt.Evolve = barren{} }, "returned no snapshot"},
 		"New": {func(c *colony) {
 			build := c.opt.New
@@ -224,7 +224,7 @@ func TestEvolutionThatFails(t *testing.T) {
 			t.Run(name+" "+string(action), func(t *testing.T) {
 				c := newBreed(2, breeder{chain: "grow"})
 				test.set(c)
-				c.opt.Strategy = decided{{Member: 0, Action: strategy.Keep}, {Member: 1, Action: action, Source: 0, Reason: "test"}}
+				c.opt.Strategy = decided{{Member: 0, Action: strategy.Keep}, {Member: 1, Action: action, Source: 0, Mutate: true, Reason: "test"}}
 				c.opt.TotalSteps = 100
 				p := mustNew(t, c.opt)
 				before := p.Trainee(1)
@@ -245,12 +245,12 @@ func TestEvolutionThatFails(t *testing.T) {
 
 type barren struct{ breeder }
 
-func (barren) Evolve(Heritage, *rand.Rand) (Heritage, string, error) { return Heritage{}, "", nil }
+func (barren) Evolve(Candidate, *rand.Rand) (Candidate, string, error) { return Candidate{}, "", nil }
 
 func TestScores(t *testing.T) {
 	c := newColony(3)
 	c.opt.Measure.Minimise, c.opt.Objective = true, "loss"
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
 	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 250
 	want := make([][]float64, 3)
 	var last int64
@@ -339,7 +339,7 @@ func TestTarget(t *testing.T) {
 
 func TestOthersHyperparameters(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: strategy.SelfMutate}, {Member: 2, Action: strategy.Replace, Source: 1, Unmutated: true, OthersHyperparameters: true, Other: 0}}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.SelfMutate}, {Member: 2, Action: strategy.Replace, Source: 1, From: 0}}
 	c.opt.TotalSteps = 100
 	p := mustTrain(t, c.opt)
 	before := kinds(p.Journal(), journal.SelfMutate)[0].Before
@@ -347,12 +347,12 @@ func TestOthersHyperparameters(t *testing.T) {
 		t.Errorf("handed on were %v, want those of member 0 before it mutated, %v", got, before)
 	}
 	for _, wrong := range []strategy.Decision{
-		{Member: 2, Action: strategy.Replace, Source: 1, OthersHyperparameters: true, Other: 3},
-		{Member: 2, Action: strategy.Replace, Source: 1, OthersHyperparameters: true, OwnHyperparameters: true},
+		{Member: 2, Action: strategy.Replace, Source: 1, From: 3},
+		{Member: 2, Action: strategy.Replace, Source: 1, From: -1},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = decided{wrong}
-		if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "hyperparameters are those of one member") {
+		if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "From must be a member") {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
@@ -361,8 +361,8 @@ func TestOthersHyperparameters(t *testing.T) {
 func TestEvolverContradictions(t *testing.T) {
 	target, nothing := 1.0, math.NaN()
 	for name, set := range map[string]func(o *Options){
-		"Evolve and another setting":            func(o *Options) { o.Mutation = newColony(2).opt.Mutation },
-		"pbt: Evolve and another setting, Expl": func(o *Options) { o.Explore = explore.Perturbation{} },
+		"Evolve and Explore both":          func(o *Options) { o.Explore = newColony(2).opt.Explore },
+		"pbt: Evolve and Explore both say": func(o *Options) { o.Explore = explore.Perturbation{} },
 		"breeder: no learning rate": func(o *Options) {
 			build := o.New
 			o.Sample, o.New = nil, func(m Member) (Trainee, error) {

@@ -74,7 +74,7 @@ func ExampleNew() {
 		IntervalSteps: 5,
 		TotalSteps:    10,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
-		Mutation:      explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}},
+		Explore:       explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
 		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
 		Seed:          1,
 		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
@@ -145,8 +145,8 @@ func ExampleNever() {
 		fmt.Println()
 	}
 	// Output:
-	// pbt.IsaacLab: -1.15 -1.15 -1.15
-	// pbt.Never: -96.08 -66.76 -1.15
+	// strategy.IsaacLab: -1.15 -1.15 -1.15
+	// strategy.Never: -96.08 -66.76 -1.15
 }
 
 // distance is a descent that reports how far it still has to go, and can be evaluated.
@@ -185,50 +185,23 @@ func ExampleMeasure() {
 	// member 0: 0.0605
 }
 
-func ExampleInheritance() {
+func ExampleCopyOptions() {
 	// Weights and scalers of the source; a fresh optimizer; the member's own environments and what is in its memories.
-	inherit := pbt.CopyOptions{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
+	parts := pbt.CopyOptions{Optimizer: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart}
 	_, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
 		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	})
 	fmt.Println(err)
-	inherit.Normalizers = pbt.ResetPart
+	parts.Normalizers = pbt.ResetPart
 	_, err = pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Inherit: inherit,
+		Members: 2, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Copy: parts,
 		New: func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	})
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// pbt: Inherit.Normalizers is "reset"; give one of ["copy" "keep"]
-}
-
-func ExampleMutation_Apply() {
-	m := explore.Mutation{
-		Rate:        1,
-		ChangeRange: [2]float64{2, 2}, // always the factor 2
-		Rules:       map[string]string{"learning_rate": "mutate_float"},
-		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
-	}
-	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
-	// Output: 0.0005 1
-}
-
-// The rule divides or multiplies by ten.
-var errByTen = explore.RegisterRule("mutate_by_ten", func(value float64, in explore.RuleInput) float64 {
-	if in.Uniform.Float64() < 0.5 {
-		return value / 10
-	}
-	return value * 10
-})
-
-func ExampleRegisterRule() {
-	m := explore.Mutation{Rate: 1, Rules: map[string]string{"entropy_loss_scale": "mutate_by_ten"}}
-	mutated := m.Apply(map[string]float64{"entropy_loss_scale": 0.01}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["entropy_loss_scale"], errByTen)
-	// Output: 0.001 <nil>
+	// pbt: Copy.Normalizers is "reset"; give one of ["copy" "keep"]
 }
 
 // A population's folder is read while it trains and afterwards.

@@ -19,7 +19,7 @@ import (
 
 // doubling is a Mutation without chance.
 func doubling() explore.Mutation {
-	return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"learning_rate": "mutate_float"}}
+	return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
 }
 
 // TestWhoseHyperparameters covers what a decision to replace can say about hyperparameters.
@@ -37,12 +37,16 @@ func TestWhoseHyperparameters(t *testing.T) {
 		{true, false, true, 0.04, false},
 	} {
 		c := newColony(2)
-		c.opt.TotalSteps, c.opt.Mutation = 100, doubling()
+		c.opt.TotalSteps, c.opt.Explore = 100, doubling()
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.04}}
+		whose := 0
+		if test.own {
+			whose = 1
+		}
 		if test.reference {
 			c.opt.Reference = []int{1}
 		}
-		c.opt.Strategy = decided{{Member: 1, Action: strategy.Replace, Source: 0, OwnHyperparameters: test.own, Unmutated: test.unmutated}}
+		c.opt.Strategy = decided{{Member: 1, Action: strategy.Replace, Source: 0, From: whose, Mutate: !test.unmutated}}
 		p := mustTrain(t, c.opt)
 		e := kinds(p.Journal(), journal.Replace)[0]
 		rate := e.After["learning_rate"]
@@ -58,7 +62,8 @@ func TestWhoseHyperparameters(t *testing.T) {
 func TestReferenceIsNeverMutated(t *testing.T) {
 	c := newColony(4)
 	c.opt.Reference = []int{0, 2}
-	c.opt.Mutation.Rate, c.opt.Diversify = 1, true
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
+	c.opt.Diversify = true
 	c.opt.Strategy = everyone(strategy.Decision{Action: strategy.SelfMutate, Reason: "test"})
 	p := mustTrain(t, c.opt)
 	for _, e := range p.Journal() {
@@ -89,7 +94,7 @@ func TestDiversify(t *testing.T) {
 		c.opt.Diversify, c.opt.Directory = true, dir
 		c.opt.Sample = nil
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}}
-		c.opt.Mutation = doubling()
+		c.opt.Explore = doubling()
 		c.opt.Reference = []int{0}
 		return c
 	}
@@ -154,7 +159,7 @@ func (s staged) SetHyperparameters(values map[string]float64) error {
 func newStaged(members int, strict bool) (c *colony, refuse *error) {
 	c, refuse = newColony(members), new(error)
 	c.opt.TotalSteps, c.opt.Directory, c.opt.Sample = 200, "", nil
-	c.opt.Mutation = explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: map[string]string{"stage": "mutate_float", "learning_rate": "mutate_float"}}
+	c.opt.Explore = explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{"stage": explore.MutateFloat, "learning_rate": explore.MutateFloat}}
 	c.opt.Initial = []map[string]float64{{"stage": 16, "learning_rate": 0.01}}
 	c.opt.New = func(m Member) (Trainee, error) {
 		if len(c.built) >= members && *refuse != nil {
@@ -174,7 +179,7 @@ func newStaged(members int, strict bool) (c *colony, refuse *error) {
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
-		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
 			t.Run(fmt.Sprint(strict, d.Action), func(t *testing.T) {
 				c, _ := newStaged(2, strict)
 				c.opt.Directory, c.opt.Strategy = t.TempDir(), decided{d}
@@ -224,7 +229,7 @@ func TestRebuild(t *testing.T) {
 // TestRebuildThatFails leaves the old member at work.
 func TestRebuildThatFails(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
 			for _, where := range []string{"New", "Restore"} {
 				t.Run(fmt.Sprint(strict, d.Action, where), func(t *testing.T) {
 					c, refuse := newStaged(2, strict)
@@ -303,7 +308,7 @@ type student struct {
 	factor  float64
 }
 
-func (s student) Inform(events []journal.Event, rng *rand.Rand) explore.Explorer {
+func (s student) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
 	*s.lessons = append(*s.lessons, slices.Clone(events))
 	s.factor = 1 + rng.Float64()
 	return s
@@ -321,7 +326,7 @@ func TestInformed(t *testing.T) {
 	run := func() ([][]journal.Event, []journal.Event) {
 		c := newColony(4)
 		var lessons [][]journal.Event
-		c.opt.Mutation, c.opt.Explore = explore.Mutation{}, student{lessons: &lessons}
+		c.opt.Explore = student{lessons: &lessons}
 		c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
 		c.opt.Strategy = replaceAlways{}
 		c.faults.train = func(m *climber) error {
@@ -374,7 +379,7 @@ func TestPB2(t *testing.T) {
 	t.Parallel()
 	build := func(dir string) *colony {
 		c := newColony(4)
-		c.opt.Mutation, c.opt.Directory = explore.Mutation{}, dir
+		c.opt.Directory = dir
 		c.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
 		return c
 	}
@@ -392,15 +397,11 @@ func TestPB2(t *testing.T) {
 	if n := len(kinds(p.Journal(), journal.Replace)); n < 4 {
 		t.Errorf("only %d replacements: this shows little", n)
 	}
-	a.opt.Measure.Minimise, a.opt.Directory = true, filepath.Join(t.TempDir(), "other")
-	if _, err := New(a.opt); err == nil || !strings.Contains(err.Error(), "PB2.Minimise is false and Measure.Minimise true") {
-		t.Errorf("the error is %v", err)
-	}
 }
 
 func TestPatternsAreExpanded(t *testing.T) {
 	c := newColony(2)
-	c.opt.Mutation = explore.Mutation{Rules: map[string]string{"*": "mutate_float"}}
+	c.opt.Explore = explore.Mutation{Rules: explore.Rules{"*": explore.MutateFloat}}
 	c.opt.Sample = nil
 	p := mustTrain(t, c.opt)
 	if want := []string{"discount_factor", "learning_rate"}; !slices.Equal(p.Table().Keys, want) || !slices.Equal(p.Journal()[0].Run.Tuned, want) {
@@ -411,24 +412,23 @@ func TestPatternsAreExpanded(t *testing.T) {
 func TestOptionsAreCopied(t *testing.T) {
 	c := newColony(3)
 	c.opt.Reference, c.opt.Rebuild = []int{1}, []string{"discount_factor"}
-	c.opt.Mutation.Parameters = map[string]explore.Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	given := c.opt.Explore.(explore.Mutation)
+	given.Parameters = map[string]explore.Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	c.opt.Explore = given
 	p := mustNew(t, c.opt)
 	c.opt.Reference[0], c.opt.Rebuild[0] = 2, "x"
-	c.opt.Mutation.Parameters["learning_rate"].Choices[0] = 7
-	delete(c.opt.Mutation.Rules, "learning_rate")
-	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || p.opt.Mutation.Parameters["learning_rate"].Choices[0] != 0.1 || p.opt.Mutation.Rules["learning_rate"] == "" {
+	given.Parameters["learning_rate"].Choices[0] = 7
+	delete(given.Rules, "learning_rate")
+	kept := p.opt.Explore.(explore.Mutation)
+	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || kept.Parameters["learning_rate"].Choices[0] != 0.1 || kept.Rules["learning_rate"] == nil {
 		t.Errorf("the options changed: %+v", p.opt)
 	}
 }
 
 func TestContradictions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"Asynchronous is set": func(o *Options) { o.Asynchronous = true },
-		"both Explore and Mutation": func(o *Options) {
+		"outside the bounds of explore.PB2, [1 2]": func(o *Options) {
 			o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
-		},
-		"outside the bounds of pbt.PB2, [1 2]": func(o *Options) {
-			o.Mutation, o.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
 		},
 	} {
 		c := newColony(2)

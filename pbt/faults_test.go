@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -231,8 +232,9 @@ func TestFailedApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newColony(3)
-			c.opt.Strategy = decided{{Member: 1, Action: test.action, Source: 0, Reason: "test"}}
-			c.opt.TotalSteps, c.opt.Mutation.Rate = 60, 1
+			c.opt.Strategy = decided{{Member: 1, Action: test.action, Source: 0, Mutate: true, Reason: "test"}}
+			c.opt.TotalSteps = 60
+			c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 			// Member 2 is the best, so that only decisions take snapshots of the others.
 			c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.02}, {"learning_rate": 0.1}}
 			test.arm(c)
@@ -266,7 +268,7 @@ func TestFailedApply(t *testing.T) {
 // TestCannotBePutBack: when even undoing fails the member counts as failed, and is rescued later.
 func TestCannotBePutBack(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = first{decided{{Member: 1, Action: strategy.Replace, Source: 0, Reason: "test"}}, strategy.DefaultIsaacLab()}
+	c.opt.Strategy = first{decided{{Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}, strategy.DefaultIsaacLab()}
 	c.opt.TotalSteps = 150
 	c.faults.restore = func(m *climber) error {
 		if m == c.built[1] {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
-	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -62,7 +61,7 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 		c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.1}, {"learning_rate": 0.02}, {"learning_rate": 0.012}}
 		c.opt.Strategy = strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: strict}
 		c.opt.TotalSteps = 150
-		c.opt.Mutation = explore.Mutation{}
+		c.opt.Explore = nil
 		c.spoil(70, 1)
 		var updates []Update
 		c.opt.Progress = func(u Update) {

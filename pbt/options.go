@@ -107,16 +107,14 @@ func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
 		o.Strategy = strategy.DefaultIsaacLab()
 	}
-	if o.Explore == nil {
-		o.Explore = explore.Mutation{}
-	}
 	if o.Parallel == 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
 	return o
 }
 
-// clone makes the options independent of maps and slices that the caller may go on to change.
+// clone makes valid options independent of maps and slices that the caller may go on to change, and gives them the
+// explorer that changes nothing where they have none.
 func (o Options) clone() Options {
 	o.Initial = slices.Clone(o.Initial)
 	for i, values := range o.Initial {
@@ -124,8 +122,11 @@ func (o Options) clone() Options {
 	}
 	o.Sample = maps.Clone(o.Sample)
 	o.Reference, o.Rebuild = slices.Clone(o.Reference), slices.Clone(o.Rebuild)
-	if m, ok := o.Explore.(explore.Mutation); ok {
-		o.Explore = m.Clone()
+	switch e := o.Explore.(type) {
+	case nil:
+		o.Explore = explore.Mutation{} // changes nothing
+	case explore.Mutation:
+		o.Explore = e.Clone()
 	}
 	return o
 }

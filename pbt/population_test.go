@@ -168,8 +168,8 @@ func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision
 
 func TestWeightsFirstHyperparametersLast(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Reason: "test"}}
-	c.opt.Mutation.Rate = 1
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 	c.opt.TotalSteps = 60
 	var source, target climber
 	c.faults.train = func(m *climber) error {
@@ -206,8 +206,8 @@ func TestWeightsFirstHyperparametersLast(t *testing.T) {
 
 func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1}, {Member: 1, Action: strategy.Replace, Source: 2}, {Member: 2, Action: strategy.Replace, Source: 0}}
-	c.opt.Mutation = explore.Mutation{}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}, {Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}, {Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
+	c.opt.Explore = nil
 	c.opt.TotalSteps = 51
 	before, after := make(map[int][4]float64), make(map[int][4]float64)
 	snapshots := 0
@@ -238,7 +238,7 @@ func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
 func TestSelfMutation(t *testing.T) {
 	c := newColony(2)
 	c.opt.Strategy = decided{{Member: 1, Action: strategy.SelfMutate}}
-	c.opt.Mutation.Rate = 1
+	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 	c.opt.TotalSteps = 100
 	p := mustTrain(t, c.opt)
 	e := kinds(p.Journal(), journal.SelfMutate)
@@ -325,30 +325,40 @@ func TestOptionsAreChecked(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"members":       {func(o *Options) { o.Members = 0 }, "Members is 0"},
-		"objective":     {func(o *Options) { o.Objective = "" }, "Objective is empty"},
-		"interval":      {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
-		"total":         {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
-		"start":         {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
-		"parallel":      {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
-		"progress":      {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
-		"new":           {func(o *Options) { o.New = nil }, "New is nil"},
-		"initial":       {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
-		"initial nan":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
-		"initial key":   {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): the nearest is "learning_rate"`},
-		"sample key":    {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `the nearest is "discount_factor"`},
-		"sample order":  {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {Low: 1}} }, "ascending"},
-		"sample log":    {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
-		"std":           {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
-		"abs":           {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdAbs: math.NaN()} }, "ThresholdAbs is NaN"},
-		"rate":          {func(o *Options) { o.Mutation.Rate = 1.5 }, "Mutation.Rate is 1.5"},
-		"rate nan":      {func(o *Options) { o.Mutation.Rate = math.NaN() }, "Mutation.Rate is NaN"},
-		"range":         {func(o *Options) { o.Mutation.ChangeRange = [2]float64{2, 1.1} }, "ChangeRange is [2 1.1]"},
-		"range below 1": {func(o *Options) { o.Mutation.ChangeRange = [2]float64{0.5, 1.1} }, "at least 1"},
-		"rule":          {func(o *Options) { o.Mutation.Rules = map[string]string{"learning_rate": "mutate_flaot"} }, `the nearest is "mutate_float"`},
-		"rule key":      {func(o *Options) { o.Mutation.Rules = map[string]string{"learningrate": "mutate_float"} }, `the nearest is "learning_rate"`},
-		"bounds key":    {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"rate": {0, 1}} }, `"rate"`},
-		"bounds":        {func(o *Options) { o.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} }, "outside Mutation.Bounds [1 2]"},
+		"members":      {func(o *Options) { o.Members = 0 }, "Members is 0"},
+		"objective":    {func(o *Options) { o.Objective = "" }, "Objective is empty"},
+		"interval":     {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
+		"total":        {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
+		"start":        {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
+		"parallel":     {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
+		"progress":     {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
+		"new":          {func(o *Options) { o.New = nil }, "New is nil"},
+		"initial":      {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
+		"initial nan":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
+		"initial key":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): the nearest is "learning_rate"`},
+		"sample key":   {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `the nearest is "discount_factor"`},
+		"sample order": {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {Low: 1}} }, "ascending"},
+		"sample log":   {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
+		"std":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
+		"abs":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdAbs: math.NaN()} }, "ThresholdAbs is NaN"},
+		"rate": {func(o *Options) {
+			o.Explore = explore.Mutation{Rate: 1.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "Mutation.Rate is 1.5"},
+		"rate nan": {func(o *Options) {
+			o.Explore = explore.Mutation{Rate: math.NaN(), Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "Mutation.Rate is NaN"},
+		"range": {func(o *Options) {
+			o.Explore = explore.Mutation{ChangeRange: [2]float64{2, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "ChangeRange is [2 1.1]"},
+		"range below 1": {func(o *Options) {
+			o.Explore = explore.Mutation{ChangeRange: [2]float64{0.5, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		}, "at least 1"},
+		"rule": {func(o *Options) { o.Explore = explore.Mutation{Rules: explore.Rules{"learning_rate": nil}} }, `Mutation.Rules["learning_rate"] is nil`},
+		"rule key": {func(o *Options) {
+			o.Explore = explore.Mutation{Rules: explore.Rules{"learningrate": explore.MutateFloat}}
+		}, `the nearest is "learning_rate"`},
+		"bounds key": {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"rate": {0, 1}}} }, `"rate"`},
+		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside the bounds of explore.Mutation, [1 2]"},
 		"new fails": {func(o *Options) {
 			build := o.New
 			o.New = func(m Member) (Trainee, error) {
@@ -382,9 +392,9 @@ func TestWrongDecisions(t *testing.T) {
 		"no such member":    {{Member: 3, Action: strategy.Keep}},
 		"a decision alre":   {{Member: 1, Action: strategy.Keep}, {Member: 1, Action: strategy.Keep}},
 		"no such action":    {{Member: 1, Action: "promote"}},
-		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1}},
-		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1}},
-		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2}},
+		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}},
+		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1, From: -1, Mutate: true}},
+		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = d

@@ -168,7 +168,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("line %d is %q, want %q in it", i, got, want)
 		}
 	}
-	c.opt.Mutation, c.opt.Sample = explore.Mutation{}, nil
+	c.opt.Explore, c.opt.Sample = explore.Mutation{}, nil
 	if keys := mustNew(t, c.opt).Table().Keys; len(keys) != 2 {
 		t.Errorf("without tuned hyperparameters the keys are %v", keys)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
@@ -92,9 +93,9 @@ func (p *Population) save(finished bool) error {
 		}
 	}
 	state := p.state(sequence, finished, names)
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	states := []savedState{state}
 	if p.last != nil { // not what the file holds, which may be damaged
@@ -207,12 +208,18 @@ func (p *Population) loadState(path string) (*restored, error) {
 	return r, nil
 }
 
+// openState reads a state and verifies its checksum. A state without one was written before there were any.
+func openState(data []byte, state any, check *string) error {
+	err := durable.UnsealSchema(data, stateSchema, state, check)
+	if errors.Is(err, durable.ErrUnsealed) {
+		return nil
+	}
+	return err
+}
+
 // decodeState reads and checks a state file.
 func decodeState(data []byte) (savedState, error) {
 	var s savedState
-	if err := checkSchema(data); err != nil {
-		return s, fmt.Errorf("not a population's state: %w", err)
-	}
 	if err := openState(data, &s, &s.Check); err != nil {
 		return s, fmt.Errorf("not a population's state: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -53,7 +54,7 @@ func TestStateOfAnyText(t *testing.T) {
 			Member:  savedMember{Steps: 5, Failure: text, Hyperparameters: number.Map{text: number.JSON(math.NaN()), "b": 1e-300}},
 			Pending: &savedPending{Event: journal.Event{Kind: journal.SelfMutate, Iteration: 3, Parent: -1, Steps: 5, Cause: text, Before: map[string]float64{"b": math.NaN()}}},
 		}
-		data, err := sealState(&s, &s.Check)
+		data, err := durable.Seal(&s, &s.Check)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,16 +41,16 @@ func TestSettle(t *testing.T) {
 		return all
 	}
 	kept := func(id int, why string) strategy.Decision {
-		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, Reason: why}
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why}
 	}
 	young, copied := "nothing is decided before 100 steps (why)", "only 49 of 50 steps since it started or took over weights (why)"
 
-	replace := strategy.Decision{Action: strategy.Replace, Source: 2, Reason: "why", OwnHyperparameters: true}
+	replace := strategy.Decision{Action: strategy.Replace, Source: 2, From: 2, Mutate: true, Reason: "why"}
 	given := decide(replace)
 	before := slices.Clone(given)
 	want := decide(replace)
 	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
-	want[3].Unmutated, want[4].Unmutated = true, true
+	want[3].Mutate, want[4].Mutate = false, false
 	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
 		t.Error(d)
 	}
@@ -89,7 +89,7 @@ func TestSettleMutations(t *testing.T) {
 		given = append(given, strategy.Decision{Member: i, Action: strategy.SelfMutate, Source: i, Reason: "why"})
 	}
 	kept := func(id int, why string) strategy.Decision {
-		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, Reason: why + " (why)"}
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why + " (why)"}
 	}
 	copied := "only 49 of 50 steps since it started or took over weights"
 	want := []strategy.Decision{kept(0, "only 49 of 50 steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 steps since it mutated itself"), given[4]}
@@ -186,7 +186,7 @@ type replaceAlways struct{}
 func (replaceAlways) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
-		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Reason: "always"})
+		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "always"})
 	}
 	return decisions
 }
@@ -216,7 +216,7 @@ func TestStepsBehindWeights(t *testing.T) {
 	t.Parallel()
 	c := newColony(3)
 	c.opt.TotalSteps, c.opt.Directory = 150, t.TempDir()
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Reason: "test"}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
 	c.faults.train = func(m *climber) error {
 		if m == c.built[2] && m.steps == 30 {
 			return fmt.Errorf("gone")
@@ -253,8 +253,8 @@ func TestOldStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{}
-	m.load(&Options{}, s.Members[0])
+	m := &member{opt: &Options{}}
+	m.load(s.Members[0])
 	if got := m.status(); got.WeightSteps != 50 || got.SinceCopy != 50 || got.Objective != -1.5 || got.HasPeak || got.NotFinite {
 		t.Errorf("the status is %+v", got)
 	}

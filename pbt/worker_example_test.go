@@ -30,7 +30,7 @@ func ExampleJoin() {
 	var wg sync.WaitGroup
 	for policy := range 3 {
 		wg.Go(func() {
-			solo, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Policy: policy, Board: board, Synchronous: true})
+			solo, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: policy, Store: board, Synchronous: true})
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -53,7 +53,7 @@ func TestWorkerTroublesAsPopulation(t *testing.T) {
 			arm(c)
 			want := sorted(t, mustTrain(t, c.opt).Journal())
 			r := newTribe(5, workspace.NewMemory(5))
-			r.place.Synchronous = true
+			r.cfg.Synchronous = true
 			arm(r.colony)
 			r.mustTrain(t)
 			if d := cmp.Diff(lines(t, want), lines(t, r.journal(t))); d != "" {
@@ -105,7 +105,7 @@ func (w *watch) View() (workspace.View, error) {
 func TestWorkerEqualOrLess(t *testing.T) {
 	for _, slack := range []int64{0, 2} {
 		r := newTribe(5, workspace.NewMemory(5))
-		r.place.Slack = slack
+		r.cfg.Slack = slack
 		r.opt.TotalSteps = 1000
 		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
@@ -179,7 +179,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		board := workspace.NewMemory(4)
 		r := newTribe(4, board)
-		r.place.Synchronous, r.place.Silence, r.place.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
+		r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
 		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
 		gone := errors.New("killed")
@@ -227,22 +227,22 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 func TestWorkerClockSetBack(t *testing.T) {
 	board := workspace.NewMemory(3)
 	r := newTribe(3, board)
-	r.place.Synchronous = true
+	r.cfg.Synchronous = true
 	var now atomic.Int64 // seconds, one for every look at the clock
 	now.Store(1_000_000)
 	board.SetClock(func() time.Time { return time.Unix(now.Add(1), 0) })
 	dead, s := r.join(t, 1), r.join(t, 0) // and policy 2 never comes
-	dead.pulse.end()
+	dead.heartbeat.end()
 	t.Cleanup(func() { dead.Close(); s.Close() })
 	now.Store(1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0
-	s.cfg.Clock = clockFunc(func(time.Duration) <-chan time.Time {
+	s.cfg.after = (func(time.Duration) <-chan time.Time {
 		if looks++; looks > 1000 {
 			cancel()
 		}
-		return quick{}.After(0)
+		return quick(0)
 	})
 	if _, err := s.Train(ctx); err != nil {
 		t.Errorf("after %d looks: %v", looks, err)
@@ -253,7 +253,7 @@ func TestWorkerClockSetBack(t *testing.T) {
 func TestWorkerLate(t *testing.T) {
 	r := newTribe(4, workspace.NewMemory(4))
 	r.opt.TotalSteps = 400
-	r.place.Synchronous, r.place.Silence, r.place.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
+	r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
 	spy := spy{r.opt.Strategy, &shown{}}
 	r.adjust = func(id int, _ *WorkerOptions, opt *Options) {
 		if id == 3 {
@@ -306,7 +306,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 				return nil
 			}
 			r := newTribe(5, board)
-			r.place.Synchronous = true
+			r.cfg.Synchronous = true
 			// Policy 4 is the best, and 3 a leader as well.
 			r.opt.Initial = []map[string]float64{{"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}, {"learning_rate": 0.06}, {"learning_rate": 0.1}}
 			r.opt.Reference = []int{0, 1, 2, 3, 4}
@@ -350,7 +350,7 @@ func TestWorkerFetchAgain(t *testing.T) {
 		return nil
 	}
 	r := newTribe(4, board)
-	r.place.Synchronous = true
+	r.cfg.Synchronous = true
 	r.mustTrain(t)
 	if d := cmp.Diff(lines(t, want.Journal()), lines(t, r.journal(t))); d != "" {
 		t.Errorf("the journals differ: %s", d)
@@ -363,7 +363,7 @@ func TestWorkerAllNaN(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		dir := t.TempDir()
 		r := newTribe(3, folder(t, dir, 3))
-		r.place.Synchronous = synchronous
+		r.cfg.Synchronous = synchronous
 		var mended atomic.Bool
 		var trained [3]atomic.Int64
 		r.faults.train = func(m *climber) error {
@@ -412,7 +412,7 @@ func TestWorkerAllNaN(t *testing.T) {
 		}
 		mended.Store(true)
 		r.board = folder(t, dir, 3)
-		r.place.Board = r.board
+		r.cfg.Store = r.board
 		r.mustTrain(t)
 		events := r.journal(t)
 		if len(kinds(events, journal.Hopeless)) != 0 || len(kinds(events, journal.Final)) != 3 {
@@ -446,7 +446,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 			}
 			r.adjust = func(id int, place *WorkerOptions, _ *Options) {
 				if id == 0 {
-					place.Clock = clockFunc(func(d time.Duration) <-chan time.Time {
+					place.after = (func(d time.Duration) <-chan time.Time {
 						if v, err := board.View(); err == nil && v.Members[0].Heartbeat != nil && v.Members[0].Heartbeat.Phase == workspace.Waiting {
 							select {
 							case <-held:
@@ -470,14 +470,10 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 	}
 }
 
-type clockFunc func(d time.Duration) <-chan time.Time
-
-func (f clockFunc) After(d time.Duration) <-chan time.Time { return f(d) }
-
 // TestWorkerNobodyToRescue: a policy that failed, whose peers are gone, gives up with what went wrong.
 func TestWorkerNobodyToRescue(t *testing.T) {
 	r := newTribe(2, workspace.NewMemory(2))
-	r.place.Silence, r.place.Heartbeat = 20*time.Millisecond, 5*time.Millisecond
+	r.cfg.Silence, r.cfg.Heartbeat = 20*time.Millisecond, 5*time.Millisecond
 	gone := errors.New("gone")
 	r.faults.train = func(*climber) error { return gone }
 	s := r.join(t, 0)

@@ -23,7 +23,7 @@ import (
 func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
 	t.Helper()
 	r := newTribe(4, folder(t, dir, 4))
-	r.place.Synchronous = true
+	r.cfg.Synchronous = true
 	if arm != nil {
 		arm(r)
 	}
@@ -31,8 +31,8 @@ func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx conte
 	for id := range r.opt.Members {
 		wg.Go(func() {
 			for run := 0; ; run++ {
-				place, opt := r.place, r.opt
-				place.Policy = id
+				place, opt := r.cfg, r.opt
+				place.Member = id
 				s, err := Join(t.Context(), opt, place)
 				if err != nil {
 					t.Error(err)
@@ -99,7 +99,7 @@ func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 	want := mustTrain(t, c.opt)
 	dir := t.TempDir()
 	var runs atomic.Int64
-	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.place.SaveSteps = 20, 300, 7 }
+	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.cfg.SaveSteps = 20, 300, 7 }
 	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -109,9 +109,6 @@ func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 		s.m.trainee.(*climber).faults = &faults{train: func(m *climber) error {
 			if left--; left == 0 {
 				cancel()
-			}
-			if left%9 == 0 {
-				s.RequestSave()
 			}
 			return nil
 		}}
@@ -135,14 +132,14 @@ func TestWorkerTakesTurns(t *testing.T) {
 	room := make(chan struct{}, 2)
 	var yields atomic.Int64
 	r := newTribe(4, folder(t, dir, 4))
-	r.place.Synchronous, r.place.Slice = true, 2
+	r.cfg.Synchronous, r.cfg.Slice = true, 2
 	var wg sync.WaitGroup
 	for id := range 4 {
 		wg.Go(func() {
 			for {
 				room <- struct{}{}
-				place, opt := r.place, r.opt
-				place.Policy = id
+				place, opt := r.cfg, r.opt
+				place.Member = id
 				s, err := Join(t.Context(), opt, place)
 				if err == nil {
 					_, err = s.Train(t.Context())
@@ -177,8 +174,8 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 		wg.Go(func() {
 			for turn := 0; ; turn++ {
 				r := newTribe(4, folder(t, dir, 4))
-				r.place.Policy, r.place.Synchronous, r.place.Slice = id, true, 1
-				r.place.Silence, r.place.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
+				r.cfg.Member, r.cfg.Synchronous, r.cfg.Slice = id, true, 1
+				r.cfg.Silence, r.cfg.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
 				build := r.opt.New
 				r.opt.New = func(m Member) (Trainee, error) {
 					if m.ID == 2 && broken.Load() {
@@ -186,7 +183,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 					}
 					return build(m)
 				}
-				s, err := Join(t.Context(), r.opt, r.place)
+				s, err := Join(t.Context(), r.opt, r.cfg)
 				if err == nil {
 					_, err = s.Train(t.Context())
 					err = errors.Join(err, s.Close())
@@ -232,7 +229,7 @@ func TestWorkerRestartsProcess(t *testing.T) {
 	var restarts atomic.Int64
 	var refused atomic.Bool
 	soloHerd(t, dir, func(r *tribe) {
-		r.opt.Rebuild, r.place.RestartProcess = []string{"discount_factor"}, true
+		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
 		build := r.opt.New
 		r.opt.New = func(m Member) (Trainee, error) {
 			trainee, err := build(m)
@@ -263,7 +260,7 @@ func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := soloHerd(t, dir, func(r *tribe) {
-		r.opt.Rebuild, r.place.RestartProcess = []string{"discount_factor"}, true
+		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
 		build := r.opt.New
 		r.opt.New = func(m Member) (Trainee, error) {
 			if v, ok := m.Hyperparameters["discount_factor"]; ok && v != 0.99 {
@@ -320,7 +317,7 @@ func TestWorkerDamagedState(t *testing.T) {
 			dir := t.TempDir()
 			run := func(stop bool) *Worker {
 				r := newTribe(2, folder(t, dir, 2))
-				r.place.SaveSteps = 20
+				r.cfg.SaveSteps = 20
 				s := r.join(t, 0)
 				t.Cleanup(func() { s.Close() })
 				ctx, cancel := context.WithCancel(t.Context())
@@ -389,7 +386,7 @@ func TestWorkerDamagedSnapshot(t *testing.T) {
 		}
 		r := newTribe(2, folder(t, dir, 2))
 		r.faults.train = nil
-		s, err := Join(t.Context(), r.opt, r.place)
+		s, err := Join(t.Context(), r.opt, r.cfg)
 		if err != nil {
 			t.Errorf("copy %d, at step %d: %v", i, state.Member.Steps, err)
 			continue
@@ -444,14 +441,13 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		"Seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
 		"Objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
 		"must be equal":                              func(o *Options, _ *WorkerOptions) { o.Members = 3 },
-		"policies are 0 to 1":                        func(_ *Options, p *WorkerOptions) { p.Policy = 2 },
-		"contradict each other":                      func(o *Options, p *WorkerOptions) { o.Asynchronous, p.Synchronous = true, true },
+		"members are 0 to 1":                         func(_ *Options, p *WorkerOptions) { p.Member = 2 },
 		"give 0 or more":                             func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
 		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
 		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
-		"Board is nil":                               func(_ *Options, p *WorkerOptions) { p.Board = nil },
+		"Store is nil":                               func(_ *Options, p *WorkerOptions) { p.Store = nil },
 	} {
-		opt, place := r.opt, r.place
+		opt, place := r.opt, r.cfg
 		change(&opt, &place)
 		if _, err := Join(t.Context(), opt, place); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
@@ -461,7 +457,7 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
-	if _, err := Join(cancelled, r.opt, WorkerOptions{Policy: 1, Board: r.board}); !errors.Is(err, workspace.ErrTaken) {
+	if _, err := Join(cancelled, r.opt, WorkerOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
 		t.Errorf("a policy that is held: %v", err)
 	}
 	if err := held.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -64,9 +65,6 @@ func (s workerState) names() []string {
 // decodeWorkerState reads and checks a policy's state file.
 func decodeWorkerState(data []byte) (workerState, error) {
 	var s workerState
-	if err := checkSchema(data); err != nil {
-		return s, fmt.Errorf("not a policy's state: %w", err)
-	}
 	if err := openState(data, &s, &s.Check); err != nil {
 		return s, fmt.Errorf("not a policy's state: %w", err)
 	}
@@ -295,9 +293,9 @@ func (s *Worker) persist() error {
 		}
 		state.Pending = saved
 	}
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
 	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
@@ -330,9 +328,9 @@ func (s *Worker) keepWaiting() error {
 	}
 	state := s.last.state
 	state.WaitingSince = &s.joined
-	data, err := sealState(&state, &state.Check)
+	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
-		return err
+		return fmt.Errorf("pbt: state: %w", err)
 	}
 	if err := writeFile(filepath.Join(s.lease.Dir(), stateFile), data); err != nil {
 		return err

@@ -21,9 +21,7 @@ import (
 )
 
 // quick is a clock on which nobody waits long for others. Heartbeats, which come less often, are left alone.
-type quick struct{}
-
-func (quick) After(d time.Duration) <-chan time.Time {
+func quick(d time.Duration) <-chan time.Time {
 	if d <= longestPause {
 		d = min(d, time.Millisecond)
 	}
@@ -45,7 +43,7 @@ type tribe struct {
 
 func newTribe(members int, board workspace.Store) *tribe {
 	t := &tribe{colony: newColony(members), board: board}
-	t.place = WorkerOptions{Board: board, Clock: quick{}, Silence: time.Minute}
+	t.cfg = WorkerOptions{Store: board, after: quick, Silence: time.Minute}
 	build := t.opt.New
 	t.opt.New = func(m Member) (Trainee, error) {
 		t.mu.Lock()
@@ -58,8 +56,8 @@ func newTribe(members int, board workspace.Store) *tribe {
 // join joins one policy.
 func (r *tribe) join(t *testing.T, id int) *Worker {
 	t.Helper()
-	place, opt := r.place, r.opt
-	place.Policy = id
+	place, opt := r.cfg, r.opt
+	place.Member = id
 	if r.adjust != nil {
 		r.adjust(id, &place, &opt)
 	}
@@ -152,7 +150,7 @@ func TestWorkerDecidesAsPopulation(t *testing.T) {
 			for range 2 {
 				r := newTribe(6, workspace.NewMemory(6))
 				adjust(&r.opt)
-				r.place.Synchronous = true
+				r.cfg.Synchronous = true
 				r.mustTrain(t)
 				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
 					t.Fatalf("the journals differ: %s", d)
@@ -190,7 +188,7 @@ func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decisi
 	for _, m := range g.Members[1:] {
 		d := strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "even"}
 		if m.Member%2 == 1 {
-			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Reason: "odd"}
+			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "odd"}
 		}
 		decisions = append(decisions, d)
 	}
@@ -206,7 +204,7 @@ type ownValues struct{ strategy.Strategy }
 func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	decisions := s.Strategy.Decide(g, rng)
 	for i := range decisions {
-		decisions[i].OwnHyperparameters = true
+		decisions[i].From = decisions[i].Member
 	}
 	return decisions
 }
@@ -224,7 +222,7 @@ func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 func TestWorkerLearnsAsPopulation(t *testing.T) {
 	t.Parallel()
 	explore := func(o *Options) {
-		o.Mutation, o.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
+		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
 	}
 	c := newColony(5)
 	explore(&c.opt)
@@ -232,7 +230,7 @@ func TestWorkerLearnsAsPopulation(t *testing.T) {
 	dir := t.TempDir()
 	r := newTribe(5, folder(t, dir, 5))
 	explore(&r.opt)
-	r.place.Synchronous = true
+	r.cfg.Synchronous = true
 	r.mustTrain(t)
 	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
 		t.Errorf("only %d replacements: this test shows little", n)
@@ -245,8 +243,8 @@ func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newTribe(4, folder(t, dir, 4))
-	r.opt.Mutation, r.opt.Explore = explore.Mutation{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
-	r.place.Synchronous = true
+	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+	r.cfg.Synchronous = true
 	r.faults.train = func(m *climber) error {
 		if m.id == 1 && m.steps == 120 {
 			file, err := os.OpenFile(filepath.Join(dir, "001", journal.File), os.O_WRONLY, 0)
@@ -281,7 +279,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 		for _, synchronous := range []bool{true, false} {
 			r := newTribe(3, workspace.NewMemory(3))
 			adjust(&r.opt)
-			r.place.Synchronous = synchronous
+			r.cfg.Synchronous = synchronous
 			r.train(t)
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.

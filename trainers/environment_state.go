@@ -5,15 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
-)
-
-// The arrays in which a snapshot keeps the environment: its whole state (with SaveBuffers), the parameters of its reward,
-// and its curriculum.
-const (
-	stateArray      = "environment/state"
-	parametersArray = "environment/parameters"
-	curriculumArray = "environment/curriculum"
 )
 
 // reset starts every episode anew, with the parameters that were set last.
@@ -41,14 +34,14 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	}
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
 		state, err := c.CurriculumState()
-		if err := add(curriculumArray, state, err); err != nil {
+		if err := add(layout.EnvironmentCurriculum, state, err); err != nil {
 			return err
 		}
 	}
 	s, whole := envs.As[envs.Stateful](t.env)
 	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
 		state, err := s.MarshalState()
-		if err := add(stateArray, state, err); err != nil {
+		if err := add(layout.EnvironmentState, state, err); err != nil {
 			return err
 		}
 		t.running.save(snap, state)
@@ -57,12 +50,12 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 		return nil
 	}
 	b, err := t.parameters.marshal(whole)
-	return add(parametersArray, b, err)
+	return add(layout.EnvironmentParameters, b, err)
 }
 
 // takesState reports whether restoring the snapshot restores the environment's state.
 func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
-	_, has := snap.Arrays[stateArray]
+	_, has := snap.Arrays[layout.EnvironmentState]
 	_, can := envs.As[envs.Stateful](t.env)
 	_, shows := envs.As[envs.Observer](t.env)
 	return has && can && shows && t.cfg.SaveBuffers
@@ -84,7 +77,7 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
-	array := snap.Arrays[stateArray]
+	array := snap.Arrays[layout.EnvironmentState]
 	stateful, _ := envs.As[envs.Stateful](t.env)
 	observer, _ := envs.As[envs.Observer](t.env)
 	whole := t.takesState(snap)
@@ -126,13 +119,13 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 
 // readParameters reads a snapshot's parameters, where it and the environment have any.
 func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
-	array, has := snap.Arrays[parametersArray]
+	array, has := snap.Arrays[layout.EnvironmentParameters]
 	if !has || t.parameters == nil {
 		return s, false, nil
 	}
 	b, err := array.Bytes()
 	if err != nil {
-		return s, false, fmt.Errorf("trainers: %s: %w", parametersArray, err)
+		return s, false, fmt.Errorf("trainers: %s: %w", layout.EnvironmentParameters, err)
 	}
 	n := 0
 	if whole {
@@ -147,13 +140,13 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 
 // restoreCurriculum puts the curriculum back, where the snapshot has one.
 func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
-	array, has := snap.Arrays[curriculumArray]
+	array, has := snap.Arrays[layout.EnvironmentCurriculum]
 	if !has {
 		return func() error { return nil }, nil
 	}
 	after, err := array.Bytes()
 	if err != nil {
-		return nil, fmt.Errorf("trainers: %s: %w", curriculumArray, err)
+		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentCurriculum, err)
 	}
 	if undo, err = keepCurriculum(c); err != nil {
 		return nil, err
@@ -181,7 +174,7 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
 	after, err := array.Bytes()
 	if err != nil {
-		return nil, fmt.Errorf("trainers: %s: %w", stateArray, err)
+		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
 	}
 	if t.now == nil { // an environment that has never been reset has no state to go back to
 		if err := t.reset(t.cfg.Seed); err != nil {

@@ -3,31 +3,28 @@ package trainers
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // groupFormat is the version of what a group's Snapshot writes.
 const groupFormat = 1
 
-// member is the prefix of an agent's arrays, and the name of its values, in a group's snapshot.
-func member(i int) string { return fmt.Sprintf("agent_%d", i) }
-
 // Snapshot implements [agents.Agent]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
-	all.Values["agent"], all.Values["format"], all.Values["agents"] = g.Name(), groupFormat, len(g.agents)
+	all.Values[layout.Agent], all.Values[layout.Format], all.Values[layout.GroupSize] = g.Name(), groupFormat, len(g.agents)
 	for i, a := range g.agents {
 		snap, err := a.Snapshot(opt)
 		if err != nil {
 			return nil, fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
 		for name, array := range snap.Arrays {
-			all.Arrays[member(i)+"/"+name] = array
+			all.Arrays[layout.Parameter(layout.Member(i), name)] = array
 		}
-		all.Values[member(i)] = snap.Values
+		all.Values[layout.Member(i)] = snap.Values
 	}
 	return all, nil
 }
@@ -58,31 +55,20 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 
 // parts divides a group's snapshot into those of its agents.
 func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error) {
-	if agent, err := snap.Text("agent"); err != nil || agent != g.Name() {
+	if agent, err := snap.Text(layout.Agent); err != nil || agent != g.Name() {
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
 	}
-	if format, err := snap.Int("format"); err != nil || format != groupFormat {
+	if format, err := snap.Int(layout.Format); err != nil || format != groupFormat {
 		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format, groupFormat)
 	}
-	if n, err := snap.Int("agents"); err != nil || n != int64(len(g.agents)) {
+	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(len(g.agents)) {
 		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))
 	}
 	parts := make([]*checkpoint.Snapshot, len(g.agents))
 	for i := range parts {
-		v, err := snap.Value(member(i))
-		if err != nil {
-			return nil, fmt.Errorf("trainers: the group's checkpoint: %w", err)
-		}
-		values, ok := v.(map[string]any)
-		if !ok {
+		var ok bool
+		if parts[i], ok = layout.MemberOf(snap, i); !ok {
 			return nil, fmt.Errorf("trainers: the group's checkpoint has no values of agent %d", i)
-		}
-		parts[i] = checkpoint.NewSnapshot()
-		parts[i].Values = values
-		for name, array := range snap.Arrays {
-			if name, own := strings.CutPrefix(name, member(i)+"/"); own {
-				parts[i].Arrays[name] = array
-			}
 		}
 	}
 	return parts, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -147,14 +148,14 @@ func (m *metrics) state() map[string]any {
 // restore reads the figures of a snapshot, where it has any; they are no reason to refuse it.
 func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	for kind, rings := range m.kinds() {
-		v, err := snap.Value("trainer", kind)
+		v, err := snap.Value(layout.Trainer, kind)
 		figures, ok := v.(map[string]any)
 		if err != nil || !ok {
 			continue
 		}
 		for name := range figures {
-			count, _ := snap.Int("trainer", kind, name, "count")
-			v, _ := snap.Value("trainer", kind, name, "values")
+			count, _ := snap.Int(layout.Trainer, kind, name, "count")
+			v, _ := snap.Value(layout.Trainer, kind, name, "values")
 			values, _ := v.([]any)
 			if count < 1 || len(values) != int(min(count, window)) {
 				continue

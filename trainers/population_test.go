@@ -24,7 +24,7 @@ func TestPopulationResumes(t *testing.T) {
 		population, err := pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir, Parallel: 1, Progress: progress,
 			Strategy: strategy.IsaacLab{},
-			Mutation: explore.Mutation{Rate: 0.9, Rules: map[string]string{"env.scale": "mutate_float", "learning_rate": "mutate_float"}},
+			Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat, "learning_rate": explore.MutateFloat}},
 			Sample:   map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
 			New: func(m pbt.Member) (pbt.Trainee, error) {
 				env := lessons(t, 4, true)

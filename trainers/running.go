@@ -7,11 +7,9 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 )
-
-// runningArray is where a snapshot with the environment's state says what is known of the episodes in progress.
-const runningArray = "environment/episodes"
 
 // stateKey is the value, among the trainer's, with the checksum of the environment's state that the weights were saved
 // with. Where a population puts a member's own environment into another's snapshot, the two differ.
@@ -72,8 +70,8 @@ func (r *running) save(snap *checkpoint.Snapshot, state []byte) {
 			b[i] |= bitMixed
 		}
 	}
-	snap.Arrays[runningArray] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
-	snap.Values["trainer"].(map[string]any)[stateKey] = checksum(state)
+	snap.Arrays[layout.EnvironmentEpisodes] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
+	snap.Values[layout.Trainer].(map[string]any)[stateKey] = checksum(state)
 }
 
 func checksum(state []byte) string {
@@ -91,14 +89,14 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		return next, nil
 	}
 	next.came = true
-	if sum, err := snap.Text("trainer", stateKey); err == nil {
-		state, err := snap.Arrays[stateArray].Bytes()
+	if sum, err := snap.Text(layout.Trainer, stateKey); err == nil {
+		state, err := snap.Arrays[layout.EnvironmentState].Bytes()
 		if err != nil {
-			return next, fmt.Errorf("trainers: %s: %w", stateArray, err)
+			return next, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
 		}
 		next.came = sum == checksum(state)
 	}
-	array, has := snap.Arrays[runningArray]
+	array, has := snap.Arrays[layout.EnvironmentEpisodes]
 	if !has { // a snapshot of before they were kept: all may be running, and nothing is wrong with them
 		for i := range next.begun {
 			next.begun[i], next.mixed[i] = true, false
@@ -110,7 +108,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		err = fmt.Errorf("it is of %d environments, here are %d", len(b), len(next.begun))
 	}
 	if err != nil {
-		return next, fmt.Errorf("trainers: %s: %w", runningArray, err)
+		return next, fmt.Errorf("trainers: %s: %w", layout.EnvironmentEpisodes, err)
 	}
 	for i, bits := range b {
 		next.begun[i], next.mixed[i] = bits&bitBegun != 0, bits&bitMixed != 0

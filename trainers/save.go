@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -85,7 +86,7 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if t.hasBest {
 		own["best"] = t.best
 	}
-	snap.Values["trainer"] = own
+	snap.Values[layout.Trainer] = own
 	if err := t.saveEnvironment(snap); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if t.err != nil {
 		return t.err
 	}
-	timestep, err := snap.Int("trainer", "timestep")
+	timestep, err := snap.Int(layout.Trainer, "timestep")
 	if err != nil {
 		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)
 	}
@@ -119,7 +120,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 		return errors.Join(err, undo())
 	}
 	t.timestep, t.saved, t.running = timestep, false, running
-	if best, err := snap.Float("trainer", "best"); err == nil {
+	if best, err := snap.Float(layout.Trainer, "best"); err == nil {
 		t.best, t.hasBest = best, true
 	}
 	t.metrics = metrics{}

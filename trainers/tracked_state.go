@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Where a snapshot has what the tracked figures of episodes are made of: returns and lengths of the episodes in progress,
 // with the environment's state, and the last finished ones.
 const (
-	returnsArray = "environment/returns"
-	lengthsArray = "environment/lengths"
-	trackedKey   = "tracked_episodes"
+	trackedKey = "tracked_episodes"
 )
 
 // saveTracked adds the tracked episodes to a snapshot, those in progress where it has the environment's state. Numbers that
@@ -21,14 +20,14 @@ const (
 func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	s := t.episodes.State()
 	if finite(s.Totals) {
-		snap.Values["trainer"].(map[string]any)[trackedKey] = map[string]any{
+		snap.Values[layout.Trainer].(map[string]any)[trackedKey] = map[string]any{
 			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
 		}
 	}
-	if _, whole := snap.Arrays[stateArray]; whole && finite(s.Returns) {
+	if _, whole := snap.Arrays[layout.EnvironmentState]; whole && finite(s.Returns) {
 		n := []int64{int64(len(s.Returns))}
-		snap.Arrays[returnsArray] = checkpoint.ArrayFloat64(n, s.Returns)
-		snap.Arrays[lengthsArray] = checkpoint.ArrayInt64(n, s.Lengths)
+		snap.Arrays[layout.EnvironmentReturns] = checkpoint.ArrayFloat64(n, s.Returns)
+		snap.Arrays[layout.EnvironmentLengths] = checkpoint.ArrayInt64(n, s.Lengths)
 	}
 }
 
@@ -39,12 +38,12 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 		t.episodes.Reset()
 	}
 	s := tracking.EpisodesState{Totals: numbers(snap, "returns"), Durations: numbers(snap, "lengths")}
-	s.Finished, _ = snap.Int("trainer", trackedKey, "finished")
-	s.Drained, _ = snap.Int("trainer", trackedKey, "drained")
+	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
+	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
 	running := s
 	if n := int64(t.env.NumEnvs()); whole {
-		running.Returns, _ = snap.Float64s(returnsArray, n)
-		running.Lengths, _ = snap.Int64s(lengthsArray, n)
+		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, n)
+		running.Lengths, _ = snap.Int64s(layout.EnvironmentLengths, n)
 	}
 	if t.episodes.SetState(running) != nil {
 		_ = t.episodes.SetState(s) // the running ones do not fit
@@ -64,7 +63,7 @@ func list(x []float64) []any {
 }
 
 func numbers(snap *checkpoint.Snapshot, key string) []float64 {
-	v, _ := snap.Value("trainer", trackedKey, key)
+	v, _ := snap.Value(layout.Trainer, trackedKey, key)
 	values, _ := v.([]any)
 	out := make([]float64, len(values))
 	for i, x := range values {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -232,7 +233,7 @@ func (t *Trainer) note(s *envs.Step) error {
 		}
 		t.metrics.episode("", e)
 		if g, ok := t.agent.(*Group); ok {
-			t.metrics.episode(member(g.owner(e.Env))+".", e)
+			t.metrics.episode(layout.Member(g.owner(e.Env))+".", e)
 		}
 	}
 	for name, x := range s.Metrics {

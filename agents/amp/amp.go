@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -88,14 +89,14 @@ func New(o Options) (a *Agent, err error) {
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
-		options.Extra = append(options.Extra, network("style_value", a.styleValue))
+		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
 		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
 			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
 		}
 	} else if o.Models.StyleValue != nil {
 		o.Models.StyleValue.Close()
 	}
-	options.Extra = append(options.Extra, network("discriminator", a.discriminator))
+	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
@@ -157,7 +158,7 @@ func (a *Agent) prepare() error {
 			return err
 		}
 	}
-	a.AddScaler("amp_observation_preprocessor", a.scaler)
+	a.AddScaler(layout.AMPObservationScaler, a.scaler)
 	var err error
 	if a.motionSet, err = memory.NewReplay(a.cfg.MotionDatasetSize, width, a.Device); err != nil {
 		return err
@@ -168,13 +169,13 @@ func (a *Agent) prepare() error {
 	}
 	a.AddReplay("reply_buffer", a.replay)
 	if a.cfg.DiscriminatorOptimizer == "separate" {
-		g := a.Segment("discriminator")
+		g := a.Segment(layout.Discriminator)
 		g.LearningRate = a.cfg.DiscriminatorLearningRate
 		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
 		if a.separate, err = tensor.NewOptimizer(a.Flat, tensor.OptimizerConfig{Kind: a.cfg.Optimizer}, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
 			return err
 		}
-		a.AddOptimizer("discriminator_optimizer", a.separate)
+		a.AddOptimizer(layout.DiscriminatorOptimizer, a.separate)
 	}
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()

@@ -103,8 +103,8 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "entropy_loss_scale": "mutate_float",
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "entropy_loss_scale": explore.MutateFloat,
 		}},
 		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-5, High: 1e-2, Log: true},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
@@ -30,7 +31,7 @@ type moments struct {
 
 // Adam returns the optimizer's state, or nil where the checkpoint has none.
 func (c *Checkpoint) Adam() (*Adam, error) {
-	d := c.Module("optimizer")
+	d := c.Module(layout.Optimizer)
 	if d == nil {
 		return nil, nil
 	}
@@ -200,11 +201,11 @@ func (a *Adam) supported() error {
 
 // optimizerValues is what a snapshot says of the agent's optimizer; ok is false where it was written before snapshots said it.
 func optimizerValues(s *checkpoint.Snapshot) (kind string, weightDecay float64, ok bool) {
-	kind, err := s.Text("optimizer", "kind")
+	kind, err := s.Text(layout.Optimizer, "kind")
 	if err != nil {
 		return "", 0, false
 	}
-	weightDecay, err = s.Float("optimizer", "weight_decay")
+	weightDecay, err = s.Float(layout.Optimizer, "weight_decay")
 	return kind, weightDecay, err == nil
 }
 
@@ -264,11 +265,12 @@ func (a *Adam) dict() *torchfile.Dict {
 // momentsOf reads a parameter's moments from a snapshot.
 func momentsOf(s *checkpoint.Snapshot, optimizer, name string, step int64) (moments, error) {
 	shape := s.Arrays[name].Shape
-	first, err := s.Float32s(optimizer+"/exp_avg/"+name, shape...)
+	expAvg, expAvgSq := layout.ExpAvg(optimizer, name), layout.ExpAvgSq(optimizer, name)
+	first, err := s.Float32s(expAvg, shape...)
 	if err != nil {
 		return moments{}, err
 	}
-	second, err := s.Float32s(optimizer+"/exp_avg_sq/"+name, shape...)
+	second, err := s.Float32s(expAvgSq, shape...)
 	if err != nil {
 		return moments{}, err
 	}
@@ -276,7 +278,7 @@ func momentsOf(s *checkpoint.Snapshot, optimizer, name string, step int64) (mome
 	if slices.ContainsFunc(first, nonzero) && !slices.ContainsFunc(second, nonzero) {
 		return moments{}, fmt.Errorf("skrl: %s has no second moments, so the agent's optimizer is not Adam; skrl's is", name)
 	}
-	return moments{step, s.Arrays[optimizer+"/exp_avg/"+name], s.Arrays[optimizer+"/exp_avg_sq/"+name]}, nil
+	return moments{step, s.Arrays[expAvg], s.Arrays[expAvgSq]}, nil
 }
 
 func isZero(a checkpoint.Array) bool {

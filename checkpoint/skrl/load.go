@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // Snapshot returns the checkpoint as a snapshot of the agent that like is a snapshot of: its networks, Adam's state and
@@ -45,10 +46,14 @@ func (c *Checkpoint) Merge(like *checkpoint.Snapshot) (*checkpoint.Snapshot, Lef
 	l := loader{c: c, like: like, used: map[string]bool{}, snap: &checkpoint.Snapshot{
 		Arrays: maps.Clone(like.Arrays), Values: maps.Clone(like.Values), Metadata: maps.Clone(like.Metadata),
 	}}
-	for _, step := range []func() error{l.networks, l.optimizer, l.scalers, l.rollout, l.snap.CheckFinite} {
+	for _, step := range []func() error{l.networks, l.optimizer, l.scalers} {
 		if err := step(); err != nil {
 			return nil, Left{}, err
 		}
+	}
+	layout.DropRollout(l.snap) // it was collected with other parameters
+	if err := l.snap.CheckFinite(); err != nil {
+		return nil, Left{}, err
 	}
 	for _, m := range c.Modules {
 		if !l.used[m.Name] {
@@ -100,22 +105,22 @@ func (l *loader) optimizer() error {
 	if err != nil {
 		return err
 	}
-	extra := slices.ContainsFunc([]string{"policy", "value", "discriminator"}, func(m string) bool { return l.c.Module(m) != nil && !l.used[m] })
+	extra := slices.ContainsFunc([]string{layout.Policy, layout.Value, layout.Discriminator}, func(m string) bool { return l.c.Module(m) != nil && !l.used[m] })
 	if a == nil || !l.whole || extra {
 		// A part of the moments would belong to a part of the networks only.
-		l.left.Missing = append(l.left.Missing, "optimizer")
+		l.left.Missing = append(l.left.Missing, layout.Optimizer)
 		return nil
 	}
-	l.used["optimizer"] = true
+	l.used[layout.Optimizer] = true
 	if err := errors.Join(a.supported(), a.fits(l.like)); err != nil {
 		return err
 	}
 	if len(a.moments) != len(l.fitted) {
 		return fmt.Errorf("skrl: optimizer: it has %d parameters, the file's networks have %d", len(a.moments), len(l.fitted))
 	}
-	bySteps := map[string][]moments{"optimizer": nil}
+	bySteps := map[string][]moments{layout.Optimizer: nil}
 	for i, p := range l.fitted {
-		name := l.optimizerOf(p.agent)
+		name := optimizerOf(l.like, p.agent)
 		m := a.moments[i]
 		if m.step == 0 {
 			zeros := checkpoint.ArrayFloat32(p.file.array.Shape, make([]float32, p.file.array.Len()))
@@ -126,8 +131,8 @@ func (l *loader) optimizer() error {
 				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape, p.file.name, p.file.array.Shape)
 			}
 		}
-		l.snap.Arrays[name+"/exp_avg/"+p.agent] = m.expAvg
-		l.snap.Arrays[name+"/exp_avg_sq/"+p.agent] = m.expAvgSq
+		l.snap.Arrays[layout.ExpAvg(name, p.agent)] = m.expAvg
+		l.snap.Arrays[layout.ExpAvgSq(name, p.agent)] = m.expAvgSq
 		bySteps[name] = append(bySteps[name], m)
 	}
 	counts := map[string]any{}
@@ -138,32 +143,32 @@ func (l *loader) optimizer() error {
 		}
 		counts[name] = n
 	}
-	l.snap.Values["optimizer_steps"] = counts
+	l.snap.Values[layout.OptimizerSteps] = counts
 	l.schedule(a.LearningRate)
 	return nil
 }
 
 // optimizerOf is the agent's optimizer of a parameter: its discriminator may have one of its own.
-func (l *loader) optimizerOf(name string) string {
-	if _, ok := l.like.Arrays["discriminator_optimizer/exp_avg/"+name]; ok && strings.HasPrefix(name, "discriminator/") {
-		return "discriminator_optimizer"
+func optimizerOf(snap *checkpoint.Snapshot, name string) string {
+	network, _, _ := layout.CutParameter(name)
+	if _, ok := snap.Arrays[layout.ExpAvg(layout.DiscriminatorOptimizer, name)]; ok && network == layout.Discriminator {
+		return layout.DiscriminatorOptimizer
 	}
-	return "optimizer"
+	return layout.Optimizer
 }
 
 // schedule lets an adaptive schedule go on from the file's learning rate.
 func (l *loader) schedule(rate float64) {
-	state, ok := l.snap.Values["scheduler_state"].(map[string]any)
-	if _, adapts := state["learning_rate"]; !ok || !adapts {
+	state := maps.Clone(layout.Map(l.snap.Values, layout.SchedulerState))
+	if _, adapts := state[layout.LearningRate]; !adapts {
 		return
 	}
-	state = maps.Clone(state)
-	state["learning_rate"] = rate
-	l.snap.Values["scheduler_state"] = state
+	state[layout.LearningRate] = rate
+	l.snap.Values[layout.SchedulerState] = state
 }
 
 func (l *loader) scalers() error {
-	for _, name := range scalers {
+	for _, name := range layout.Scalers() {
 		if !hasScaler(l.like, name) {
 			continue
 		}
@@ -177,16 +182,5 @@ func (l *loader) scalers() error {
 			return err
 		}
 	}
-	return nil
-}
-
-// rollout forgets a rollout that was collected with other parameters.
-func (l *loader) rollout() error {
-	for name := range l.snap.Arrays {
-		if strings.HasPrefix(name, "rollout/") {
-			delete(l.snap.Arrays, name)
-		}
-	}
-	l.snap.Values["rollout_steps"] = int64(0)
 	return nil
 }

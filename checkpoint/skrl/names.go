@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
@@ -98,7 +99,7 @@ func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
 func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 	var names []string
 	for name := range s.Arrays {
-		if p, ok := strings.CutPrefix(name, "optimizer/exp_avg/"); ok {
+		if p, ok := strings.CutPrefix(name, layout.ExpAvg(layout.Optimizer, "")); ok {
 			if _, ok := s.Arrays[p]; !ok {
 				return nil, fmt.Errorf("skrl: the snapshot has %s, but no %s", name, p)
 			}
@@ -109,7 +110,7 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 		return nil, fmt.Errorf("skrl: the snapshot is not one of a PPO or AMP agent: it has no optimizer/exp_avg")
 	}
 	slices.SortFunc(names, byConstruction)
-	listed, ok := s.Values["parameters"].([]any)
+	listed, ok := s.Values[layout.Parameters].([]any)
 	if !ok {
 		return names, nil // written before snapshots said it
 	}
@@ -128,9 +129,9 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 // byConstruction orders names as PyTorch and gorl register parameters: roles, then a module's own, then layer by layer the
 // weight and the bias.
 func byConstruction(a, b string) int {
-	ra, pa, _ := strings.Cut(a, "/")
-	rb, pb, _ := strings.Cut(b, "/")
-	if ra != rb {
+	ra, pa, _ := layout.CutParameter(a)
+	rb, pb, _ := layout.CutParameter(b)
+	if roles := layout.Networks(); ra != rb {
 		return cmp.Or(cmp.Compare(slices.Index(roles, ra), slices.Index(roles, rb)), cmp.Compare(ra, rb))
 	}
 	qa, qb := strings.Split(pa, "."), strings.Split(pb, ".")
@@ -158,6 +159,3 @@ func byPart(a, b string) int {
 	}
 	return cmp.Compare(a, b)
 }
-
-// roles are the networks of gorl's agents in the order of their optimizer.
-var roles = []string{"policy", "value", "style_value", "discriminator"}

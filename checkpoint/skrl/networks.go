@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
@@ -23,16 +24,16 @@ func groups(s *checkpoint.Snapshot) ([]group, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "policy/trunk.") })
+	shared := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, layout.Parameter(layout.Policy, "trunk.")) })
 	var list []group
 	for _, name := range names {
-		role, _, ok := strings.Cut(name, "/")
-		if !ok || !slices.Contains(roles, role) {
+		role, _, ok := layout.CutParameter(name)
+		if !ok || !slices.Contains(layout.Networks(), role) {
 			return nil, fmt.Errorf("skrl: the snapshot's parameter %s belongs to no network that skrl knows", name)
 		}
 		modules := []string{role}
-		if shared && (role == "policy" || role == "value") {
-			role, modules = "policy and value", []string{"policy", "value"}
+		if shared && (role == layout.Policy || role == layout.Value) {
+			role, modules = "policy and value", []string{layout.Policy, layout.Value}
 		}
 		at := slices.IndexFunc(list, func(g group) bool { return g.role == role })
 		if at < 0 {
@@ -56,7 +57,7 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	if state == nil {
 		return nil, nil
 	}
-	if len(g.modules) == 1 && g.role == "policy" && c.shared() {
+	if len(g.modules) == 1 && g.role == layout.Policy && c.shared() {
 		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the agent's do not; build its models with models.BuildShared")
 	}
 	if len(g.modules) == 2 && !c.shared() {

@@ -2,9 +2,9 @@ package skrl
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
@@ -47,7 +47,7 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	c := &Checkpoint{Path: "the new checkpoint"}
 	var order []string // the snapshot's parameters, as skrl's optimizer goes over them
 	for _, g := range list {
-		if g.role == "style_value" {
+		if g.role == layout.StyleValue {
 			if !opt.WithoutRest {
 				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set WithoutRest to write it without the second")
 			}
@@ -66,8 +66,8 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Modules = append(c.Modules, Module{"optimizer", adam.dict()})
-	for _, name := range scalers {
+	c.Modules = append(c.Modules, Module{layout.Optimizer, adam.dict()})
+	for _, name := range layout.Scalers() {
 		if !hasScaler(snap, name) {
 			continue
 		}
@@ -76,7 +76,7 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 			return nil, err
 		}
 		if opt.Version == "1.4" {
-			if name == "state_preprocessor" {
+			if name == layout.StateScaler {
 				return nil, fmt.Errorf("skrl: the agent has privileged states (state_preprocessor), which skrl 1.4 did not have")
 			}
 			if former, ok := older[name]; ok {
@@ -143,11 +143,8 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 		return nil, err
 	}
 	for _, name := range order {
-		optimizer := "optimizer"
-		if _, own := snap.Arrays["discriminator_optimizer/exp_avg/"+name]; own && strings.HasPrefix(name, "discriminator/") {
-			optimizer = "discriminator_optimizer"
-		}
-		step, err := snap.Int("optimizer_steps", optimizer)
+		optimizer := optimizerOf(snap, name)
+		step, err := snap.Int(layout.OptimizerSteps, optimizer)
 		if err != nil {
 			return nil, err
 		}
@@ -162,13 +159,13 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 
 // currentRate is the learning rate that a schedule has arrived at, or the configured one.
 func currentRate(snap *checkpoint.Snapshot) (float64, error) {
-	if rate, err := snap.Float("scheduler_state", "learning_rate"); err == nil {
+	if rate, err := snap.Float(layout.SchedulerState, layout.LearningRate); err == nil {
 		return rate, nil
 	}
-	if rate, err := snap.Float("learning_rate"); err == nil {
+	if rate, err := snap.Float(layout.LearningRate); err == nil {
 		return rate, nil
 	}
-	rate, err := snap.Float("hyperparameters", "learning_rate")
+	rate, err := snap.Float(layout.Hyperparameters, layout.LearningRate)
 	if err != nil {
 		return 0, fmt.Errorf("skrl: the snapshot says no learning rate; give Options.LearningRate: %w", err)
 	}

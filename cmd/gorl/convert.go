@@ -12,7 +12,9 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
@@ -191,7 +193,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	if _, err := snap.Text("agent"); err != nil || filepath.Ext(to) != ".safetensors" {
+	if _, err := snap.Text(layout.Agent); err != nil || filepath.Ext(to) != ".safetensors" {
 		if err := spoils(to); err != nil {
 			return err
 		}
@@ -220,7 +222,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err := os.Rename(manifest(path), manifest(to)); err != nil {
 		return err
 	}
-	return checkpoint.OS().SyncDir(filepath.Dir(to))
+	return durable.SyncDir(filepath.Dir(to))
 }
 
 // step is how far a checkpoint's training was.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/trainers"
@@ -194,15 +196,7 @@ func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *t
 
 // withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.
 func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
-	rest := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{}, Values: map[string]any{}, Metadata: snap.Metadata}
-	for name, a := range snap.Arrays {
-		if !strings.HasPrefix(name, "rollout/") {
-			rest.Arrays[name] = a
-		}
-	}
-	for name, v := range snap.Values {
-		rest.Values[name] = v
-	}
-	rest.Values["rollout_steps"] = int64(0)
+	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values), Metadata: snap.Metadata}
+	layout.DropRollout(rest)
 	return rest
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -116,7 +117,7 @@ func ofGroup(path string, member int, err error) error {
 		return err
 	}
 	if saved, e := checkpoint.Load(path); e == nil {
-		if n, e := saved.Snapshot.Int("agents"); e == nil {
+		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
 			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n, n-1)
 		}
 	}

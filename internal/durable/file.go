@@ -2,8 +2,10 @@ package durable
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,38 +13,66 @@ import (
 	"syscall"
 )
 
-// WriteFile makes path hold what write writes, or leaves it as it was: the data goes to another name in the same folder,
-// reaches the disk, and then takes the name over; the folder is synced last. The error names the path.
+// WriteFile replaces the file at path, or creates it, by what write writes. It writes a temporary file in the same folder,
+// syncs it, renames it to path and syncs the folder. After an error, or a crash at any moment, path has its old contents
+// or all of the new ones; a crash may leave the temporary file behind. The error names the path.
 func WriteFile(path string, write func(w io.Writer) error) error {
-	if err := replace(path, write); err != nil {
+	temp, _, _, err := WriteAside(OS, path, func(w io.Writer) error {
+		buffered := bufio.NewWriter(w)
+		if err := write(buffered); err != nil {
+			return err
+		}
+		return buffered.Flush()
+	})
+	if err == nil {
+		if err = OS.Rename(temp, path); err != nil {
+			OS.Remove(temp)
+		}
+	}
+	if err == nil {
+		err = OS.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }
 
-func replace(path string, write func(w io.Writer) error) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+// WriteAside writes and syncs a temporary file in the folder of path, and returns its name, size and SHA-256. After an error
+// it removes the file as far as it can.
+func WriteAside(fsys FS, path string, write func(w io.Writer) error) (temp string, size int64, sum []byte, err error) {
+	temp = TemporaryName(path)
+	f, err := fsys.Create(temp)
 	if err != nil {
-		return err
+		return "", 0, nil, err
 	}
-	buffered := bufio.NewWriter(f)
-	err = write(buffered)
-	if err == nil {
-		err = errors.Join(buffered.Flush(), f.Chmod(0o644), f.Sync())
+	w := &summing{w: f, sum: sha256.New()}
+	if err = write(w); err == nil {
+		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		fsys.Remove(temp)
+		return "", 0, nil, err
 	}
-	return SyncDir(dir)
+	return temp, w.size, w.sum.Sum(nil), nil
 }
 
-// SyncDir makes the names in a folder durable, where folders can be synced: Windows cannot, and some file systems need no
-// such thing, or know none.
+// summing counts and hashes what passes through it.
+type summing struct {
+	w    io.Writer
+	sum  hash.Hash
+	size int64
+}
+
+func (s *summing) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.sum.Write(p[:n])
+	s.size += int64(n)
+	return n, err
+}
+
+// SyncDir makes the names in a folder durable. It does nothing on Windows and on file systems that cannot sync folders.
 func SyncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -54,7 +84,7 @@ func SyncDir(path string) error {
 	return SyncOpened(d)
 }
 
-// SyncOpened is [SyncDir] of a folder that is open, which it closes.
+// SyncOpened is [SyncDir] of a folder that is open. It closes the folder.
 func SyncOpened(d *os.File) error {
 	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {

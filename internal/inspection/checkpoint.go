@@ -10,6 +10,8 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -89,28 +91,29 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 	c := &Checkpoint{Stored: stored, Kind: "safetensors file", Metadata: snap.Metadata}
 	c.tensors(snap.Arrays, o)
 	values := maps.Clone(snap.Values)
-	if values["policy_alone"] == true {
+	if values[layout.Alone] == true {
 		c.Kind, c.Agents = "policy alone", []Agent{ofAgent(values)}
-		delete(values, "policy_alone")
-	} else if n, err := snap.Int("agents"); err == nil {
+		delete(values, layout.Alone)
+	} else if n, err := snap.Int(layout.GroupSize); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
 		for i := range min(n, int64(len(values))) {
-			key := fmt.Sprintf("agent_%d", i)
-			if own, ok := values[key].(map[string]any); ok {
+			key := layout.Member(int(i))
+			if own := layout.Map(values, key); own != nil {
 				c.Agents = append(c.Agents, ofAgent(own))
 				delete(values, key)
 			}
 		}
-	} else if class, err := snap.Text("agent"); err == nil {
+	} else if class, err := snap.Text(layout.Agent); err == nil {
 		c.Kind, c.Agents = "checkpoint of the agent "+class, []Agent{ofAgent(values)}
 	}
-	if t := ofTrainer(values["trainer"]); t != nil {
+	if t := ofTrainer(values[layout.Trainer]); t != nil {
 		c.Trainer = t
 		if len(c.Agents) == 1 {
 			c.Kind = "checkpoint of a trainer of " + c.Agents[0].Class
 		}
 	}
-	for _, shown := range []string{"agent", "hyperparameters", "policy", "timestep", "updates", "trainer", "parameters", "random"} {
+	for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep, layout.Updates,
+		layout.Trainer, layout.Parameters, layout.Random} {
 		if len(c.Agents) > 0 {
 			delete(values, shown)
 		}
@@ -123,15 +126,14 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 // ofAgent describes an agent by the values of its snapshot.
 func ofAgent(values map[string]any) Agent {
 	a := Agent{}
-	a.Class, _ = values["agent"].(string)
-	a.Timestep, _ = values["timestep"].(int64)
-	a.Updates, _ = values["updates"].(int64)
-	a.Settings, _ = values["hyperparameters"].(map[string]any)
-	a.Settings = maps.Clone(a.Settings)
+	a.Class, _ = values[layout.Agent].(string)
+	a.Timestep, _ = values[layout.Timestep].(int64)
+	a.Updates, _ = values[layout.Updates].(int64)
+	a.Settings = maps.Clone(layout.Map(values, layout.Hyperparameters))
 	for name, v := range a.Settings {
 		a.Settings[name] = writable(v)
 	}
-	described, ok := values["policy"]
+	described, ok := values[layout.Description]
 	if !ok {
 		a.Undescribed = "the checkpoint does not say what the policy computes"
 		return a
@@ -196,10 +198,10 @@ func flatten(into map[string]any, at string, v any) {
 	}
 }
 
-// writable is a value that JSON can hold: a [Number] for one that it has none for, which a .pt may have.
+// writable is a value that JSON can hold: a [number.JSON] for one that it has none for, which a .pt may have.
 func writable(v any) any {
 	if x, ok := v.(float64); ok && x-x != 0 {
-		return Number(x)
+		return number.JSON(x)
 	}
 	return v
 }
@@ -223,20 +225,13 @@ func (c *Checkpoint) tensors(arrays map[string]checkpoint.Array, o Options) {
 
 // OfGroup is the snapshot of one agent of a group's (trainers.Group).
 func OfGroup(snap *checkpoint.Snapshot, i int) (*checkpoint.Snapshot, error) {
-	n, err := snap.Int("agents")
+	n, err := snap.Int(layout.GroupSize)
 	if err != nil {
 		return nil, fmt.Errorf("inspection: the checkpoint is of one agent, so it has no member %d", i)
 	}
-	name := fmt.Sprintf("agent_%d", i)
-	values, ok := snap.Values[name].(map[string]any)
+	own, ok := layout.MemberOf(snap, i)
 	if !ok {
 		return nil, fmt.Errorf("inspection: the checkpoint is of a group of %d agents, 0 to %d; there is no %d", n, n-1, i)
-	}
-	own := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{}, Values: values}
-	for key, array := range snap.Arrays {
-		if key, mine := strings.CutPrefix(key, name+"/"); mine {
-			own.Arrays[key] = array
-		}
 	}
 	return own, nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -26,16 +27,16 @@ type Population struct {
 
 // Member is where one stands.
 type Member struct {
-	Member    int     `json:"member"`
-	Intervals int64   `json:"intervals"`
-	Steps     int64   `json:"steps"`
-	Objective *Number `json:"objective,omitempty"`
+	Member    int          `json:"member"`
+	Intervals int64        `json:"intervals"`
+	Steps     int64        `json:"steps"`
+	Objective *number.JSON `json:"objective,omitempty"`
 	// Lineage is the member with which its weights began, Copies how often it took over weights, Failures how often its
 	// training failed.
-	Lineage         int               `json:"lineage"`
-	Copies          int               `json:"copies"`
-	Failures        int               `json:"failures"`
-	Hyperparameters map[string]Number `json:"hyperparameters"`
+	Lineage         int                    `json:"lineage"`
+	Copies          int                    `json:"copies"`
+	Failures        int                    `json:"failures"`
+	Hyperparameters map[string]number.JSON `json:"hyperparameters"`
 }
 
 // Copy is one taking over of weights.
@@ -50,10 +51,10 @@ type Copy struct {
 
 // Best are weights and what they went through.
 type Best struct {
-	Member    int    `json:"member"`
-	Iteration int64  `json:"iteration"`
-	Steps     int64  `json:"steps"`
-	Objective Number `json:"objective"`
+	Member    int         `json:"member"`
+	Iteration int64       `json:"iteration"`
+	Steps     int64       `json:"steps"`
+	Objective number.JSON `json:"objective"`
 	// Ancestry is oldest first; the last stretch is the member's own.
 	Ancestry []Stretch `json:"ancestry"`
 }
@@ -95,14 +96,14 @@ func ofHistory(h *journal.History) *Population {
 		Seed: h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
 	}
 	for _, t := range h.Members {
-		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies), Failures: len(t.Failures), Hyperparameters: map[string]Number{}}
+		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies), Failures: len(t.Failures), Hyperparameters: map[string]number.JSON{}}
 		if n := len(t.Objective); n > 0 {
-			x := Number(t.Objective[n-1].Value)
+			x := number.JSON(t.Objective[n-1].Value)
 			m.Objective = &x
 		}
 		for key, points := range t.Hyperparameters {
 			if len(points) > 0 {
-				m.Hyperparameters[key] = Number(points[len(points)-1].Value)
+				m.Hyperparameters[key] = number.JSON(points[len(points)-1].Value)
 			}
 		}
 		for _, c := range t.Copies {
@@ -113,7 +114,7 @@ func ofHistory(h *journal.History) *Population {
 	}
 	slices.SortStableFunc(p.Copies, func(a, b Copy) int { return int(a.Iteration - b.Iteration) })
 	if member, at, ok := h.Best(); ok {
-		p.Best = &Best{Member: member, Iteration: at.Iteration, Steps: at.Steps, Objective: Number(at.Value), Ancestry: []Stretch{}}
+		p.Best = &Best{Member: member, Iteration: at.Iteration, Steps: at.Steps, Objective: number.JSON(at.Value), Ancestry: []Stretch{}}
 		if ancestry, err := h.AncestryAt(member, at.Iteration); err == nil {
 			for _, a := range ancestry {
 				p.Best.Ancestry = append(p.Best.Ancestry, Stretch{a.Member, a.FromSteps, a.ToSteps})

@@ -2,23 +2,11 @@ package inspection
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
 )
-
-// Number is a float64 that JSON can hold: NaN and the infinities are texts.
-type Number float64
-
-// MarshalJSON writes a number, or "NaN", "+Inf" or "-Inf".
-func (n Number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
-		return fmt.Appendf(nil, "%q", fmt.Sprint(f)), nil
-	}
-	return json.Marshal(float64(n))
-}
 
 // Tensor describes one array.
 type Tensor struct {
@@ -36,9 +24,9 @@ type Tensor struct {
 
 // Stats are the least, the mean and the greatest of a tensor's finite elements.
 type Stats struct {
-	Min  Number `json:"min"`
-	Mean Number `json:"mean"`
-	Max  Number `json:"max"`
+	Min  number.JSON `json:"min"`
+	Mean number.JSON `json:"mean"`
+	Max  number.JSON `json:"max"`
 }
 
 // Totals are of all tensors of a file.
@@ -74,7 +62,7 @@ func tensor(name string, a checkpoint.Array, stats bool) Tensor {
 		}
 	}
 	if stats && n > 0 {
-		t.Stats = &Stats{Number(lo), Number(mean), Number(hi)}
+		t.Stats = &Stats{number.JSON(lo), number.JSON(mean), number.JSON(hi)}
 	}
 	return t
 }

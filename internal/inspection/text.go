@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -130,7 +131,7 @@ func pairs[V any](b *strings.Builder, header string, values map[string]V) error 
 
 func show(v any) string {
 	switch v := v.(type) {
-	case Number:
+	case number.JSON:
 		return fmt.Sprintf("%.6g", float64(v))
 	case float64:
 		return fmt.Sprintf("%.6g", v)

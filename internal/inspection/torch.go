@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // size is what is known of a file without a manifest.
@@ -29,7 +31,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspection: %s: %w", path, err)
 	}
-	if _, ours := snap.Values["agent"]; ours { // converted from a checkpoint of gorl's
+	if _, ours := snap.Values[layout.Agent]; ours { // converted from a checkpoint of gorl's
 		c := ofSnapshot(size(path), snap, o)
 		return c, nil
 	}
@@ -37,7 +39,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	c.tensors(snap.Arrays, o)
 	scalars(c.Values, "", v)
 	for name := range snap.Arrays {
-		if strings.HasPrefix(name, "policy/") { // else reading it again would tell nothing
+		if strings.HasPrefix(name, layout.Parameter(layout.Policy, "")) { // else reading it again would tell nothing
 			if a, ok := ofSkrl(path); ok {
 				c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
 			}
@@ -50,11 +52,11 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 // ofSkrl describes an agent of skrl's, if the file is one.
 func ofSkrl(path string) (Agent, bool) {
 	k, err := skrl.Read(path)
-	if err != nil || k.Module("policy") == nil {
+	if err != nil || k.Module(layout.Policy) == nil {
 		return Agent{}, false
 	}
 	a := Agent{Class: "PPO", Settings: map[string]any{}, Undescribed: "skrl's checkpoints do not say what the policy computes"}
-	if k.Module("discriminator") != nil {
+	if k.Module(layout.Discriminator) != nil {
 		a.Class = "AMP"
 	}
 	var names []string
@@ -66,7 +68,7 @@ func ofSkrl(path string) (Agent, bool) {
 		for name, x := range map[string]float64{
 			"learning_rate": adam.LearningRate, "adam_beta1": adam.Beta1, "adam_beta2": adam.Beta2, "adam_eps": adam.Eps, "weight_decay": adam.WeightDecay,
 		} {
-			a.Settings[name] = Number(x)
+			a.Settings[name] = number.JSON(x)
 		}
 	}
 	return a, true
@@ -91,7 +93,7 @@ func scalars(into map[string]any, at string, v any) {
 		listed(into, at, v, under)
 	case *torchfile.Tensor, nil:
 	case float64:
-		into[at] = Number(v)
+		into[at] = number.JSON(v)
 	case bool, int64:
 		into[at] = v
 	case []byte:

@@ -1,14 +1,18 @@
 package inspection
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/number"
+)
 
 // Trainer is a trainer's own part.
 type Trainer struct {
 	Timestep int64 `json:"timestep"`
 	// Best is the best figure so far.
-	Best *Number `json:"best,omitempty"`
+	Best *number.JSON `json:"best,omitempty"`
 	// Metrics are the latest figures; those of episodes are means over the last 100.
-	Metrics map[string]Number `json:"metrics,omitempty"`
+	Metrics map[string]number.JSON `json:"metrics,omitempty"`
 }
 
 // ofTrainer describes a trainer's part; nil where there is none.
@@ -17,17 +21,17 @@ func ofTrainer(v any) *Trainer {
 	if !ok {
 		return nil
 	}
-	t := &Trainer{Metrics: map[string]Number{}}
+	t := &Trainer{Metrics: map[string]number.JSON{}}
 	t.Timestep, _ = values["timestep"].(int64)
-	if best, ok := number(values["best"]); ok {
-		t.Best = (*Number)(&best)
+	if best, ok := numberOf(values["best"]); ok {
+		t.Best = (*number.JSON)(&best)
 	}
 	for _, kind := range []string{"steps", "tracked", "episodes"} {
 		figures, _ := values[kind].(map[string]any)
 		for name, f := range figures {
 			figure, _ := f.(map[string]any)
 			if x, ok := latest(figure, kind == "episodes"); ok {
-				t.Metrics[name] = Number(x)
+				t.Metrics[name] = number.JSON(x)
 			}
 		}
 	}
@@ -42,11 +46,11 @@ func latest(figure map[string]any, mean bool) (float64, bool) {
 		return 0, false
 	}
 	if !mean {
-		return number(list[(count-1)%int64(len(list))])
+		return numberOf(list[(count-1)%int64(len(list))])
 	}
 	sum := 0.0
 	for _, v := range list {
-		x, ok := number(v)
+		x, ok := numberOf(v)
 		if !ok {
 			return 0, false
 		}
@@ -55,7 +59,7 @@ func latest(figure map[string]any, mean bool) (float64, bool) {
 	return sum / float64(len(list)), true
 }
 
-func number(v any) (float64, bool) {
+func numberOf(v any) (float64, bool) {
 	switch x := v.(type) {
 	case float64:
 		return x, true

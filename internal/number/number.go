@@ -1,28 +1,29 @@
+// Package number has float64s as gorl needs them in files: JSON knows no NaN and no infinity.
 package number
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
+	"strconv"
 )
 
-// finite reports whether x is neither NaN nor infinite.
+// Finite reports whether x is neither NaN nor infinite.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// number is a float64 that JSON can hold: NaN and the infinities are strings.
+// JSON is a float64 that JSON can hold: NaN and the infinities are the texts "NaN", "+Inf" and "-Inf".
 type JSON float64
 
 // MarshalJSON implements json.Marshaler.
 func (n JSON) MarshalJSON() ([]byte, error) {
 	if f := float64(n); !Finite(f) {
-		return fmt.Appendf(nil, "%q", fmt.Sprint(f)), nil
+		return strconv.AppendQuote(nil, strconv.FormatFloat(f, 'g', -1, 64)), nil
 	}
 	return json.Marshal(float64(n))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *JSON) UnmarshalJSON(data []byte) error {
-	switch string(data) {
+func (n *JSON) UnmarshalJSON(text []byte) error {
+	switch string(text) {
 	case `"NaN"`:
 		*n = JSON(math.NaN())
 	case `"+Inf"`:
@@ -30,19 +31,15 @@ func (n *JSON) UnmarshalJSON(data []byte) error {
 	case `"-Inf"`:
 		*n = JSON(math.Inf(-1))
 	default:
-		var f float64
-		if err := json.Unmarshal(data, &f); err != nil {
-			return err
-		}
-		*n = JSON(f)
+		return json.Unmarshal(text, (*float64)(n))
 	}
 	return nil
 }
 
-// numbers are values by name.
+// Map is values by name.
 type Map map[string]JSON
 
-// toNumbers copies values; nil stays nil.
+// MapOf copies values; nil stays nil.
 func MapOf(values map[string]float64) Map {
 	if values == nil {
 		return nil
@@ -54,7 +51,7 @@ func MapOf(values map[string]float64) Map {
 	return n
 }
 
-// floats is the reverse of toNumbers.
+// Floats is the inverse of [MapOf].
 func (n Map) Floats() map[string]float64 {
 	if n == nil {
 		return nil

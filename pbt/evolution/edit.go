@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // policy is the network that an edit is for; others follow.
-const policy = "policy"
+const policy = layout.Policy
 
 // EditOptions say how architectures change. The zero value has the defaults.
 type EditOptions struct {

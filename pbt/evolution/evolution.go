@@ -42,7 +42,7 @@ func New(o Options) (*Evolution, error) {
 	p := pbt.Options{
 		Members: o.PopulationSize, Objective: o.Objective, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps,
 		Measure:  pbt.Measure{EvaluationEpisodes: max(o.EvalLoop, 0), EvaluationSeed: o.Seed},
-		Strategy: o.Selection, Evolve: deferred{e}, Inherit: o.Inherit, Diversify: o.PreTrainingMutation,
+		Strategy: o.Selection, Evolve: deferred{e}, Copy: o.Copy, Diversify: o.PreTrainingMutation,
 		Initial: o.Initial, Sample: o.Sample, Target: o.Target, TargetGenerations: o.TargetGenerations,
 		Seed: o.Seed, Parallel: o.Parallel, Directory: o.Directory, Progress: o.Progress, ProgressSteps: o.ProgressSteps,
 		OnInterval: func(p *pbt.Population) error { return e.write(p) }, New: e.member,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 )
@@ -181,7 +182,7 @@ func (e *Evolver) networks(snap *checkpoint.Snapshot, kind string, rng *rand.Ran
 	var done Edited
 	what = kindActivation
 	if kind == kindActivation {
-		if agent, _ := snap.Values["agent"].(string); m.Strict && agent == "PPO" {
+		if agent, _ := snap.Values[layout.Agent].(string); m.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
 		}
 		done, err = e.activation(own, view, rng)
@@ -250,16 +251,15 @@ func resetOptimizer(snap *checkpoint.Snapshot, name string) *checkpoint.Snapshot
 	all := ResetOptimizers(snap)
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
 	for array, a := range all.Arrays {
-		if strings.HasPrefix(array, name+"/exp_avg") {
+		if optimizer, _, _, ok := layout.CutMoment(array); ok && optimizer == name {
 			out.Arrays[array] = a
 		}
 	}
-	if steps, ok := snap.Values["optimizer_steps"].(map[string]any); ok {
-		steps = maps.Clone(steps)
+	if steps := maps.Clone(layout.Map(snap.Values, layout.OptimizerSteps)); steps != nil {
 		if _, ok := steps[name]; ok {
 			steps[name] = int64(0)
 		}
-		out.Values["optimizer_steps"] = steps
+		out.Values[layout.OptimizerSteps] = steps
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
@@ -112,7 +113,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 			t.Fatalf("%s: %v", what, err)
 		}
 		optimizer := network + "_adam"
-		for name, a := range parametersOf(out.Snapshot, network) {
+		for name, a := range layout.Below(out.Snapshot, network) {
 			for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
 				if m := out.Snapshot.Arrays[optimizer+moment+network+"/"+name]; !slices.Equal(m.Shape, a.Shape) {
 					t.Fatalf("%s: %s/%s is %v, its moments %v", what, network, name, a.Shape, m.Shape)
@@ -126,7 +127,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
 	for _, network := range []string{"actor", "critic"} {
-		if d := cmp.Diff(parametersOf(s, network), parametersOf(s, "target_"+network)); d != "" {
+		if d := cmp.Diff(layout.Below(s, network), layout.Below(s, "target_"+network)); d != "" {
 			t.Errorf("%s: the target is no copy of %s: %.500s", what, network, d)
 		}
 		tree := s.Values["architectures"].(map[string]any)
@@ -134,7 +135,7 @@ func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network, tree[network])
 		}
 	}
-	if s.Values["rollout_steps"] != int64(0) || len(parametersOf(s, "rollout")) > 0 {
+	if s.Values["rollout_steps"] != int64(0) || len(layout.Below(s, "rollout")) > 0 {
 		t.Errorf("%s: a rollout of other weights goes on", what)
 	}
 }
@@ -184,7 +185,7 @@ func TestNoiseOfCustomAgent(t *testing.T) {
 			t.Errorf("said was %q", what)
 		}
 		checkShared(t, out.Snapshot, what)
-		if cmp.Equal(parametersOf(in.Snapshot, "actor"), parametersOf(out.Snapshot, "actor")) || !cmp.Equal(parametersOf(in.Snapshot, "critic"), parametersOf(out.Snapshot, "critic")) {
+		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) || !cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
 			t.Error("noise belongs to the policy and to nothing else")
 		}
 		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)

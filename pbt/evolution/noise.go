@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // AgileRL's constants: the share of a tensor's entries that noise is put on, what of those is perturbed strongly and
@@ -45,7 +46,7 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
 		a := snap.Arrays[name]
-		own, ok := strings.CutPrefix(name, policy+"/")
+		own, ok := strings.CutPrefix(name, layout.Parameter(policy, ""))
 		if ok && len(a.Shape) == 2 && a.Len() > 0 && !strings.Contains(strings.ToLower(own), "lstm") && !strings.Contains(strings.ToLower(own), "norm") {
 			names = append(names, name)
 		}

@@ -40,8 +40,8 @@ type Options struct {
 	// Initial and Sample are hyperparameters to begin with, as in pbt.Options.
 	Initial []map[string]float64
 	Sample  map[string]explore.Range
-	// Inherit says what is taken over beside weights, as in pbt.Options. Default: everything.
-	Inherit pbt.CopyOptions
+	// Copy says what a replaced member takes over beside the weights, as in pbt.Options. Default: everything.
+	Copy pbt.CopyOptions
 	// Seed makes everything random: the members' seeds, selection and mutations.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time, which does not change results. Default: the number

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models"
 )
@@ -52,21 +53,21 @@ type OptimizerConfig struct {
 // RegistryOf returns the registry of an agent of gorl's (PPO, AMP), by a snapshot of it or of its trainer: every network
 // is a group of its own, AMP's second critic is like the first, and all hyperparameters may be mutated.
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
-	networks := networksIn(snap)
+	networks := layout.NetworksIn(snap)
 	if !slices.Contains(networks, policy) {
 		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which of them is the policy", policy, networks)
 	}
 	var r Registry
 	for _, name := range networks {
 		g := NetworkGroup{Name: name, Policy: name == policy}
-		if name == "style_value" && slices.Contains(networks, "value") {
-			g.Like = "value"
+		if name == layout.StyleValue && slices.Contains(networks, layout.Value) {
+			g.Like = layout.Value
 		}
 		r.Groups = append(r.Groups, g)
 	}
-	optimizers := optimizersIn(snap)
+	optimizers := layout.OptimizersIn(snap)
 	for _, name := range optimizers {
-		o := OptimizerConfig{Name: name, Networks: networks, LearningRate: "learning_rate"}
+		o := OptimizerConfig{Name: name, Networks: networks, LearningRate: layout.LearningRate}
 		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // e.g. the discriminator's
 			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
 		} else {
@@ -87,47 +88,6 @@ func (r Registry) clone() Registry {
 		r.Optimizers[i].Networks = slices.Clone(r.Optimizers[i].Networks)
 	}
 	return r
-}
-
-// optimizersIn are the names of a snapshot's optimizers, sorted.
-func optimizersIn(snap *checkpoint.Snapshot) []string {
-	names := map[string]bool{}
-	for name := range snap.Arrays {
-		if optimizer, _, ok := strings.Cut(name, "/exp_avg/"); ok {
-			names[optimizer] = true
-		}
-	}
-	if steps, ok := snap.Values["optimizer_steps"].(map[string]any); ok {
-		for name := range steps {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// networksIn are the names of a snapshot's networks, sorted: those with optimizer moments and those with architectures. A
-// snapshot with neither is searched for arrays named after weights and biases.
-func networksIn(snap *checkpoint.Snapshot) []string {
-	names := map[string]bool{}
-	for name := range snap.Arrays {
-		if _, rest, ok := strings.Cut(name, "/exp_avg/"); ok {
-			network, _, _ := strings.Cut(rest, "/")
-			names[network] = true
-		}
-	}
-	if tree, ok := snap.Values["architectures"].(map[string]any); ok {
-		for name := range tree {
-			names[name] = true
-		}
-	}
-	if len(names) == 0 {
-		for name := range snap.Arrays {
-			if network, rest, ok := strings.Cut(name, "/"); ok && (strings.HasSuffix(rest, "weight") || strings.HasSuffix(rest, "bias")) {
-				names[network] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // Validate checks what can be checked without a member.
@@ -184,30 +144,28 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("evolution: registry: "+format, args...))
 	}
-	known, seen := networksIn(snap), map[string]bool{}
+	known, seen := layout.NetworksIn(snap), map[string]bool{}
 	for _, g := range r.Groups {
-		own := parametersOf(snap, g.Name)
+		own := layout.Below(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
 			wrong("members have no network %q: their snapshots have %q%s", g.Name, known, nearby(g.Name, known))
 		}
-		if tree, ok := snap.Values["architectures"].(map[string]any); ok && g.Like != "" && !sameArchitecture(tree[g.Name], tree[g.Like]) {
+		if tree := layout.Map(snap.Values, layout.Architectures); tree != nil && g.Like != "" && !sameArchitecture(tree[g.Name], tree[g.Like]) {
 			wrong("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
 		for _, shared := range g.Shared {
 			seen[shared] = true
-			if !sameShapes(own, parametersOf(snap, shared)) {
+			if !sameShapes(own, layout.Below(snap, shared)) {
 				wrong("the network %q is shared with %q, but its arrays are others", shared, g.Name)
 			}
 		}
 	}
-	if tree, ok := snap.Values["architectures"].(map[string]any); ok {
-		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if !seen[name] {
-				wrong("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
-			}
+	for _, name := range slices.Sorted(maps.Keys(layout.Map(snap.Values, layout.Architectures))) {
+		if !seen[name] {
+			wrong("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
 		}
 	}
-	optimizers := optimizersIn(snap)
+	optimizers := layout.OptimizersIn(snap)
 	for _, o := range r.Optimizers {
 		if !slices.Contains(optimizers, o.Name) {
 			wrong("members have no optimizer %q: their snapshots have %q%s", o.Name, optimizers, nearby(o.Name, optimizers))
@@ -229,17 +187,6 @@ func nearby(name string, known []string) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
-}
-
-// parametersOf are a network's parameters by their names within it.
-func parametersOf(snap *checkpoint.Snapshot, network string) map[string]checkpoint.Array {
-	own := map[string]checkpoint.Array{}
-	for name, a := range snap.Arrays {
-		if rest, ok := strings.CutPrefix(name, network+"/"); ok {
-			own[rest] = a
-		}
-	}
-	return own
 }
 
 func sameShapes(a, b map[string]checkpoint.Array) bool {

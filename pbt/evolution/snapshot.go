@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 )
@@ -14,7 +15,7 @@ import (
 // Architectures returns what a snapshot of an agent says of its networks, by their names ("policy", "value",
 // "discriminator", ...). Networks without an architecture are left out; none at all is an error.
 func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, error) {
-	all, err := snap.Value("architectures")
+	all, err := snap.Value(layout.Architectures)
 	if err != nil {
 		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance with ppo.Evolvable: %w", err)
 	}
@@ -39,9 +40,9 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 		for name, a := range architectures {
 			tree[name] = a.Values()
 		}
-		out.Values["architectures"] = tree
+		out.Values[layout.Architectures] = tree
 		reorder(out, architectures)
-		if a, ok := architectures["policy"]; ok {
+		if a, ok := architectures[layout.Policy]; ok {
 			describe(out, snap, a)
 		}
 	}
@@ -50,7 +51,7 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 
 // reorder brings the list of parameters, which is in the optimizer's order, in line with the architectures.
 func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
-	listed, ok := out.Values["parameters"].([]any)
+	listed, ok := out.Values[layout.Parameters].([]any)
 	if !ok {
 		return
 	}
@@ -58,7 +59,7 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 	var names []any
 	for _, v := range listed {
 		name, _ := v.(string)
-		network, parameter, _ := strings.Cut(name, "/")
+		network, parameter, _ := layout.CutParameter(name)
 		a, evolves := architectures[network]
 		if !evolves || !strings.HasPrefix(parameter, "encoder.") && !strings.HasPrefix(parameter, "head.") {
 			names = append(names, v)
@@ -70,27 +71,27 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 		begun[network] = true
 		for _, m := range a.Modules() {
 			for i := 0; i <= len(m.Hidden); i++ {
-				names = append(names, network+"/"+layer(m, i)+".weight", network+"/"+layer(m, i)+".bias")
+				names = append(names, layout.Parameter(network, layer(m, i)+".weight"), layout.Parameter(network, layer(m, i)+".bias"))
 			}
 		}
 	}
-	out.Values["parameters"] = names
+	out.Values[layout.Parameters] = names
 }
 
 // describe brings the policy's description in line with its architecture. One that says more than the architecture did
 // is left out: the agent that restores the snapshot describes its policy anew.
 func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
-	delete(out.Values, "policy")
-	d, err := description.Of(before.Values["policy"])
+	delete(out.Values, layout.Description)
+	d, err := description.Of(before.Values[layout.Description])
 	all, missing := Architectures(before)
-	was, ok := all["policy"]
+	was, ok := all[layout.Policy]
 	if err != nil || missing != nil || !ok {
 		return
 	}
 	last := d.Network.Steps[len(d.Network.Steps)-1]
-	if reflect.DeepEqual(d.Network, was.Describe(last.Outputs, last.Activation).Named("policy/")) {
-		d.Network = a.Describe(last.Outputs, last.Activation).Named("policy/")
-		out.Values["policy"] = d.Values()
+	if reflect.DeepEqual(d.Network, was.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))) {
+		d.Network = a.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))
+		out.Values[layout.Description] = d.Values()
 	}
 }
 
@@ -99,16 +100,16 @@ func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 func ResetOptimizers(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
 	for name, a := range out.Arrays {
-		if strings.Contains(name, "/exp_avg/") || strings.Contains(name, "/exp_avg_sq/") {
+		if _, _, _, moment := layout.CutMoment(name); moment {
 			out.Arrays[name] = checkpoint.Array{DType: a.DType, Shape: a.Shape, Data: make([]byte, len(a.Data))}
 		}
 	}
-	if steps, ok := snap.Values["optimizer_steps"].(map[string]any); ok {
+	if steps := layout.Map(snap.Values, layout.OptimizerSteps); steps != nil {
 		none := map[string]any{}
 		for name := range steps {
 			none[name] = int64(0)
 		}
-		out.Values["optimizer_steps"] = none
+		out.Values[layout.OptimizerSteps] = none
 	}
 	return out
 }

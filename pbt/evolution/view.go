@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 )
 
@@ -36,25 +37,22 @@ func swapped(snap *checkpoint.Snapshot, a, b string) *checkpoint.Snapshot {
 	other := func(network string) string { return alias(network, a, b) }
 	arrays := make(map[string]checkpoint.Array, len(snap.Arrays))
 	for name, array := range snap.Arrays {
-		prefix, rest := "", name
-		for _, moment := range []string{"/exp_avg/", "/exp_avg_sq/"} {
-			if optimizer, of, ok := strings.Cut(name, moment); ok {
-				prefix, rest = optimizer+moment, of
-			}
+		_, prefix, rest, moment := layout.CutMoment(name)
+		if !moment {
+			rest = name
 		}
-		network, parameter, ok := strings.Cut(rest, "/")
-		if ok {
-			name = prefix + other(network) + "/" + parameter
+		if network, parameter, ok := layout.CutParameter(rest); ok {
+			name = prefix + layout.Parameter(other(network), parameter)
 		}
 		arrays[name] = array
 	}
 	out := changed(snap, arrays, nil)
-	if tree, ok := snap.Values["architectures"].(map[string]any); ok {
+	if tree := layout.Map(snap.Values, layout.Architectures); tree != nil {
 		renamed := make(map[string]any, len(tree))
 		for network, v := range tree {
 			renamed[other(network)] = v
 		}
-		out.Values["architectures"] = renamed
+		out.Values[layout.Architectures] = renamed
 	}
 	return out
 }
@@ -65,30 +63,30 @@ func swapped(snap *checkpoint.Snapshot, a, b string) *checkpoint.Snapshot {
 func (e *Evolver) settle(snap, view *checkpoint.Snapshot, architectures map[string]models.Architecture) *checkpoint.Snapshot {
 	next := swapped(view, policy, e.registry.policy())
 	out := changed(next, maps.Clone(next.Arrays), nil)
-	tree, shaped := snap.Values["architectures"].(map[string]any)
-	if shaped {
-		tree = maps.Clone(tree)
+	tree := maps.Clone(layout.Map(snap.Values, layout.Architectures))
+	if tree != nil {
 		for name, a := range architectures {
 			tree[e.alias(name)] = a.Values()
 		}
 	}
 	for _, g := range e.registry.Groups {
 		for _, shared := range g.Shared {
-			maps.DeleteFunc(out.Arrays, func(name string, _ checkpoint.Array) bool { return strings.HasPrefix(name, shared+"/") })
-			for rest, a := range parametersOf(next, g.Name) {
-				out.Arrays[shared+"/"+rest] = a
+			maps.DeleteFunc(out.Arrays, func(name string, _ checkpoint.Array) bool {
+				return strings.HasPrefix(name, layout.Parameter(shared, ""))
+			})
+			for rest, a := range layout.Below(next, g.Name) {
+				out.Arrays[layout.Parameter(shared, rest)] = a
 			}
-			if own, ok := tree[g.Name]; ok && shaped {
+			if own, ok := tree[g.Name]; ok {
 				tree[shared] = own
 			}
 		}
 	}
-	if shaped {
-		out.Values["architectures"] = tree
+	if tree != nil {
+		out.Values[layout.Architectures] = tree
 	}
-	if _, ok := out.Values["rollout_steps"]; ok {
-		maps.DeleteFunc(out.Arrays, func(name string, _ checkpoint.Array) bool { return strings.HasPrefix(name, "rollout/") })
-		out.Values["rollout_steps"] = int64(0)
+	if _, ok := out.Values[layout.RolloutSteps]; ok {
+		layout.DropRollout(out)
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func TestBadConstraintsKeepValues(t *testing.T) {
 		"one more": func(v map[string]float64) (map[string]float64, error) { v["c"] = 1; return v, nil },
 	} {
 		for _, e := range []Explorer{
-			Mutation{Rate: 1, Rules: map[string]string{"a": "mutate_float"}, Bounds: map[string][2]float64{"a": {1, 10}}, Constrain: c},
+			Mutation{Rate: 1, Rules: Rules{"a": MutateFloat}, Bounds: map[string][2]float64{"a": {1, 10}}, Constrain: c},
 			Perturbation{Parameters: map[string]Parameter{"a": {Sample: Range{Low: 1, High: 10}}}, Constrain: c},
 			PB2{Bounds: map[string]Range{"a": {Low: 1, High: 10}}, Constrain: c},
 		} {

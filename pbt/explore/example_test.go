@@ -14,11 +14,11 @@ func ExampleParameter() {
 	m := explore.Mutation{
 		Rate: 1,
 		Parameters: map[string]explore.Parameter{
-			"learning_rate":   {Rule: "float", Min: 1e-5, Max: 1e-2, Outside: explore.OutsideReflect, Default: new(3e-4)},
-			"discount_factor": {Rule: "one_minus", Min: 0.9, Max: 0.999, ChangeRange: [2]float64{1.1, 1.2}},
-			"mini_batches":    {Rule: "integer", Min: 1, Max: 16, Sample: explore.Range{Low: 1, High: 16, Log: true}},
-			"hidden_units":    {Rule: "neighbour", Choices: []float64{32, 64, 128, 256}},
-			"env.reward.*":    {Rule: "additive", Step: 0.1},
+			"learning_rate":   {Rule: explore.Float, Min: 1e-5, Max: 1e-2, Outside: explore.OutsideReflect, Default: new(3e-4)},
+			"discount_factor": {Rule: explore.OneMinus, Min: 0.9, Max: 0.999, ChangeRange: [2]float64{1.1, 1.2}},
+			"mini_batches":    {Rule: explore.Integer, Min: 1, Max: 16, Sample: explore.Range{Low: 1, High: 16, Log: true}},
+			"hidden_units":    {Rule: explore.Neighbour, Choices: []float64{32, 64, 128, 256}},
+			"env.reward.*":    {Rule: explore.Additive, Step: 0.1},
 		},
 		Resample: 0.1,
 		Reset:    0.01,
@@ -45,7 +45,7 @@ func ExampleAllOf() {
 	m := explore.Mutation{
 		Rate:        1,
 		ChangeRange: [2]float64{2, 2},
-		Rules:       map[string]string{"mini_batch": "integer"},
+		Rules:       explore.Rules{"mini_batch": explore.Integer},
 		// A batch is a whole number of mini-batches.
 		Constrain: explore.AllOf(explore.AtLeast("batch", "mini_batch"), explore.Multiple("batch", "mini_batch")),
 	}
@@ -75,7 +75,7 @@ func ExampleMultiple() {
 func ExampleDefaultPerturbation() {
 	p := explore.DefaultPerturbation(map[string]explore.Parameter{
 		"learning_rate": {Sample: explore.Range{Low: 1e-5, High: 1e-2, Log: true}},
-		"epochs":        {Rule: "integer", Sample: explore.Range{Low: 1, High: 10}},
+		"epochs":        {Rule: explore.Integer, Sample: explore.Range{Low: 1, High: 10}},
 		"width":         {Choices: []float64{32, 64, 128}},
 	})
 	changed := p.Apply(map[string]float64{"learning_rate": 1e-3, "epochs": 4, "width": 64}, rand.New(rand.NewPCG(1, 2)))
@@ -107,4 +107,34 @@ func ExamplePB2() {
 	next := informed.Apply(map[string]float64{"learning_rate": 5e-2}, rng)
 	fmt.Printf("%.1g\n", next["learning_rate"])
 	// Output: 0.001
+}
+
+func ExampleMutation_Apply() {
+	m := explore.Mutation{
+		Rate:        1,
+		ChangeRange: [2]float64{2, 2}, // always the factor 2
+		Rules:       explore.Rules{"learning_rate": explore.MutateFloat},
+		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
+	}
+	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
+	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
+	// Output: 0.0005 1
+}
+
+// byTen divides or multiplies by ten. Registered, it can be named in files.
+var (
+	byTen = explore.NewRule("mutate_by_ten", func(value float64, in explore.RuleInput) float64 {
+		if in.Uniform.Float64() < 0.5 {
+			return value / 10
+		}
+		return value * 10
+	})
+	errByTen = explore.RegisterRule(byTen)
+)
+
+func ExampleRegisterRule() {
+	m := explore.Mutation{Rate: 1, Rules: explore.Rules{"entropy_loss_scale": byTen}}
+	mutated := m.Apply(map[string]float64{"entropy_loss_scale": 0.01}, rand.New(rand.NewPCG(1, 2)))
+	fmt.Println(mutated["entropy_loss_scale"], errByTen)
+	// Output: 0.001 <nil>
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a
@@ -20,7 +20,8 @@ import (
 // rule in brackets is the Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
 	dialogues(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
-		m := Mutation{Rules: make(map[string]string), Bounds: make(map[string][2]float64), Parameters: make(map[string]Parameter)}
+		var unknown string // the first rule that does not exist
+		m := Mutation{Rules: make(Rules), Bounds: make(map[string][2]float64), Parameters: make(map[string]Parameter)}
 		for name, field := range map[string]*float64{"rate": &m.Rate, "resample": &m.Resample, "reset": &m.Reset} {
 			if v, ok := args[name]; ok {
 				*field = parseFloat(t, v)
@@ -46,9 +47,13 @@ func TestGoldenMutation(t *testing.T) {
 			}
 			var p Parameter
 			if len(words) > 2 && strings.HasPrefix(words[2], "[") {
-				p.Rule = strings.Trim(words[2], "[]")
+				p.Rule = ruleNamed(t, strings.Trim(words[2], "[]"))
 			} else if len(words) > 2 && words[2] != "-" {
-				m.Rules[key] = words[2]
+				r, err := RuleByName(words[2])
+				if err != nil {
+					unknown = fmt.Sprintf("pbt: Mutation.Rules[%q] names %s\n", key, strings.Replace(err.Error(), " does not exist", ", which does not exist", 1))
+				}
+				m.Rules[key] = r
 			}
 			for _, word := range words[min(3, len(words)):] {
 				if name, value, ok := strings.Cut(word, "="); ok {
@@ -60,6 +65,9 @@ func TestGoldenMutation(t *testing.T) {
 			if !p.isZero() {
 				m.Parameters[key] = p
 			}
+		}
+		if unknown != "" {
+			return unknown
 		}
 		var e Explorer = m
 		if args["explorer"] == "raytune" {
@@ -145,8 +153,17 @@ func (p *Parameter) set(t *testing.T, name, value string) {
 	}
 }
 
+func ruleNamed(t testing.TB, name string) Rule {
+	t.Helper()
+	r, err := RuleByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func (p *Parameter) isZero() bool {
-	return p.Rule == "" && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 && p.Choices == nil && !p.sampled() && p.Default == nil
+	return p.Rule == nil && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 && p.Choices == nil && !p.sampled() && p.Default == nil
 }
 
 // draws are given uniform numbers.

@@ -37,39 +37,39 @@ func TestRulesAreDocumented(t *testing.T) {
 
 // bed is a hyperparameter for trying a rule on.
 type bed struct {
-	rule  string
+	rule  Rule
 	start float64
 	p     Parameter
 }
 
 var beds = []bed{
-	{"mutate_float", 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
-	{"mutate_discount", 0.99, Parameter{Min: 0.9, Max: 0.999}},
-	{"mutate_float_min_1", 2, Parameter{Min: 1, Max: 50}},
-	{"mutate_eps_clip", 0.2, Parameter{Min: 0.05, Max: 0.3}},
-	{"mutate_mini_epochs", 4, Parameter{Min: 2, Max: 6}},
-	{"perturb_float", -0.5, Parameter{Min: -2, Max: -0.1}},
-	{"perturb_exponential_decay", 0.99, Parameter{Min: 0.9, Max: 0.999}},
-	{"perturb_vtrace", 1, Parameter{Min: 0.98, Max: 1.02}},
-	{"perturb_batch_size", 1024, Parameter{Min: 512, Max: 1280, Step: 64, Default: new(1024.0)}},
-	{"perturb_bool", 1, Parameter{Min: 0, Max: 1}},
-	{"float", 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
-	{"one_minus", 0.95, Parameter{Min: 0.5, Max: 0.999}},
-	{"integer", 4, Parameter{Min: 1, Max: 9}},
-	{"integer", -64, Parameter{Min: -256, Max: 128, Step: 32}},
-	{"additive", 0, Parameter{Min: -1, Max: 2, Step: 0.7}},
-	{"bool", 0, Parameter{Min: 0, Max: 1}},
-	{"categorical", 3, Parameter{Choices: []float64{1, 3, 7}}},
-	{"neighbour", 3, Parameter{Choices: []float64{1, 3, 7, 20}}},
+	{MutateFloat, 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
+	{MutateDiscount, 0.99, Parameter{Min: 0.9, Max: 0.999}},
+	{MutateFloatMin1, 2, Parameter{Min: 1, Max: 50}},
+	{MutateEpsClip, 0.2, Parameter{Min: 0.05, Max: 0.3}},
+	{MutateMiniEpochs, 4, Parameter{Min: 2, Max: 6}},
+	{PerturbFloat, -0.5, Parameter{Min: -2, Max: -0.1}},
+	{PerturbExponentialDecay, 0.99, Parameter{Min: 0.9, Max: 0.999}},
+	{PerturbVtrace, 1, Parameter{Min: 0.98, Max: 1.02}},
+	{PerturbBatchSize, 1024, Parameter{Min: 512, Max: 1280, Step: 64, Default: new(1024.0)}},
+	{PerturbBool, 1, Parameter{Min: 0, Max: 1}},
+	{Float, 3e-4, Parameter{Min: 1e-5, Max: 1e-2}},
+	{OneMinus, 0.95, Parameter{Min: 0.5, Max: 0.999}},
+	{Integer, 4, Parameter{Min: 1, Max: 9}},
+	{Integer, -64, Parameter{Min: -256, Max: 128, Step: 32}},
+	{Additive, 0, Parameter{Min: -1, Max: 2, Step: 0.7}},
+	{Bool, 0, Parameter{Min: 0, Max: 1}},
+	{Categorical, 3, Parameter{Choices: []float64{1, 3, 7}}},
+	{Neighbour, 3, Parameter{Choices: []float64{1, 3, 7, 20}}},
 }
 
 // TestRulesStayInside lets every rule walk for long and looks at each step.
 func TestRulesStayInside(t *testing.T) {
 	seen := make(map[string]bool)
 	for i, b := range beds {
-		seen[b.rule] = true
+		seen[b.rule.Name()] = true
 		for _, outside := range []Outside{OutsideClamp, OutsideReflect} {
-			t.Run(fmt.Sprintf("%s_%s_%d", b.rule, outside, i), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s_%s_%d", b.rule.Name(), outside, i), func(t *testing.T) {
 				p := b.p
 				p.Rule, p.Outside = b.rule, outside
 				m := Mutation{Rate: 1, Parameters: map[string]Parameter{"a": p}}
@@ -77,14 +77,14 @@ func TestRulesStayInside(t *testing.T) {
 					t.Fatal(err)
 				}
 				rng := rand.New(rand.NewPCG(uint64(i), 1))
-				rule, _ := ruleByName(b.rule)
+				known := traits(b.rule)
 				v, up, down := b.start, 0, 0
 				for range 2000 {
 					w := m.Apply(map[string]float64{"a": v}, rng)["a"]
 					switch {
 					case !p.contains(w):
 						t.Fatalf("%v became %v, outside %v to %v", v, w, p.Min, p.Max)
-					case rule.whole && math.Mod(w, p.step()) != 0:
+					case known.whole && math.Mod(w, p.step()) != 0:
 						t.Fatalf("%v became %v, no multiple of %v", v, w, p.step())
 					case len(p.Choices) > 0 && !slices.Contains(p.Choices, w):
 						t.Fatalf("%v became %v, none of %v", v, w, p.Choices)
@@ -112,21 +112,21 @@ func TestRulesStayInside(t *testing.T) {
 // TestRulesAreSymmetric compares the mean logarithm of what a rule multiplies by with zero.
 func TestRulesAreSymmetric(t *testing.T) {
 	for _, test := range []struct {
-		rule     string
+		rule     Rule
 		start    float64
 		measure  scale
 		greatest float64 // of the distance
 	}{
-		{"mutate_float", 0.01, logScale, math.Log(2)},
-		{"float", 0.01, logScale, math.Log(2)},
-		{"one_minus", 0.8, oneMinus, math.Log(2)},
-		{"perturb_exponential_decay", 0.5, oneMinus, math.Log(1.2)},
-		{"mutate_discount", 0.5, oneMinus, math.Log(1.2)},
-		{"perturb_vtrace", 1, logScale, math.Log(1.005)},
+		{MutateFloat, 0.01, logScale, math.Log(2)},
+		{Float, 0.01, logScale, math.Log(2)},
+		{OneMinus, 0.8, oneMinus, math.Log(2)},
+		{PerturbExponentialDecay, 0.5, oneMinus, math.Log(1.2)},
+		{MutateDiscount, 0.5, oneMinus, math.Log(1.2)},
+		{PerturbVtrace, 1, logScale, math.Log(1.005)},
 		// Rounding to whole numbers keeps the mean of the number, not of its logarithm; far from 0 they are alike.
-		{"integer", 100000, logScale, math.Log(2)},
+		{Integer, 100000, logScale, math.Log(2)},
 	} {
-		m := Mutation{Rate: 1, Rules: map[string]string{"a": test.rule}}
+		m := Mutation{Rate: 1, Rules: Rules{"a": test.rule}}
 		rng := rand.New(rand.NewPCG(5, 6))
 		sum := 0.0
 		const n = 20000
@@ -134,19 +134,19 @@ func TestRulesAreSymmetric(t *testing.T) {
 			v := m.Apply(map[string]float64{"a": test.start}, rng)["a"]
 			d := test.measure.to(v) - test.measure.to(test.start)
 			if math.Abs(d) > test.greatest+1e-4 {
-				t.Fatalf("%s: %v became %v", test.rule, test.start, v)
+				t.Fatalf("%s: %v became %v", test.rule.Name(), test.start, v)
 			}
 			sum += d
 		}
 		if mean := sum / n; math.Abs(mean) > 5*test.greatest/math.Sqrt(n) {
-			t.Errorf("%s: the mean distance is %v, want 0", test.rule, mean)
+			t.Errorf("%s: the mean distance is %v, want 0", test.rule.Name(), mean)
 		}
 	}
 }
 
 // TestIntegerRoundsInProportion: 10 times 1.25 is 12 and 13 equally often.
 func TestIntegerRoundsInProportion(t *testing.T) {
-	m := Mutation{Rate: 1, ChangeRange: [2]float64{1.25, 1.25}, Rules: map[string]string{"a": "integer"}}
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1.25, 1.25}, Rules: Rules{"a": Integer}}
 	rng := rand.New(rand.NewPCG(5, 6))
 	counts := make(map[float64]int)
 	for range 4000 {
@@ -165,10 +165,10 @@ func TestExplorersOnAnyValues(t *testing.T) {
 		p := b.p
 		p.Rule, p.Outside = b.rule, OutsideReflect
 		explorers := []Explorer{Mutation{Rate: 1, Parameters: map[string]Parameter{"a": p}}}
-		if rule, _ := ruleByName(b.rule); !rule.whole || b.rule == "integer" {
+		if known := traits(b.rule); !known.whole || b.rule == Integer {
 			p := p
-			if !rule.whole {
-				p.Rule, p.Step = "", 0
+			if !known.whole {
+				p.Rule, p.Step = nil, 0
 			}
 			if len(p.Choices) == 0 {
 				p.Sample = Range{Low: p.Min, High: p.Max}
@@ -184,7 +184,7 @@ func TestExplorersOnAnyValues(t *testing.T) {
 					values := map[string]float64{"a": v}
 					w := e.Apply(values, rng)["a"]
 					if !p.contains(w) && w != v || values["a"] != v {
-						t.Fatalf("%T %s: %v became %v", e, b.rule, v, w)
+						t.Fatalf("%T %s: %v became %v", e, b.rule.Name(), v, w)
 					}
 				}
 			}
@@ -194,7 +194,7 @@ func TestExplorersOnAnyValues(t *testing.T) {
 
 // TestUnboundedRulesStayFinite multiplies until nothing more fits.
 func TestUnboundedRulesStayFinite(t *testing.T) {
-	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: map[string]string{"a": "mutate_float", "b": "integer", "c": "float"}}
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer, "c": Float}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := map[string]float64{"a": 1, "b": 1, "c": 1}
 	for range 100 {
@@ -255,9 +255,9 @@ func TestResampledValuesCoverTheRange(t *testing.T) {
 
 func TestKeysAndBounds(t *testing.T) {
 	m := Mutation{
-		Rules:      map[string]string{"z": "mutate_float", "env.*": "perturb_float"},
+		Rules:      Rules{"z": MutateFloat, "env.*": PerturbFloat},
 		Bounds:     map[string][2]float64{"env.*": {0, 1}, "env.speed": {0, 9}},
-		Parameters: map[string]Parameter{"a": {Choices: []float64{1, 2}}, "b": {Rule: "bool"}, "z": {Min: 1, Max: 2}},
+		Parameters: map[string]Parameter{"a": {Choices: []float64{1, 2}}, "b": {Rule: Bool}, "z": {Min: 1, Max: 2}},
 	}
 	if got, want := m.Keys(), []string{"b", "env.*", "z"}; !slices.Equal(got, want) {
 		t.Errorf("keys are %v, want %v", got, want)
@@ -290,14 +290,14 @@ func TestKeysAndBounds(t *testing.T) {
 
 func TestMutationCloneIsIndependent(t *testing.T) {
 	m := Mutation{
-		Rules:      map[string]string{"a": "float"},
+		Rules:      Rules{"a": Float},
 		Bounds:     map[string][2]float64{"a": {1, 2}},
 		Parameters: map[string]Parameter{"b": {Choices: []float64{1, 2}, Default: new(3.0)}},
 	}
 	c := m.Clone()
-	m.Rules["a"], m.Bounds["a"], m.Parameters["b"].Choices[0], *m.Parameters["b"].Default = "bool", [2]float64{5, 6}, 9, 9
+	m.Rules["a"], m.Bounds["a"], m.Parameters["b"].Choices[0], *m.Parameters["b"].Default = Bool, [2]float64{5, 6}, 9, 9
 	m.Parameters["b"] = Parameter{}
-	if p := c.Parameters["b"]; c.Rules["a"] != "float" || c.Bounds["a"] != [2]float64{1, 2} || len(p.Choices) != 2 || p.Choices[0] != 1 || *p.Default != 3 {
+	if p := c.Parameters["b"]; c.Rules["a"] != Float || c.Bounds["a"] != [2]float64{1, 2} || len(p.Choices) != 2 || p.Choices[0] != 1 || *p.Default != 3 {
 		t.Errorf("the clone changed: %+v", c)
 	}
 }

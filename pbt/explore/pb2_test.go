@@ -177,7 +177,7 @@ func TestWhatPB2Learns(t *testing.T) {
 			t.Errorf("the objective that comes with %v is %v, want %v", a, got, want)
 		}
 	}
-	less := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}, Minimise: true}.learn(events)
+	less := PB2{Bounds: map[string]Range{"a": {Low: 0, High: 10}}}.learn(minimised(events))
 	for i, tr := range less.trials {
 		if tr.gain != -want[i].gain || tr.score != -want[i].score {
 			t.Errorf("minimising, trial %d is %+v", i, tr)
@@ -217,6 +217,12 @@ func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64), gain fu
 var square = PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e-5, High: 1e-1, Log: true}}}
 
 // hill is highest, 1, at a = 2 and b = 1e-4.
+// minimised is the journal of a population that minimises.
+func minimised(events []journal.Event) []journal.Event {
+	run := journal.Event{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: journal.Schema, Minimise: true}}
+	return append([]journal.Event{run}, events...)
+}
+
 func hill(a, b float64, _ int) float64 {
 	x, y := (a-2)/4, (math.Log10(b)+4)/4
 	return math.Exp(-(x*x + y*y) * 8)
@@ -255,9 +261,7 @@ func TestPB2FindsTheOptimum(t *testing.T) {
 		t.Errorf("the bound chosen is %v, on a grid there is %v", chosen, greatest)
 	}
 	// The opposite objective has its best far away.
-	less := square
-	less.Minimise = true
-	if v := less.Fit(events, nil).Apply(given, rng); hill(v["a"], v["b"], 0) > 0.3 {
+	if v := square.Fit(minimised(events), nil).Apply(given, rng); hill(v["a"], v["b"], 0) > 0.3 {
 		t.Errorf("minimising, it chose %v", v)
 	}
 }

@@ -10,7 +10,7 @@ import (
 func TestPerturbationStaysInside(t *testing.T) {
 	p := DefaultPerturbation(map[string]Parameter{
 		"rate":   {Sample: Range{Low: 1e-5, High: 1e-2, Log: true}, Outside: OutsideReflect},
-		"epochs": {Rule: "integer", Sample: Range{Low: 1, High: 8}},
+		"epochs": {Rule: Integer, Sample: Range{Low: 1, High: 8}},
 		"width":  {Choices: []float64{32, 64, 256}},
 	})
 	p.ResampleProbability = 0
@@ -86,7 +86,7 @@ func TestPerturbationValidate(t *testing.T) {
 		"factor infinite": {Factors: [2]float64{math.Inf(1), 0.8}, Parameters: good},
 		"unknown":         {Parameters: map[string]Parameter{"b": good["a"]}},
 		"nothing":         {Parameters: map[string]Parameter{"a": {Min: 0, Max: 1}}},
-		"broken integer":  {Parameters: map[string]Parameter{"a": {Rule: "integer", Sample: Range{Low: 0.5, High: 4}}}},
+		"broken integer":  {Parameters: map[string]Parameter{"a": {Rule: Integer, Sample: Range{Low: 0.5, High: 4}}}},
 		"out of bounds":   {Parameters: map[string]Parameter{"a": {Sample: Range{Low: 0, High: 2}, Max: 1}}},
 	} {
 		if err := p.Validate([]string{"a"}); err == nil {

@@ -58,6 +58,9 @@ type rule struct {
 
 func (r *rule) Name() string { return r.name }
 
+// String is the name, for messages.
+func (r *rule) String() string { return r.name }
+
 func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
 
 // traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.

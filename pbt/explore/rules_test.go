@@ -8,25 +8,33 @@ import (
 
 func TestRegisterRule(t *testing.T) {
 	keep := func(value float64, _ RuleInput) float64 { return value }
-	for name, rule := range map[string]Rule{"": keep, "nothing": nil, "mutate_float": keep} {
-		if err := RegisterRule(name, rule); err == nil {
-			t.Errorf("registering %q succeeded", name)
+	for what, r := range map[string]Rule{
+		"no name": NewRule("", keep), "no function": NewRule("nothing", nil), "nil": nil, "a name twice": NewRule("mutate_float", keep),
+	} {
+		if err := RegisterRule(r); err == nil {
+			t.Errorf("%s: registering succeeded", what)
 		}
 	}
 	var seen RuleInput
 	name := "mutate_" + strings.ToLower(t.Name())
-	rulesMutex.Lock()
-	delete(rules, name) // of an earlier round of tests
-	rulesMutex.Unlock()
-	if err := RegisterRule(name, func(value float64, in RuleInput) float64 { seen = in; return value + 9 }); err != nil {
+	forget := func() {
+		registryMutex.Lock()
+		delete(registry, name)
+		registryMutex.Unlock()
+	}
+	forget() // of an earlier round of tests
+	if err := RegisterRule(NewRule(name, func(value float64, in RuleInput) float64 { seen = in; return value + 9 })); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		rulesMutex.Lock()
-		delete(rules, name)
-		rulesMutex.Unlock()
-	}()
-	m := Mutation{Rate: 1, Rules: map[string]string{"a": name}, Bounds: map[string][2]float64{"a": {0, 5}}}
+	defer forget()
+	known, err := RuleByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(), `the nearest is "mutate_float"`) {
+		t.Errorf("the error is %v", err)
+	}
+	m := Mutation{Rate: 1, Rules: Rules{"a": known}, Bounds: map[string][2]float64{"a": {0, 5}}}
 	if err := m.Validate([]string{"a"}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +48,7 @@ func TestRegisterRule(t *testing.T) {
 
 // TestMutationRate counts how often each of two keys changes.
 func TestMutationRate(t *testing.T) {
-	m := Mutation{Rules: map[string]string{"a": "mutate_float", "b": "mutate_float"}}
+	m := Mutation{Rules: Rules{"a": MutateFloat, "b": MutateFloat}}
 	rng := rand.New(rand.NewPCG(3, 4))
 	a, b, both, up := 0, 0, 0, 0
 	const n = 4000

@@ -126,7 +126,7 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	o := settings.Options
 	o.Progress = tell
 	place := pbt.WorkerOptions{
-		Policy: p.Policy, Board: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
+		Member: p.Policy, Store: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
 		SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess, Experiment: settings.Workspace,
 	}
 	if g.Adjust != nil {

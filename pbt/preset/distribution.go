@@ -45,7 +45,7 @@ func integers(a []float64, step float64, log bool) (explore.Parameter, bool) {
 	if len(a) != 2 || a[0] != math.Trunc(a[0]) || a[1] != math.Trunc(a[1]) || a[0] >= a[1] || log && a[0] <= 0 {
 		return explore.Parameter{}, false
 	}
-	q := explore.Parameter{Rule: "integer", Sample: explore.Range{Low: a[0], High: a[1] - 1, Log: log}}
+	q := explore.Parameter{Rule: explore.Integer, Sample: explore.Range{Low: a[0], High: a[1] - 1, Log: log}}
 	if step != 1 {
 		q.Step = step
 	}

@@ -29,7 +29,7 @@ pbt:
 		log.Fatal(err)
 	}
 	fmt.Println(settings.Name, settings.Options.Members, settings.Options.IntervalSteps, settings.Folder())
-	fmt.Println(settings.Options.Mutation.Keys())
+	fmt.Println(settings.Options.Explore.Keys())
 	fmt.Println(settings.Notes[0])
 	_, err = preset.FromYAML([]byte("pbt: {treshold_std: 0.1}"))
 	fmt.Println(err)

@@ -56,12 +56,14 @@ func describe(s *Settings) string {
 	if o.Measure != (pbt.Measure{}) {
 		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
 	}
-	if o.Inherit != (pbt.CopyOptions{}) {
-		fmt.Fprintf(&out, "inherit %+v\n", o.Inherit)
+	if o.Copy != (pbt.CopyOptions{}) {
+		fmt.Fprintf(&out, "inherit %+v\n", o.Copy)
 	}
 	parameters := map[string]explore.Parameter{}
-	m, isMutation := o.Mutation, true
+	m, isMutation := explore.Mutation{}, true
 	switch e := o.Explore.(type) {
+	case explore.Mutation:
+		m = e
 	case someOf:
 		m = e.Mutation
 		fmt.Fprintf(&out, "optional %v\n", e.optional)
@@ -70,12 +72,12 @@ func describe(s *Settings) string {
 		fmt.Fprintf(&out, "perturbation resample=%v factors=%v strict=%v\n", e.ResampleProbability, e.Factors, e.Strict)
 	case explore.PB2:
 		isMutation = false
-		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, e.Minimise)
+		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, o.Measure.Minimise)
 	}
 	if isMutation {
 		fmt.Fprintf(&out, "mutation rate=%v range=%v resample=%v reset=%v\n", m.Rate, m.ChangeRange, m.Resample, m.Reset)
 		for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
-			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key])
+			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key].Name())
 		}
 		if len(m.Bounds) > 0 {
 			fmt.Fprintf(&out, "bounds %v\n", m.Bounds)
@@ -84,7 +86,7 @@ func describe(s *Settings) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		p := parameters[key]
-		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, p.Rule, p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
+		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, nameOf(p.Rule), p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
 		if p.Default != nil {
 			fmt.Fprintf(&out, " default=%v", *p.Default)
 		}
@@ -112,3 +114,11 @@ func TestGoldenIsaacLab(t *testing.T)      { golden(t, IsaacLab) }
 func TestGoldenIsaacGymEnvs(t *testing.T)  { golden(t, IsaacGymEnvs) }
 func TestGoldenSampleFactory(t *testing.T) { golden(t, SampleFactory) }
 func TestGoldenRayTune(t *testing.T)       { golden(t, RayTune) }
+
+// nameOf is a rule's name, "" for none.
+func nameOf(rule explore.Rule) string {
+	if rule == nil {
+		return ""
+	}
+	return rule.Name()
+}

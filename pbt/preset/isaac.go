@@ -69,7 +69,7 @@ func readIsaacLab(f *file) (*Settings, error) {
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
 	o.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})
-	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, c.ChangeRange, c.Mutation, &p)
+	o.Explore = c.chances.mutation(&c.shared, f, s, c.MutationRate, c.ChangeRange, c.Mutation, &p)
 	if c.Objective == "" {
 		p.wrong("objective", c.Objective, "want the name of a figure, e.g. episode.return")
 	}
@@ -78,13 +78,14 @@ func readIsaacLab(f *file) (*Settings, error) {
 
 // mutation makes the mutation of both Isaac systems.
 func (c chances) mutation(add *shared, f *file, s *Settings, rate float64, change []float64, rules map[string]string, p *problems) explore.Mutation {
+	byName := make(map[string]explore.Rule)
 	for _, key := range sorted(rules) {
-		checkRule("mutation."+key, rules[key], p)
+		byName[key] = ruleOf("mutation."+key, rules[key], p)
 	}
 	if change[0] > change[1] {
 		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
 	}
-	renamed, _ := rename(f, rlGames, "mutation", rules, p, &s.Notes)
+	renamed, _ := rename(f, rlGames, "mutation", byName, p, &s.Notes)
 	m := explore.Mutation{Rate: rate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed, Resample: c.Resample, Reset: c.Reset}
 	m = add.mutation(f, rlGames, s, m, p)
 	switch {
@@ -171,7 +172,7 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 		p.wrong("change_min", c.ChangeMin, "want at most change_max, which is %v", c.ChangeMax)
 		c.ChangeMax = c.ChangeMin
 	}
-	o.Mutation = c.chances.mutation(&c.shared, f, s, c.MutationRate, []float64{c.ChangeMin, c.ChangeMax}, c.Mutation, &p)
+	o.Explore = c.chances.mutation(&c.shared, f, s, c.MutationRate, []float64{c.ChangeMin, c.ChangeMax}, c.Mutation, &p)
 	if c.Objective == "" {
 		p.wrong("objective", c.Objective, "want the name of a figure, e.g. true_objective")
 	}

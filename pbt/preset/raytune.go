@@ -207,7 +207,7 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 		parameters[key] = explore.Parameter{Sample: b.Range}
 	}
 	if len(bounds) > 0 {
-		o.Explore = explore.PB2{Bounds: bounds, Minimise: o.Measure.Minimise}
+		o.Explore = explore.PB2{Bounds: bounds}
 		c.begin(f, s, parameters)
 	}
 }
@@ -231,7 +231,7 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Para
 		if f.initial(s, key) != nil || sampled || strings.HasSuffix(key, "*") {
 			continue
 		}
-		whole := q.Rule == "integer"
+		whole := q.Rule == explore.Integer
 		switch {
 		case len(q.Choices) == 0 && !whole:
 			o.Sample[key] = q.Sample

@@ -106,7 +106,7 @@ func readSampleFactory(f *file) (*Settings, error) {
 // explore makes the mutation of the tunables.
 func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
-	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: map[string]string{"env.*": "perturb_float"}, Parameters: make(map[string]explore.Parameter)}
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: explore.Rules{"env.*": explore.PerturbFloat}, Parameters: make(map[string]explore.Parameter)}
 	flags := map[string]*float64{
 		"learning_rate": c.LearningRate, "exploration_loss_coeff": c.ExplorationLossCoeff, "value_loss_coeff": c.ValueLossCoeff, "max_grad_norm": c.MaxGradNorm,
 		"ppo_clip_ratio": c.PPOClipRatio, "ppo_clip_value": c.PPOClipValue, "gamma": c.Gamma,
@@ -122,12 +122,12 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 			}
 			o.Initial[0][name] = *given
 		}
-		rule := "perturb_float"
+		rule := explore.PerturbFloat
 		if key == "gamma" {
 			if !c.OptimizeGamma {
 				continue
 			}
-			rule = "perturb_exponential_decay"
+			rule = explore.PerturbExponentialDecay
 		}
 		m.Parameters[name] = explore.Parameter{Rule: rule, Default: f.initial(s, name)}
 	}

@@ -52,7 +52,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o.Measure = pbt.Measure{Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
 		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed}
-	o.Inherit = pbt.CopyOptions{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
+	o.Copy = pbt.CopyOptions{Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
 		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers)}
 	switch {
 	case c.Seed != nil:
@@ -90,7 +90,7 @@ func (c *shared) mutation(f *file, n names, s *Settings, m explore.Mutation, p *
 			m.Parameters = make(map[string]explore.Parameter)
 		}
 		for key, q := range own {
-			if q.Rule != "" { // it replaces the preset's
+			if q.Rule != nil { // it replaces the preset's
 				delete(m.Rules, key)
 			} else {
 				q.Rule = m.Parameters[key].Rule
@@ -110,10 +110,10 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 	parameters := make(map[string]explore.Parameter, len(given))
 	for _, key := range sorted(given) {
 		q, at := given[key], "parameters."+called[key]
+		r := explore.Parameter{Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default}
 		if q.Rule != "" {
-			checkRule(at+".rule", q.Rule, p)
+			r.Rule = ruleOf(at+".rule", q.Rule, p)
 		}
-		r := explore.Parameter{Rule: q.Rule, Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default}
 		if q.Min != nil || q.Max != nil {
 			r.Min, r.Max = math.Inf(-1), math.Inf(1)
 		}
@@ -134,11 +134,16 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 	return parameters
 }
 
-// checkRule looks for a rule.
-func checkRule(key, rule string, p *problems) {
-	if known := explore.RuleNames(); !slices.Contains(known, rule) {
-		p.add(&config.Error{Prefix: "preset", Path: "pbt." + key, Given: rule, Allowed: "one of " + quoted(known), Nearest: config.Nearest(rule, known)})
+// ruleOf returns the rule with a name, and notes an unknown one as a problem of the key.
+func ruleOf(key, name string, p *problems) explore.Rule {
+	rule, err := explore.RuleByName(name)
+	if err != nil {
+		known := explore.RuleNames()
+		p.add(&config.Error{
+			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name, known),
+		})
 	}
+	return rule
 }
 
 // limited puts the limit of copies around a strategy.

@@ -103,8 +103,8 @@ func (s setup) train(t testing.TB) []journal.Event {
 	p, err := pbt.New(pbt.Options{
 		Members: s.members, Objective: "episode.return", IntervalSteps: 1000, TotalSteps: int64(s.intervals) * 1000, Seed: s.seed,
 		Strategy: s.strategy, Measure: pbt.Measure{Minimise: s.minimise}, Parallel: 1,
-		Mutation: explore.Mutation{Rate: 0.7, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}, "discount_factor": {Low: 0.9, High: 0.995}},
+		Explore: explore.Mutation{Rate: 0.7, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+		Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}, "discount_factor": {Low: 0.9, High: 0.995}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			l := &learner{rng: rand.New(rand.NewPCG(uint64(m.Seed), 3)), rate: 1e-3, discount: 0.99, lossy: s.minimise}
 			if !built[m.ID] {

@@ -37,7 +37,7 @@ func TestReplayOfPPO(t *testing.T) {
 	p, err := pbt.New(pbt.Options{
 		Members: 4, Objective: "episode.length", IntervalSteps: 160, TotalSteps: 640, Seed: 3, Parallel: 2,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.8},
-		Mutation: explore.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
+		Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
 		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
 		New:      func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
 	})

@@ -112,7 +112,7 @@ func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journa
 	p, err := pbt.New(pbt.Options{
 		Members: 6, Objective: "way", IntervalSteps: 40, TotalSteps: 500, Seed: seed,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.4, ThresholdAbs: 1},
-		Mutation: explore.Mutation{Rate: 0.9, Rules: map[string]string{"rate": "mutate_float"}},
+		Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"rate": explore.MutateFloat}},
 		Sample:   map[string]explore.Range{"rate": {Low: 0.1, High: 1}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			built++

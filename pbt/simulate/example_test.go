@@ -24,8 +24,8 @@ func ExampleRun() {
 			},
 			Options: pbt.Options{
 				Members: 8, IntervalSteps: 100_000, TotalSteps: 2_000_000, Strategy: strategy.IsaacLab{ThresholdAbs: threshold},
-				Mutation: explore.Mutation{Rules: map[string]string{"learning_rate": "mutate_float"}},
-				Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+				Explore: explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+				Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
 			},
 			Seeds: 10,
 		})

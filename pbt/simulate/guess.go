@@ -41,11 +41,12 @@ func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landsc
 	return landscapes
 }
 
+// explorer returns the population's explorer, one that changes nothing where there is none.
 func explorer(o pbt.Options) explore.Explorer {
-	if o.Explore != nil {
-		return o.Explore
+	if o.Explore == nil {
+		return explore.Mutation{}
 	}
-	return o.Mutation
+	return o.Explore
 }
 
 // tuned are the hyperparameters that the options speak of, sorted. A pattern stands for one.
@@ -114,8 +115,12 @@ func between(low, high float64, log bool) float64 {
 
 // discounts reports whether a hyperparameter is one of those that are close to one.
 func discounts(o pbt.Options, key string) bool {
-	if m, ok := explorer(o).(explore.Mutation); ok && strings.Contains(m.Rules[key]+m.Parameters[key].Rule, "discount") {
-		return true
+	if m, ok := o.Explore.(explore.Mutation); ok {
+		for _, rule := range []explore.Rule{m.Rules[key], m.Parameters[key].Rule} {
+			if rule != nil && strings.Contains(rule.Name(), "discount") {
+				return true
+			}
+		}
 	}
 	return key == "discount_factor" || key == "gae_lambda"
 }

@@ -148,7 +148,7 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	start := c.start(opt)
 	// About a hundred readings on the way to the limit, and some in every interval.
 	grain := max(1, min(c.Model.Horizon/100, opt.IntervalSteps/8))
-	opt.Objective, opt.Seed, opt.Directory, opt.Parallel, opt.Asynchronous = Objective, seed, "", 1, false
+	opt.Objective, opt.Seed, opt.Directory, opt.Parallel = Objective, seed, "", 1
 	opt.New = func(m pbt.Member) (pbt.Trainee, error) {
 		values := maps.Clone(start)
 		maps.Copy(values, m.Hyperparameters)

@@ -30,8 +30,8 @@ func config(strategy strategy.Strategy) simulate.Config {
 		},
 		Options: pbt.Options{
 			Members: 8, IntervalSteps: 5000, TotalSteps: 100_000, Strategy: strategy,
-			Mutation: explore.Mutation{Rate: 0.8, Rules: map[string]string{"learning_rate": "mutate_float"}},
-			Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+			Explore: explore.Mutation{Rate: 0.8, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+			Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
 		},
 		Seeds: 12, Seed: 1,
 	}
@@ -147,8 +147,10 @@ func TestDivergence(t *testing.T) {
 
 func TestKeysWithoutLandscape(t *testing.T) {
 	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
-	c.Options.Mutation.Rules["width"] = "mutate_float"
-	c.Options.Mutation.Bounds = map[string][2]float64{"width": {16, 64}}
+	m := c.Options.Explore.(explore.Mutation)
+	m.Rules["width"] = explore.MutateFloat
+	m.Bounds = map[string][2]float64{"width": {16, 64}}
+	c.Options.Explore = m
 	c.Options.Sample["depth"] = explore.Range{Low: 2, High: 4}
 	if s := run(t, c).Summary(); s.Copies == 0 {
 		t.Errorf("%+v", s)
@@ -157,10 +159,10 @@ func TestKeysWithoutLandscape(t *testing.T) {
 
 func TestLandscapes(t *testing.T) {
 	o := pbt.Options{
-		Mutation: explore.Mutation{
-			Rules:      map[string]string{"b": "mutate_float", "discount_factor": "mutate_discount", "env.*": "mutate_float"},
+		Explore: explore.Mutation{
+			Rules:      explore.Rules{"b": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "env.*": explore.MutateFloat},
 			Bounds:     map[string][2]float64{"b": {0.5, 2}},
-			Parameters: map[string]explore.Parameter{"e": {Rule: "integer", Min: 1, Max: 9}},
+			Parameters: map[string]explore.Parameter{"e": {Rule: explore.Integer, Min: 1, Max: 9}},
 		},
 		Sample:  map[string]explore.Range{"a": {Low: 1e-5, High: 1e-3, Log: true}},
 		Initial: []map[string]float64{{"z": 0, "y": 3}},
@@ -179,7 +181,7 @@ func TestLandscapes(t *testing.T) {
 		}
 	}
 	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
-	c.Options.Mutation, c.Options.Sample, c.Options.Initial = o.Mutation, o.Sample, o.Initial
+	c.Options.Explore, c.Options.Sample, c.Options.Initial = o.Explore, o.Sample, o.Initial
 	c.Model.Landscapes, c.Seeds = got, 4
 	if s := run(t, c).Summary(); s.Copies == 0 {
 		t.Errorf("%+v", s)
@@ -231,8 +233,12 @@ func TestRunRejects(t *testing.T) {
 		"drift": func(c *simulate.Config) {
 			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Drift: math.NaN()}}
 		},
-		"a bad rule":  func(c *simulate.Config) { c.Options.Mutation.Rules["learning_rate"] = "mutate_flot" },
-		"out of them": func(c *simulate.Config) { c.Options.Mutation.Bounds = map[string][2]float64{"learning_rate": {1, 2}} },
+		"a bad rule": func(c *simulate.Config) { c.Options.Explore.(explore.Mutation).Rules["learning_rate"] = nil },
+		"out of them": func(c *simulate.Config) {
+			m := c.Options.Explore.(explore.Mutation)
+			m.Bounds = map[string][2]float64{"learning_rate": {1, 2}}
+			c.Options.Explore = m
+		},
 	} {
 		c := config(strategy.DefaultIsaacLab())
 		change(&c)

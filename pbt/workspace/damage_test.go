@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // board3 is a folder in which member 0 has published three records and member 1 one.
@@ -187,7 +188,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := leaseFileText{Schema: 1, Number: 3, Token: "0a", Owner: "a:1", Domain: "b"}
-	leaseText, err := marshalSealed(&l)
+	leaseText, err := durable.Seal(&l, &l.Check)
 	if err != nil {
 		t.Fatal(err)
 	}

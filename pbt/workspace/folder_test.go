@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 func openFolder(t *testing.T, dir string, members int, opt FolderOptions) *Folder {
@@ -217,7 +218,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := leaseFileText{Schema: leaseSchema, Number: 9, Token: "0e", Domain: f.domain} // killed while it joined
-	text, err := marshalSealed(&dead)
+	text, err := durable.Seal(&dead, &dead.Check)
 	if err != nil {
 		t.Fatal(err)
 	}

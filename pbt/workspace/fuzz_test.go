@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Whatever stands in a record's file, reading it ends with an error or with a record that is written and read again as it is.
@@ -95,8 +97,8 @@ func FuzzDecodeHeartbeat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// The check is mended, so that the rest is reached.
 		var file heartbeatFile
-		if err := unmarshalSealed(text, &file, heartbeatSchema); err != nil {
-			if mended, err := marshalSealed(&file); err == nil {
+		if err := durable.UnsealSchema(text, heartbeatSchema, &file, &file.Check); err != nil {
+			if mended, err := durable.Seal(&file, &file.Check); err == nil {
 				text = mended
 			}
 		}
@@ -120,7 +122,7 @@ func FuzzDecodeHeartbeat(f *testing.F) {
 
 func FuzzDecodeLease(f *testing.F) {
 	l := leaseFileText{Schema: leaseSchema, Number: 3, Token: "0a", Owner: "a:1", Domain: "b"}
-	text, err := marshalSealed(&l)
+	text, err := durable.Seal(&l, &l.Check)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -128,8 +130,8 @@ func FuzzDecodeLease(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("["), 100))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var mended leaseFileText
-		if err := unmarshalSealed(text, &mended, leaseSchema); err != nil {
-			if again, err := marshalSealed(&mended); err == nil {
+		if err := durable.UnsealSchema(text, leaseSchema, &mended, &mended.Check); err != nil {
+			if again, err := durable.Seal(&mended, &mended.Check); err == nil {
 				text = again
 			}
 		}

@@ -1,6 +1,11 @@
 package workspace
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
+)
 
 const (
 	heartbeatName   = "heartbeat.json"
@@ -18,14 +23,12 @@ type heartbeatFile struct {
 	Copies    int64              `json:"copies"`
 	Frame     int64              `json:"frame"`
 	Total     int64              `json:"total"`
-	Objective *jsonFloat         `json:"objective,omitempty"`
+	Objective *number.JSON       `json:"objective,omitempty"`
 	Params    map[string]float64 `json:"params,omitempty"`
 	Parent    int                `json:"parent"`
 	Note      string             `json:"note,omitempty"`
 	Check     string             `json:"check"`
 }
-
-func (h *heartbeatFile) seal() *string { return &h.Check }
 
 func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	f := heartbeatFile{
@@ -33,10 +36,10 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 		Frame: h.Steps, Total: h.Total, Params: h.Hyperparameters, Parent: h.Parent, Note: h.Note,
 	}
 	if h.HasObjective {
-		o := jsonFloat(h.Objective)
+		o := number.JSON(h.Objective)
 		f.Objective = &o
 	}
-	text, err := marshalSealed(&f)
+	text, err := durable.Seal(&f, &f.Check)
 	if err == nil && len(text) > maxHeartbeat {
 		err = fmt.Errorf("workspace: a heartbeat of %d bytes; %d are allowed: list fewer hyperparameters", len(text), maxHeartbeat)
 	}
@@ -46,7 +49,7 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 // decodeHeartbeat reads the heartbeat of a member.
 func decodeHeartbeat(text []byte, member, members int) (Heartbeat, error) {
 	var f heartbeatFile
-	if err := unmarshalSealed(text, &f, heartbeatSchema); err != nil {
+	if err := durable.UnsealSchema(text, heartbeatSchema, &f, &f.Check); err != nil {
 		return Heartbeat{}, err
 	}
 	if f.Member != member {

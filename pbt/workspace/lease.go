@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // A member's leases are numbered files, of which the one with the highest number counts. Taking a member over is creating
@@ -34,11 +36,9 @@ type leaseFileText struct {
 	Check    string `json:"check"`
 }
 
-func (l *leaseFileText) seal() *string { return &l.Check }
-
 func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 	var l leaseFileText
-	if err := unmarshalSealed(text, &l, leaseSchema); err != nil {
+	if err := durable.UnsealSchema(text, leaseSchema, &l, &l.Check); err != nil {
 		return l, err
 	}
 	if l.Member != member || l.Number != number || l.Token == "" {
@@ -99,7 +99,7 @@ func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	if f.domain != "" && lockFile(file) {
 		l.text.Domain = f.domain
 	}
-	if l.bytes, err = marshalSealed(&l.text); err != nil {
+	if l.bytes, err = durable.Seal(&l.text, &l.text.Check); err != nil {
 		return err
 	}
 	_, err = file.Write(l.bytes)
@@ -158,7 +158,7 @@ func (f *Folder) release(l *heldLease) error {
 	if err == nil {
 		l.text.Released = true
 		var text []byte
-		if text, err = marshalSealed(&l.text); err == nil {
+		if text, err = durable.Seal(&l.text, &l.text.Check); err == nil {
 			err = f.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false, func() error { return f.verify(l) })
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // on returns the store of another machine: its processes see the folder, but not each other's locks.
@@ -363,7 +365,7 @@ func TestRaceForASeat(t *testing.T) {
 func stale(t *testing.T, dir string) {
 	t.Helper()
 	l := leaseFileText{Schema: leaseSchema, Number: 7, Token: "0a", Owner: "gone:1", Domain: "gone"}
-	text, err := marshalSealed(&l)
+	text, err := durable.Seal(&l, &l.Check)
 	if err != nil {
 		t.Fatal(err)
 	}

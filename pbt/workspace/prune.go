@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // Prune deletes what nobody needs any more, see Lease.
@@ -113,7 +115,7 @@ func (f *Folder) abandoned(name string) bool {
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxLease))
 	var l leaseFileText
-	if err == nil && unmarshalSealed(text, &l, leaseSchema) == nil && l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && l.Domain != "" && l.Domain == f.domain && unlocked(file) {
 		return true
 	}
 	now, ok := f.now()

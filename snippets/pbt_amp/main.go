@@ -76,8 +76,8 @@ func run(ctx context.Context, o options) error {
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "discount_factor": "mutate_discount", "style_reward_scale": "mutate_float",
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "style_reward_scale": explore.MutateFloat,
 		}},
 		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-4, High: 1e-3, Log: true},

@@ -91,8 +91,8 @@ func run(ctx context.Context, o options) error {
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		Mutation: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: map[string]string{
-			"learning_rate": "mutate_float", "discount_factor": "mutate_discount",
+		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
+			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount,
 		}},
 		Sample: map[string]explore.Range{
 			"learning_rate":   {Low: 1e-4, High: 3e-3, Log: true},

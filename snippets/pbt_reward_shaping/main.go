@@ -78,9 +78,9 @@ func run(ctx context.Context, o options) error {
 		IntervalSteps: o.interval,
 		TotalSteps:    o.steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
-		Mutation: explore.Mutation{
+		Explore: explore.Mutation{
 			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
-			Rules: map[string]string{"learning_rate": "mutate_float", "env.height": "mutate_float", "env.velocity": "mutate_float"},
+			Rules: explore.Rules{"learning_rate": explore.MutateFloat, "env.height": explore.MutateFloat, "env.velocity": explore.MutateFloat},
 			Bounds: map[string][2]float64{
 				"learning_rate": {1e-5, 1e-2}, "env.height": {1e-3, 100}, "env.velocity": {1e-3, 100},
 			},

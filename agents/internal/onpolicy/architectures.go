@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 )
@@ -24,10 +25,10 @@ func (c *Core) Architectures() map[string]models.Architecture {
 // checkChoices refuses a scaler before a network that reads indices.
 func (c *Core) checkChoices() error {
 	all := c.Architectures()
-	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
+	for _, name := range []string{layout.Policy, layout.Value, layout.StyleValue} { // the discriminator reads a Box
 		a := all[name]
 		key, scaled := "observation_preprocessor", c.ObservationScaler != nil
-		if name != "policy" && c.spaces.State.Width() > 0 {
+		if name != layout.Policy && c.spaces.State.Width() > 0 {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
 		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
@@ -74,7 +75,7 @@ func (r *reader) architectures(c *Core) {
 	if r.err != nil {
 		return
 	}
-	theirs, _ := r.snap.Values["architectures"].(map[string]any)
+	theirs := layout.Map(r.snap.Values, layout.Architectures)
 	if len(theirs) == 0 {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -18,7 +19,7 @@ func (c *Core) flatten(separateFrom int) error {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
 		for _, p := range n.Parameters {
-			p.Name = n.Name + "/" + p.Name
+			p.Name = layout.Parameter(n.Name, p.Name)
 			params = append(params, p)
 		}
 	}
@@ -28,7 +29,7 @@ func (c *Core) flatten(separateFrom int) error {
 	}
 	var groups []tensor.Group
 	for i, n := range c.networks {
-		begin, end, err := c.Flat.Segment(n.Name + "/")
+		begin, end, err := c.Flat.Segment(layout.Parameter(n.Name, ""))
 		if err != nil {
 			continue // a network whose every parameter is shared with an earlier one
 		}
@@ -48,7 +49,7 @@ func (c *Core) flatten(separateFrom int) error {
 		return err
 	}
 	c.backup = c.resident.Zeros(c.Flat.Len())
-	c.AddOptimizer("optimizer", c.Optimizer)
+	c.AddOptimizer(layout.Optimizer, c.Optimizer)
 	if c.Config.LearningRateScheduler != "" {
 		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0], c.Config.LearningRateSchedulerKwargs); err != nil {
 			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)

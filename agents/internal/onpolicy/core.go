@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -105,8 +106,8 @@ type Core struct {
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{
-		{"policy", o.Policy.Parameters(), o.Policy.Close, o.Policy},
-		{"value", o.Value.Parameters(), o.Value.Close, o.Value},
+		{layout.Policy, o.Policy.Parameters(), o.Policy.Close, o.Policy},
+		{layout.Value, o.Value.Parameters(), o.Value.Close, o.Value},
 	}, o.Extra...)
 	var made *Core // c itself is nil again where an error is returned
 	defer func() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -22,30 +23,30 @@ func (c *Core) Restore(snap *checkpoint.Snapshot) error {
 // Prepare checks a snapshot and returns what puts it back.
 func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
 	r := reader{snap: snap, name: strings.ToLower(c.name)}
-	if agent, err := snap.Text("agent"); err != nil || agent != c.name {
+	if agent, err := snap.Text(layout.Agent); err != nil || agent != c.name {
 		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
 	}
-	if format, err := snap.Int("format"); err != nil || format != snapshotFormat {
+	if format, err := snap.Int(layout.Format); err != nil || format != snapshotFormat {
 		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
 	}
 	r.architectures(c)
 	r.entries("", c.Flat, c.Flat.Values)
 	steps := make([]int64, len(c.optimizers))
 	for i, o := range c.optimizers {
-		r.entries(o.name+"/exp_avg/", c.Flat, o.ExpAvg)
-		r.entries(o.name+"/exp_avg_sq/", c.Flat, o.ExpAvgSq)
-		steps[i] = r.integer("optimizer_steps", o.name)
+		r.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
+		r.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
+		steps[i] = r.integer(layout.OptimizerSteps, o.name)
 	}
 	cursors := r.memories(c)
 	for _, s := range c.allScalers() {
 		if s.RunningStandardScaler != nil {
-			r.float64s(s.name+"/running_mean", s.Mean)
-			r.float64s(s.name+"/running_variance", s.Variance)
-			r.float64s(s.name+"/current_count", s.Count)
+			r.float64s(layout.Statistic(s.name, layout.RunningMean), s.Mean)
+			r.float64s(layout.Statistic(s.name, layout.RunningVariance), s.Variance)
+			r.float64s(layout.Statistic(s.name, layout.CurrentCount), s.Count)
 		}
 	}
-	generator := r.bytes("random/generator")
-	timestep, updates, rollout := r.integer("timestep"), r.integer("updates"), r.integer("rollout_steps")
+	generator := r.bytes(layout.RandomGenerator)
+	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
 		r.fail(fmt.Errorf("the checkpoint holds %d steps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
 			rollout, c.Config.Rollouts, c.numEnvs))
@@ -53,16 +54,16 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}
 	if rollout > 0 {
 		for _, name := range c.recorded() {
-			r.steps("rollout/"+name, c.Rollout.Tensor(name), rollout)
+			r.steps(layout.Rollout(name), c.Rollout.Tensor(name), rollout)
 		}
 	}
 	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
-		r.float32s("rollout/next_observations", c.nextObs)
+		r.float32s(layout.Rollout(layout.NextObservations), c.nextObs)
 		if c.nextState.T != nil {
-			r.float32s("rollout/next_states", c.nextState)
+			r.float32s(layout.Rollout(layout.NextStates), c.nextState)
 		}
 	}
-	text, err := snap.Text("random")
+	text, err := snap.Text(layout.Random)
 	r.fail(err)
 	pcg, err := base64.StdEncoding.DecodeString(text)
 	r.fail(err)
@@ -130,13 +131,13 @@ func (r *reader) integer(path ...string) int64 {
 
 // memories reads the registered memories, where the snapshot holds them.
 func (r *reader) memories(c *Core) [][2]int64 {
-	if _, err := r.snap.Value("memories"); err != nil {
+	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
 	}
 	var at [][2]int64
 	for _, m := range c.replays {
-		r.float32s(m.name+"/rows", m.Data())
-		length, next := r.integer("memories", m.name, "length"), r.integer("memories", m.name, "next")
+		r.float32s(layout.MemoryRows(m.name), m.Data())
+		length, next := r.integer(layout.Memories, m.name, "length"), r.integer(layout.Memories, m.name, "next")
 		if length > m.Capacity() || next >= m.Capacity() {
 			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
 		}
@@ -216,14 +217,14 @@ func (r *reader) schedule(c *Core) map[string]float64 {
 	if c.Scheduler == nil {
 		return nil
 	}
-	name, err := r.snap.Text("scheduler")
+	name, err := r.snap.Text(layout.Scheduler)
 	if err != nil || name != c.Scheduler.Name() {
 		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, c.Scheduler.Name()))
 		return nil
 	}
 	state := map[string]float64{}
 	for k := range c.Scheduler.State() {
-		x, err := r.snap.Float("scheduler_state", k)
+		x, err := r.snap.Float(layout.SchedulerState, k)
 		r.fail(err)
 		state[k] = x
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
@@ -21,7 +22,7 @@ type scaler struct {
 }
 
 func (c *Core) allScalers() []scaler {
-	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
+	all := []scaler{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler, c.VScaler}}
 	return append(all, c.extraScalers...)
 }
 
@@ -53,20 +54,20 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	w.entries("", c.Flat, c.Flat.Values)
 	steps := map[string]any{}
 	for _, o := range c.optimizers {
-		w.entries(o.name+"/exp_avg/", c.Flat, o.ExpAvg)
-		w.entries(o.name+"/exp_avg_sq/", c.Flat, o.ExpAvgSq)
+		w.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
+		w.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
 		steps[o.name] = o.Steps
 	}
 	for _, s := range c.allScalers() {
 		if s.RunningStandardScaler != nil {
-			w.float64s(s.name+"/running_mean", s.Mean)
-			w.float64s(s.name+"/running_variance", s.Variance)
-			w.float64s(s.name+"/current_count", s.Count)
+			w.float64s(layout.Statistic(s.name, layout.RunningMean), s.Mean)
+			w.float64s(layout.Statistic(s.name, layout.RunningVariance), s.Variance)
+			w.float64s(layout.Statistic(s.name, layout.CurrentCount), s.Count)
 		}
 	}
 	state, err := c.Gen.State()
 	w.fail(err)
-	snap.Arrays["random/generator"] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
+	snap.Arrays[layout.RandomGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
 	pcg, err := c.pcg.MarshalBinary()
 	w.fail(err)
 	parameters := []any{} // their order, which the optimizers of other libraries number them by
@@ -74,43 +75,43 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		parameters = append(parameters, e.Name)
 	}
 	values := map[string]any{
-		"format": snapshotFormat, "agent": c.name, "timestep": c.Timestep, "updates": c.Updates,
-		"random": base64.StdEncoding.EncodeToString(pcg), "optimizer_steps": steps, "rollout_steps": 0,
-		"parameters": parameters,
-		"optimizer":  map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay}, "learning_rate": c.LearningRate(),
+		layout.Format: snapshotFormat, layout.Agent: c.name, layout.Timestep: c.Timestep, layout.Updates: c.Updates,
+		layout.Random: base64.StdEncoding.EncodeToString(pcg), layout.OptimizerSteps: steps, layout.RolloutSteps: 0,
+		layout.Parameters: parameters, layout.LearningRate: c.LearningRate(),
+		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay},
 	}
 	if tree := c.architectureValues(); tree != nil {
-		values["architectures"] = tree
+		values[layout.Architectures] = tree
 	}
 	if c.Scheduler != nil {
-		values["scheduler"] = c.Scheduler.Name()
+		values[layout.Scheduler] = c.Scheduler.Name()
 		state := map[string]any{}
 		for k, v := range c.Scheduler.State() {
 			state[k] = v
 		}
-		values["scheduler_state"] = state
+		values[layout.SchedulerState] = state
 	}
 	if opt.Buffers {
 		cursors := map[string]any{}
 		for _, m := range c.replays {
-			w.float32s(m.name+"/rows", m.Data())
+			w.float32s(layout.MemoryRows(m.name), m.Data())
 			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
 		}
-		values["memories"] = cursors
+		values[layout.Memories] = cursors
 	}
 	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
-		values["rollout_steps"] = c.Rollout.Len()
+		values[layout.RolloutSteps] = c.Rollout.Len()
 		s := tensor.NoGrad()
 		defer s.Close()
 		for _, name := range c.recorded() {
 			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
 			w.fail(s.Err())
-			w.float32s("rollout/"+name, rows)
+			w.float32s(layout.Rollout(name), rows)
 		}
 		if c.Rollout.Full() {
-			w.float32s("rollout/next_observations", c.nextObs)
+			w.float32s(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {
-				w.float32s("rollout/next_states", c.nextState)
+				w.float32s(layout.Rollout(layout.NextStates), c.nextState)
 			}
 		}
 	}
@@ -118,9 +119,9 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	for k, v := range c.hyper() {
 		hyper[k] = v
 	}
-	values["hyperparameters"] = hyper
+	values[layout.Hyperparameters] = hyper
 	if w.err == nil {
-		values["policy"] = c.policyValues(snap)
+		values[layout.Description] = c.policyValues(snap)
 	}
 	snap.Values = values
 	return snap, w.err

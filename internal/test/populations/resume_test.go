@@ -29,8 +29,8 @@ func TestRealPopulationResumes(t *testing.T) {
 				Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian, EvaluationSeed: 1},
 				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
 				Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
-				Mutation: explore.Mutation{Rate: 1, Rules: map[string]string{"learning_rate": "mutate_float", "discount_factor": "mutate_discount"}},
-				Inherit:  pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
+				Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+				Copy:     pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
 				New: func(m pbt.Member) (pbt.Trainee, error) {
 					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
 					if err != nil {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package checkpoint
+package durable
 
 // alive cannot tell here, and leaves it to a leftover's age.
 func alive(int) bool { return true }

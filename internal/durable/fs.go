@@ -1,14 +1,12 @@
-package checkpoint
+package durable
 
 import (
 	"io"
 	"io/fs"
 	"os"
-
-	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// FS is what a store needs of a file system. Tests put one that fails in its place.
+// FS is what durable files need of a file system. Tests replace it by one that fails or loses power.
 type FS interface {
 	// MkdirAll creates a directory and its parents, and is content where they exist.
 	MkdirAll(path string) error
@@ -39,8 +37,8 @@ type File interface {
 	Close() error
 }
 
-// OS returns the operating system's file system.
-func OS() FS { return osFS{} }
+// OS is the operating system's file system.
+var OS FS = osFS{}
 
 type osFS struct{}
 
@@ -67,4 +65,4 @@ func (osFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path
 func (osFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (osFS) Rename(from, to string) error               { return os.Rename(from, to) }
 func (osFS) Remove(path string) error                   { return os.Remove(path) }
-func (osFS) SyncDir(path string) error                  { return durable.SyncDir(path) }
+func (osFS) SyncDir(path string) error                  { return SyncDir(path) }
