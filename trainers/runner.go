@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -68,14 +69,13 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 	if err != nil {
 		return nil, err
 	}
-	agent, err := plan.build(uint64(seed))
+	agent, err := plan.build(seed)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	t := Sequential(env, agent, cfg)
-	if t.err != nil {
-		_ = agent.Close()
-		return nil, t.err
+	t, err := Sequential(env, agent, cfg)
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
 	}
 	return t, nil
 }

@@ -30,7 +30,7 @@ type plan struct {
 	common   *agents.OnPolicy
 	class    string
 	settings any // the agent's, a *ppo.Config or *amp.Config
-	build    func(seed uint64) (agents.Agent, error)
+	build    func(seed int64) (agents.Agent, error)
 }
 
 // plan reads everything that the agent is made of.
@@ -62,12 +62,12 @@ func (r *runner) plan() (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{&cfg.OnPolicy, class, &cfg, func(seed uint64) (agents.Agent, error) {
+	return plan{&cfg.OnPolicy, class, &cfg, func(seed int64) (agents.Agent, error) {
 		nets, err := m.ppo(seed)
 		if err != nil {
 			return nil, err
 		}
-		return made(ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Settings: &cfg, Seed: seed}))
+		return made(ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Config: &cfg, Seed: seed}))
 	}}, nil
 }
 
@@ -118,12 +118,12 @@ func (r *runner) amp(dict map[string]any) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{&cfg.OnPolicy, "AMP", &cfg, func(seed uint64) (agents.Agent, error) {
+	return plan{&cfg.OnPolicy, "AMP", &cfg, func(seed int64) (agents.Agent, error) {
 		nets, err := m.amp(seed)
 		if err != nil {
 			return nil, err
 		}
-		return made(amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Settings: &cfg, Seed: seed}))
+		return made(amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Config: &cfg, Seed: seed}))
 	}}, nil
 }
 

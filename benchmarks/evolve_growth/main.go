@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -170,17 +171,15 @@ func trainee(seed int64, a map[string]models.Architecture) (*trainers.Trainee, e
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
-			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed, SaveBuffers: true})
 }

@@ -20,6 +20,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
@@ -158,17 +159,15 @@ func member(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
-			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed})
 }

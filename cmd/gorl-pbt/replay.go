@@ -27,7 +27,8 @@ Training one agent with them takes the program that builds the agent:
 
 	s, err := schedule.Read("schedule.json")
 	// ...
-	trainee := trainers.Sequential(env, agent, config).Trainee()
+	trainee, err := trainers.NewTrainee(env, build, config)
+	// ...
 	err = schedule.Train(ctx, trainee, s, schedule.Options{})
 
 Where training is interrupted, restore the trainee's snapshot and call Train

@@ -188,10 +188,10 @@ func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *t
 	if err := agent.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
-	if err := agent.Reseed(uint64(f.seed)); err != nil {
+	if err := agent.Reseed(f.seed); err != nil {
 		return nil, err
 	}
-	return trainers.Sequential(env, agent, cfg), nil
+	return trainers.Sequential(env, agent, cfg)
 }
 
 // withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.

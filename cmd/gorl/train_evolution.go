@@ -83,11 +83,8 @@ func evolved(c configuration, network *evolution.Network, seed int64, restoring 
 	if err != nil {
 		return nil, err
 	}
-	agent, err := evolvedAgent(c, network, env, seed, restoring)
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+	build := func() (agents.Agent, error) { return evolvedAgent(c, network, env, seed, restoring) }
+	return trainers.NewTrainee(env, build, trainers.Config{Seed: seed, SaveBuffers: true})
 }
 
 func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
@@ -111,7 +108,7 @@ func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, see
 	delete(settings, "class")
 	switch class {
 	case "PPO":
-		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Config: settings, Seed: uint64(seed)})
+		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +123,7 @@ func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, see
 				return nil, err
 			}
 		}
-		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Config: settings, Seed: uint64(seed)})
+		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}

@@ -50,15 +50,18 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		Spaces:  env.Spaces(),
 		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
 		Motions: env,
-		Config:  config(),
-		Seed:    uint64(seed),
+		Dict:    config(),
+		Seed:    seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
 	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
 	progress.Wait()
 	if err != nil {

@@ -102,7 +102,7 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		Spaces:  env.Spaces(),
 		Models:  amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
 		Motions: source,
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95, "learning_rate": 1e-3,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			"amp_observation_preprocessor": "RunningStandardScaler",
@@ -110,14 +110,17 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
 			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
 	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
 	progress.Wait()
 	if err != nil {

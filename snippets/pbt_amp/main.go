@@ -114,25 +114,23 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := amp.New(amp.Options{
-		Spaces:  env.Spaces(),
-		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
-		Motions: env,
-		Config: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
-			"observation_preprocessor":     "RunningStandardScaler",
-			"value_preprocessor":           "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale":            0.5,
-			"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return amp.New(amp.Options{
+			Spaces:  env.Spaces(),
+			Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
+			Motions: env,
+			Dict: map[string]any{
+				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+				"observation_preprocessor":     "RunningStandardScaler",
+				"value_preprocessor":           "RunningStandardScaler",
+				"amp_observation_preprocessor": "RunningStandardScaler",
+				"task_reward_scale":            0.5,
+				"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
+				"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 // report evaluates the best member and writes the table, the plot and the film.

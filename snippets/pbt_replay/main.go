@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -63,20 +64,18 @@ func pendulum(seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
-			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
+				"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 func run(ctx context.Context, o options) error {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
@@ -119,19 +120,17 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 // report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
