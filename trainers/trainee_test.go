@@ -92,7 +92,7 @@ func TestPopulationNamesTheMisfit(t *testing.T) {
 	checkLiveTensors(t)
 	population, err := pbt.New(pbt.Options{
 		Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80, Parallel: 1, Strategy: strategy.IsaacLab{},
-		Mutation: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat}},
+		Explore: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env := lessons(t, 4, true)
 			return trainers.NewTrainee(env, func() (agents.Agent, error) {

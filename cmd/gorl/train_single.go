@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -41,8 +42,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	if err != nil {
 		return err
 	}
-	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
-	defer progress.Wait()
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	defer bars.Wait()
 	var watch stopwatch
 	noted := false // run.yaml is written
 	step := func(t *trainers.Trainer) error {
@@ -55,7 +56,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 	}
 	var cfg trainers.Config
 	trainer, err := trainers.FromDict(read.without("environment"), env, func(c *trainers.Config) {
-		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, step
+		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = bars, resume, false, step
 		cfg = *c
 	})
 	if err != nil {
@@ -78,9 +79,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, s
 			return err
 		}
 	}
-	progress.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
+	bars.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	for _, d := range trainer.Damaged() {
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
 			fmt.Fprintln(stderr, "passed over:", d)

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -60,7 +61,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 		delete(sections, section)
 	}
 
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var bars []tracking.Bar
 	options := settings.Options
 	if interval > 0 {
@@ -77,7 +78,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 		}
 	}
 	for id := range options.Members {
-		bars = append(bars, progress.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
+		bars = append(bars, display.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
 	}
 	population, err := pbt.New(options)
 	if err != nil {
@@ -85,7 +86,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 	}
 	defer func() { err = errors.Join(err, population.Close()) }()
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
