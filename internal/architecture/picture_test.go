@@ -18,7 +18,7 @@ func plan() *box {
 		abreast(
 			frame("populations", "pbt"),
 			stacked(
-				abreast(frame("files", "tracking"), frame("training", "trainers")),
+				abreast(frame("files", "tracking"), stacked(&box{h: 28}, frame("training", "trainers"))),
 				abreast(frame("agents", "agents"), frame("environments, motion", "envs", "motions")),
 			),
 		),
@@ -136,7 +136,7 @@ func (b *box) measure() {
 	}
 }
 
-// place puts a box into the middle of an area, and the parts of a row or column into even shares of it.
+// place puts a box to the top of an area, in its middle, and the parts of a row or column into even shares of it.
 func (b *box) place(x, y, w, h float64) {
 	b.x, b.y = x+(w-b.w)/2, y
 	if len(b.parts) == 0 {
@@ -210,7 +210,7 @@ func arrows(frames map[string]*box, base *box, between graph) []*arrow {
 	for _, a := range all {
 		switch {
 		case a.level():
-			a.y1 = a.to.y + a.to.h/2
+			a.y1 = (max(a.from.y, a.to.y) + min(a.from.y+a.from.h, a.to.y+a.to.h)) / 2
 			if a.y2 = a.y1; a.from.x > a.to.x {
 				a.x1, a.x2 = a.from.x, a.to.x+a.to.w
 			} else {
