@@ -55,11 +55,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
 		}
 		if !slices.Contains(roles, key) {
-			hint := ""
-			if n := config.Nearest(key, allowed); n != "" {
-				hint = fmt.Sprintf(": did you mean %q?", n)
-			}
-			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, hint, roles)
+			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, config.Hint(key, allowed), roles)
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {

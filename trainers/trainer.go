@@ -28,6 +28,7 @@ type Trainer struct {
 	env   envs.Env
 	agent agents.Agent
 	cfg   Config
+	made  *runner // the dictionary that it was made of; nil where it was made of none
 
 	timestep   int64
 	now        *envs.Step  // what to act on

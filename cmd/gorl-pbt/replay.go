@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -123,9 +122,5 @@ func ofRay(path string, steps int64) (schedule.Schedule, error) {
 		return schedule.Schedule{}, err
 	}
 	defer file.Close()
-	rows, err := preset.ReadPolicy(file)
-	if err != nil {
-		return schedule.Schedule{}, err
-	}
-	return schedule.FromRay(rows, steps)
+	return schedule.ReadRay(file, steps)
 }
