@@ -33,7 +33,7 @@ import (
 // be read, which ends LeaseTTL later like any other.
 const (
 	leaseSchema = 1
-	maxLease    = 1 << 16
+	maxLease    = 1 << 16 // bytes; a longer file is no lease
 )
 
 // leaseFileText is the JSON of a lease's file. "policy" is the member; keys are older than the names in Go.
@@ -219,7 +219,7 @@ func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
 // loop is for processes that take the member and release it between two looks.
 func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err error) {
 	folder := folderOf(member, false)
-	for range 100 {
+	for range 100 { // each turn of the loop is another process's lease that came or went since the last look
 		last, err := f.lastLease(folder)
 		if err != nil {
 			return nil, "", fmt.Errorf("workspace: member %d: %s: %w", member, f.path(folder), err)
@@ -227,7 +227,7 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 		if last > 0 {
 			free, owner, err := f.ended(member, folder, last, w)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // there is a later one by now
+				continue // it was dropped, because there is a later one by now
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
@@ -240,11 +240,11 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 		if err == nil {
 			return l, "", nil
 		}
-		if !errors.Is(err, fs.ErrExist) { // there another process was faster
+		if !errors.Is(err, fs.ErrExist) { // another process was faster: look at its lease
 			return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
 		}
 	}
-	return nil, "somebody who comes and goes", nil
+	return nil, "processes that take it and release it again", nil
 }
 
 // take creates the lease of that number. It returns fs.ErrExist where another process has it, or where the number is
@@ -254,15 +254,18 @@ func (f *Folder) take(member int, folder string, number int64) (*heldLease, erro
 	if err != nil {
 		return nil, err
 	}
-	// Where the listing was out of date, a later lease has been there all the time.
+	// The listing that chose the number may have been out of date, and a later lease have been there all the time. Now
+	// that the file exists, a second listing that shows it is not older than the file.
 	highest, err := f.lastLease(folder)
 	if err == nil && highest == number {
-		// The one before is left, so that a listing made meanwhile does not miss both.
+		// The lease before is left: another process that lists the folder at this moment may miss the new file, and
+		// must not find a folder without leases, which it would take for a member that never began.
 		f.dropLeases(folder, number-1)
 		return l, nil
 	}
 	l.file.Close()
-	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) { // dropped as history
+	// The later lease counts; this one goes. Where it is gone already, the later owner has dropped it as history.
+	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
 	if err == nil {

@@ -11,12 +11,14 @@ import (
 	"strings"
 )
 
-// Limits that keep what people and programs write readable again.
+// Limits that keep what people and programs write readable again. Publish and Beat cut texts and refuse the rest; a
+// file that exceeds a limit is damaged.
 const (
 	maxText = 1 << 14 // bytes of a failure, a note or a name; longer ones are cut
 	maxKey  = 1000    // bytes of a hyperparameter's name, quoted
 	maxSize = 1 << 50 // bytes of weights
 
+	// maxIteration has 16 digits: numbers up to it are exact as floats too, which tools for YAML may read them as.
 	maxIteration = 1_000_000_000_000_000
 )
 

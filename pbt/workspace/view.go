@@ -106,7 +106,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 		}
 		c, err := f.record(member, folder, name, iteration, cache.records[name])
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // pruned since the folder was listed
+			continue // its member has pruned it since the folder was listed, which is no damage
 		}
 		if err == nil {
 			fresh[name] = c
@@ -128,7 +128,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 		}
 		records = append(records, c.record)
 	}
-	cache.records = fresh
+	cache.records = fresh // without those that have been pruned
 	return records, damage, nil
 }
 
