@@ -45,7 +45,7 @@ type Agent interface {
 	Snapshot(opt SnapshotOptions) (*checkpoint.Snapshot, error)
 	Restore(snap *checkpoint.Snapshot) error
 	// Reseed starts all of the agent's random sequences anew, as a copy of another agent needs.
-	Reseed(seed uint64) error
+	Reseed(seed int64) error
 	// Close releases every tensor the agent holds. It may be called twice.
 	Close() error
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Tunable returns the shared settings that may change while training, by key. Of several learning rates or clips the
@@ -42,8 +41,8 @@ func Assign(prefix string, tunable map[string]*float64, values map[string]float6
 	var problems []error
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := tunable[k]; !ok {
-			problems = append(problems, fmt.Errorf("%s: %q cannot change while training: did you mean %q? (one of %s)",
-				prefix, k, nearest(k, tunable), strings.Join(slices.Sorted(maps.Keys(tunable)), ", ")))
+			known := slices.Collect(maps.Keys(tunable))
+			problems = append(problems, fmt.Errorf("%s: %q cannot change while training: %s", prefix, k, config.Among(k, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -63,14 +62,4 @@ func Rescale(list []float64, before float64) {
 	for i := 1; i < len(list); i++ {
 		list[i] *= list[0] / before
 	}
-}
-
-func nearest(key string, tunable map[string]*float64) string {
-	best, distance := "", -1
-	for _, k := range slices.Sorted(maps.Keys(tunable)) {
-		if d := levenshtein.ComputeDistance(key, k); distance < 0 || d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
 }

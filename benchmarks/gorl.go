@@ -56,7 +56,7 @@ func update(sh shape) ([]measure, error) {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions), AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
 		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations), Seed: 1,
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
 			"discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
@@ -104,7 +104,7 @@ func walker(threads int) ([]measure, error) {
 	defer env.Close()
 	agent, err := amp.New(amp.Options{
 		Spaces: env.Spaces(), Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), Motions: env, Seed: 1,
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": rollouts, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
 			"task_reward_scale": 0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
@@ -115,12 +115,19 @@ func walker(threads int) ([]measure, error) {
 		return nil, err
 	}
 	defer agent.Close()
-	warm := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts, Seed: 1})
+	warm, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts, Seed: 1})
+	if err != nil {
+		return nil, err
+	}
 	if err := warm.Train(context.Background()); err != nil {
 		return nil, err
 	}
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts * updates, Seed: 1})
+	if err != nil {
+		return nil, err
+	}
 	begin := time.Now()
-	if err := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts * updates, Seed: 1}).Train(context.Background()); err != nil {
+	if err := trainer.Train(context.Background()); err != nil {
 		return nil, err
 	}
 	return []measure{{"steps_per_second", envs * rollouts * updates / time.Since(begin).Seconds()}}, nil

@@ -31,7 +31,7 @@ const observations = 10_000
 func TestAgrees(t *testing.T) {
 	for i, c := range actors.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			agent := c.New(t, uint64(i))
+			agent := c.New(t, int64(i))
 			snap, err := agent.Snapshot(agents.SnapshotOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +182,7 @@ func TestUndescribed(t *testing.T) {
 		}, "does not compute what it says of itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.Models = func(seed uint64) (models.Policy, models.Network, error) {
+			c.Models = func(seed int64) (models.Policy, models.Network, error) {
 				p, v, err := plain(seed)
 				if err != nil {
 					return nil, nil, err
@@ -216,7 +216,7 @@ func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 func TestDescribedByItself(t *testing.T) {
 	c := actors.Named(t, "relu/ppo")
 	plain := c.Models
-	c.Models = func(seed uint64) (models.Policy, models.Network, error) {
+	c.Models = func(seed int64) (models.Policy, models.Network, error) {
 		p, v, err := plain(seed)
 		if err != nil {
 			return nil, nil, err
@@ -292,7 +292,7 @@ func TestEarlierCheckpoint(t *testing.T) {
 func TestGroup(t *testing.T) {
 	c := actors.Named(t, "elu/ppo")
 	var list []agents.Agent
-	for seed := range uint64(2) {
+	for seed := range int64(2) {
 		list = append(list, c.New(t, seed))
 	}
 	group, err := trainers.NewGroup(list, nil)

@@ -100,7 +100,7 @@ type tried struct {
 func writeAgents(t *testing.T, dir string) (all []tried) {
 	t.Helper()
 	for i, c := range actors.Cases() {
-		agent := c.New(t, uint64(i))
+		agent := c.New(t, int64(i))
 		snap, err := agent.Snapshot(agents.SnapshotOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 // ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
 // hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
 // the value network reads states where there are any.
-func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed uint64) (Policy, Network, error) {
+func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	dist, err := NewDistribution(sp.Action, gaussian)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +47,7 @@ func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian Gaussi
 
 // ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
 // observations.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed uint64) (*MLP, error) {
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64) (*MLP, error) {
 	in, source := sp.Observation.Width(), "observations"
 	if w := sp.State.Width(); w > 0 {
 		in, source = w, "states"
@@ -57,7 +57,7 @@ func ValueMLP(sp spaces.Set, hidden []int, activation string, seed uint64) (*MLP
 
 // EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
 // [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
-func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed uint64) (Policy, Network, error) {
+func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	dist, err := NewDistribution(sp.Action, gaussian)
 	if err != nil {
 		return nil, nil, err
@@ -78,7 +78,7 @@ func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian Ga
 
 // EvolvableValue returns a value network of the given architecture, with one output, that reads states where there are
 // any, otherwise observations.
-func EvolvableValue(sp spaces.Set, value Architecture, seed uint64) (*Evolvable, error) {
+func EvolvableValue(sp spaces.Set, value Architecture, seed int64) (*Evolvable, error) {
 	space, source := sp.Observation, "observations"
 	if sp.State.Width() > 0 {
 		space, source = sp.State, "states"
@@ -86,7 +86,7 @@ func EvolvableValue(sp spaces.Set, value Architecture, seed uint64) (*Evolvable,
 	return evolvable("value network", space, EvolvableConfig{Architecture: value, Outputs: 1, Source: source}, seed)
 }
 
-func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed uint64) (*Evolvable, error) {
+func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 	if err := cfg.Architecture.Fits(s); err != nil {
 		return nil, fmt.Errorf("models: %s: %w", what, err)
 	}

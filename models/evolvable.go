@@ -33,7 +33,7 @@ type Evolvable struct {
 }
 
 // NewEvolvable returns a network whose initial parameters are drawn from a generator with the given seed.
-func NewEvolvable(cfg EvolvableConfig, seed uint64) (*Evolvable, error) {
+func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 	if err := cfg.Architecture.Validate(); err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func ExampleNewPolicy() {
 }
 
 func ExampleNewShared() {
-	mlp := func(in, out int, seed uint64) models.Network {
+	mlp := func(in, out int, seed int64) models.Network {
 		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, OutputActivation: "tanh"}, seed)
 		if err != nil {
 			panic(err)

@@ -58,7 +58,7 @@ type MLP struct {
 }
 
 // NewMLP returns a perceptron whose initial parameters are drawn from a generator with the given seed.
-func NewMLP(cfg MLPConfig, seed uint64) (*MLP, error) {
+func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
 	}

@@ -92,15 +92,7 @@ func classOf(name string) (string, error) {
 			return c, nil
 		}
 	}
-	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, meant(short, classes), strings.Join(classes, ", "))
-}
-
-// meant suggests the nearest of some names.
-func meant(name string, candidates []string) string {
-	if n := config.Nearest(name, candidates); n != "" {
-		return fmt.Sprintf(" (did you mean %q?)", n)
-	}
-	return ""
+	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, config.Hint(short, classes), strings.Join(classes, ", "))
 }
 
 // The keys that a dictionary may have, by class.
@@ -237,7 +229,7 @@ func parseActivation(path, name string) (activation, error) {
 	f, err := tensor.ParseActivation(name)
 	if err != nil {
 		names := append(tensor.ActivationNames(), "softmax")
-		return activation{}, fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, meant(name, names), strings.Join(names, ", "))
+		return activation{}, fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names), strings.Join(names, ", "))
 	}
 	return activation{f: f}, nil
 }

@@ -9,7 +9,7 @@ import (
 
 // BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the given
 // seed as [NewMLP] draws them.
-func (s Spec) BuildPolicy(sp spaces.Set, seed uint64) (Policy, error) {
+func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	dist, err := s.distribution(sp.Action)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed uint64) (Policy, error) {
 
 // BuildNetwork builds the spec, which must be Deterministic, as a value network, or as a discriminator: then sp.Observation
 // is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result implements [Linears].
-func (s Spec) BuildNetwork(sp spaces.Set, seed uint64) (Network, error) {
+func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed uint64) (Network, error) {
 // BuildShared builds a policy and a value on one trunk (skrl: models.separate: false). The trunk is the policy's network;
 // the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own output
 // expression, which may use ACTIONS or ONE and the last container's name.
-func BuildShared(policy, value Spec, sp spaces.Set, seed uint64) (p Policy, v Network, err error) {
+func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
 	if class, err := classOf(value.Class); err != nil || class != classDeterministic {
 		return nil, nil, fmt.Errorf("models: class: the value's is %q; it must be %s", value.Class, classDeterministic)
 	}
@@ -128,7 +128,7 @@ func hold[D Distribution](d D, err error) (Distribution, error) {
 }
 
 // newAssembler starts a network that reads observations of so many values; done releases what is not needed any more, and everything after an error.
-func newAssembler(inputs int, seed uint64) (*assembler, error) {
+func newAssembler(inputs int, seed int64) (*assembler, error) {
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err
@@ -144,17 +144,17 @@ func (a *assembler) done(err error) {
 }
 
 // assemble builds the whole network and returns the width of its output.
-func (s Spec) assemble(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
+func (s Spec) assemble(sp spaces.Set, outputs int, seed int64) (net Network, width int64, err error) {
 	return s.network(sp, outputs, seed, true)
 }
 
 // trunk builds the containers alone.
-func (s Spec) trunk(sp spaces.Set, outputs int, seed uint64) (net Network, width int64, err error) {
+func (s Spec) trunk(sp spaces.Set, outputs int, seed int64) (net Network, width int64, err error) {
 	return s.network(sp, outputs, seed, false)
 }
 
 // network builds the containers, and what the output makes of them or, without it, their last.
-func (s Spec) network(sp spaces.Set, outputs int, seed uint64, output bool) (net Network, width int64, err error) {
+func (s Spec) network(sp spaces.Set, outputs int, seed int64, output bool) (net Network, width int64, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
@@ -187,7 +187,7 @@ func (a *assembler) containers(s Spec, sp spaces.Set, outputs int) (*names, erro
 }
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
-func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed uint64) (net Network, n int64, err error) {
+func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net Network, n int64, err error) {
 	a, err := newAssembler(int(width), seed)
 	if err != nil {
 		return nil, 0, err

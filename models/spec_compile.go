@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -108,7 +109,7 @@ func (c compiler) name(n *node) (term, error) {
 		return c.fail(n, "ACTIONS is not an input here: it belongs to Q functions, which no agent has; policies read OBSERVATIONS, and the output is ACTIONS")
 	}
 	known := slices.Sorted(maps.Keys(c.terms))
-	return c.fail(n, "unknown name %q%s; there are %s", n.name, meant(n.name, known), strings.Join(known, ", "))
+	return c.fail(n, "unknown name %q%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 }
 
 func (c compiler) rowsOrNumber(n *node, what string) (term, error) {

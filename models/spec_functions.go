@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -35,7 +36,7 @@ func (c compiler) call(n *node) (term, error) {
 	f, ok := functions[n.name]
 	if !ok {
 		known := append(slices.Sorted(maps.Keys(functions)), "concatenate", "one_hot_encoding")
-		return c.fail(n, "unknown function %s()%s; there are %s", n.name, meant(n.name, known), strings.Join(known, ", "))
+		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 	}
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))

@@ -134,7 +134,7 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 	case "linear":
 		return parseLinear(path, args)
 	}
-	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, meant(kind, []string{"linear", "flatten"}), layerForms)
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear", "flatten"}), layerForms)
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.

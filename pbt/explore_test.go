@@ -296,7 +296,7 @@ func TestRebuildAtTheBeginning(t *testing.T) {
 	}
 	c, _ := newStaged(2, false)
 	c.opt.Rebuild = []string{"stages"}
-	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), `Rebuild names hyperparameter "stages", which members do not have: the nearest is "stage"`) {
+	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), `Rebuild names hyperparameter "stages", which members do not have: did you mean "stage"?`) {
 		t.Errorf("the error is %v", err)
 	}
 }

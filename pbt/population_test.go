@@ -335,8 +335,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"new":          {func(o *Options) { o.New = nil }, "New is nil"},
 		"initial":      {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
 		"initial nan":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
-		"initial key":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): the nearest is "learning_rate"`},
-		"sample key":   {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `the nearest is "discount_factor"`},
+		"initial key":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): did you mean "learning_rate"?`},
+		"sample key":   {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `did you mean "discount_factor"?`},
 		"sample order": {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {Low: 1}} }, "ascending"},
 		"sample log":   {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
 		"std":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
@@ -356,7 +356,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"rule": {func(o *Options) { o.Explore = explore.Mutation{Rules: explore.Rules{"learning_rate": nil}} }, `Mutation.Rules["learning_rate"] is nil`},
 		"rule key": {func(o *Options) {
 			o.Explore = explore.Mutation{Rules: explore.Rules{"learningrate": explore.MutateFloat}}
-		}, `the nearest is "learning_rate"`},
+		}, `did you mean "learning_rate"?`},
 		"bounds key": {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"rate": {0, 1}}} }, `"rate"`},
 		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside the bounds of explore.Mutation, [1 2]"},
 		"new fails": {func(o *Options) {
@@ -424,7 +424,7 @@ func TestUnknownObjective(t *testing.T) {
 	c := newColony(2)
 	c.opt.Objective, c.opt.Directory = "episode.retrun", t.TempDir()
 	_, err := mustNew(t, c.opt).Train(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `the nearest is "episode.return", known are episode.return, loss`) {
+	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `did you mean "episode.return"? (one of episode.return, loss`) {
 		t.Errorf("the error is %v", err)
 	}
 	c.opt.InitialDelay = 400 // it may appear until then

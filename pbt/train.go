@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -165,7 +165,7 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	if reported != "" {
 		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, nearest.Explain(o.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // rememberBest keeps a snapshot of the best member there ever was.

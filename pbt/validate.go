@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -102,7 +102,7 @@ func (m Measure) validate() error {
 		for _, r := range reducers {
 			names = append(names, string(r))
 		}
-		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, nearest.Explain(string(m.Reducer), names))
+		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
 		return fmt.Errorf("pbt: Measure.Reducer is %q, but there is nothing to reduce; give a Window, the number of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
@@ -122,12 +122,12 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 	keys := slices.Sorted(maps.Keys(has))
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, nearest.Explain(key, keys))
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, config.Among(key, keys))
 		}
 	}
 	for _, key := range o.Rebuild {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, nearest.Explain(key, keys))
+			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, config.Among(key, keys))
 		}
 	}
 	if err := o.Explore.Validate(keys); err != nil {

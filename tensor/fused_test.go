@@ -9,7 +9,7 @@ import (
 )
 
 // bound returns a perceptron whose parameters are views of flat memory, from a seed.
-func bound(t *testing.T, seed uint64, activation tensor.Activation, sizes ...int64) (*tensor.Layers, *tensor.Flat) {
+func bound(t *testing.T, seed int64, activation tensor.Activation, sizes ...int64) (*tensor.Layers, *tensor.Flat) {
 	t.Helper()
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {

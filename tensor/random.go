@@ -17,8 +17,9 @@ type Generator struct {
 	device Device
 }
 
-// NewGenerator returns a generator on the given device. The same seed gives the same numbers on the same kind of device.
-func NewGenerator(seed uint64, d Device) (*Generator, error) {
+// NewGenerator returns a generator on device d. The same seed gives the same numbers on the same kind of device. Any
+// seed is allowed; libtorch reads a negative one as the unsigned number of the same 64 bits.
+func NewGenerator(seed int64, d Device) (*Generator, error) {
 	g := &Generator{device: d}
 	if msg := C.gorl_generator_new(C.uint64_t(seed), d.code(), &g.p); msg != nil {
 		return nil, failure("NewGenerator", msg)
@@ -43,7 +44,7 @@ func (g *Generator) Close() {
 }
 
 // Seed starts the sequence of the given seed.
-func (g *Generator) Seed(seed uint64) error {
+func (g *Generator) Seed(seed int64) error {
 	if msg := C.gorl_generator_seed(g.source("Seed"), C.uint64_t(seed)); msg != nil {
 		return failure("Seed", msg)
 	}

@@ -22,7 +22,7 @@ type trainer struct {
 	batch     int64
 }
 
-func newTrainer(seed uint64, rows, batch, in, hidden int64) (*trainer, error) {
+func newTrainer(seed int64, rows, batch, in, hidden int64) (*trainer, error) {
 	g, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (tr *trainer) close() {
 	tr.generator.Close()
 }
 
-func trainOnce(seed uint64, rounds int) ([]float32, error) {
+func trainOnce(seed int64, rounds int) ([]float32, error) {
 	tr, err := newTrainer(seed, 256, 32, 6, 16)
 	if err != nil {
 		return nil, err
@@ -98,13 +98,13 @@ func TestConcurrentTraining(t *testing.T) {
 	errs := make([]error, agents)
 	for i := range agents {
 		var err error
-		if want[i], err = trainOnce(uint64(i), rounds); err != nil {
+		if want[i], err = trainOnce(int64(i), rounds); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var wg sync.WaitGroup
 	for i := range agents {
-		wg.Go(func() { got[i], errs[i] = trainOnce(uint64(i), rounds) })
+		wg.Go(func() { got[i], errs[i] = trainOnce(int64(i), rounds) })
 	}
 	wg.Wait()
 	for i := range agents {

@@ -33,9 +33,6 @@ func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes in
 // environment that can restore its state (envs.Stateful, envs.Observer) goes on training as if nothing had been, another
 // one from a fresh reset.
 func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evaluation, error) {
-	if t.err != nil {
-		return Evaluation{}, t.err
-	}
 	if s, ok := t.agent.(stochastic); ok && t.cfg.StochasticEvaluation {
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
@@ -55,9 +52,6 @@ func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evalu
 // curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers do
 // not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
-	if t.err != nil {
-		return nil, t.err
-	}
 	var e Evaluation
 	if t.cfg.EvaluationEnv != nil {
 		e, err = t.evaluateApart(ctx, episodes, seed)
@@ -171,7 +165,7 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes in
 		if err := ctx.Err(); err != nil {
 			return e, err
 		}
-		actions, err := agent.Act(agents.Observation{Observations: step.Observations, States: step.States})
+		actions, err := agent.Act(Observation(step))
 		if err != nil {
 			return e, err
 		}

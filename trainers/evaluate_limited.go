@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -64,7 +63,7 @@ func (t *Trainer) cutEpisodes(ctx context.Context, env envs.Env, seed int64, e *
 		if err := ctx.Err(); err != nil {
 			return finished, err
 		}
-		actions, err := t.agent.Act(agents.Observation{Observations: step.Observations, States: step.States})
+		actions, err := t.agent.Act(Observation(step))
 		if err != nil {
 			return finished, err
 		}

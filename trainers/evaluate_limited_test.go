@@ -16,11 +16,15 @@ func TestLimitEvaluation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Config: map[string]any{"rollouts": 8, "learning_epochs": 1}, Seed: 1})
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Dict: map[string]any{"rollouts": 8, "learning_epochs": 1}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainee := Sequential(env, agent, Config{Seed: 1, SaveBuffers: true}).Trainee()
+	trainer, err := Sequential(env, agent, Config{Seed: 1, SaveBuffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainee := trainer.Trainee()
 	defer trainee.Close()
 	figures := func(steps, loops, episodes int) map[string]float64 {
 		t.Helper()

@@ -198,11 +198,14 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 	}
 }
 
+// golden is 2⁶⁴ divided by the golden ratio: its multiples are far apart, so that the agents' seeds are.
+const golden = 0x9e3779b97f4a7c15
+
 // Reseed implements [agents.Agent]; every agent is given a seed of its own.
-func (g *Group) Reseed(seed uint64) error {
+func (g *Group) Reseed(seed int64) error {
 	var errs []error
 	for i, a := range g.agents {
-		errs = append(errs, a.Reseed(seed+uint64(i)*0x9e3779b97f4a7c15))
+		errs = append(errs, a.Reseed(int64(uint64(seed)+uint64(i)*golden)))
 	}
 	return errors.Join(errs...)
 }

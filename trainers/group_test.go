@@ -22,23 +22,23 @@ import (
 
 var boxed = spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
 
-func smallPPO(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) agents.Agent {
+func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) agents.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Config: all, Seed: seed})
+	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed uint64, settings map[string]any) agents.Agent {
+func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64, settings map[string]any) agents.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
 		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3}
 	maps.Copy(all, settings)
-	a, err := amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Config: all, Seed: seed})
+	a, err := amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Dict: all, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestGroupEqualsAgentsAlone(t *testing.T) {
 	if err := agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(10, 6)...), 41); err != nil {
 		t.Fatal(err)
 	}
-	first := uint64(10)
+	first := int64(10)
 	for i, a := range members(t) {
 		agenttest.Close(t, a)
 		if err := a.Bind(scopes[i]); err != nil {
@@ -82,7 +82,7 @@ func TestGroupEqualsAgentsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		agenttest.Same(t, a, g.Agents()[i])
-		first += uint64(scopes[i])
+		first += int64(scopes[i])
 	}
 }
 
@@ -245,7 +245,7 @@ func TestTrainGroup(t *testing.T) {
 	defer env.Close()
 	sp := env.Spaces()
 	g := group(t, []agents.Agent{smallPPO(t, sp, 1, nil), smallPPO(t, sp, 2, nil)}, nil)
-	tr := trainers.Sequential(env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run", WriteInterval: every(15)})
+	tr := sequential(t, env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run", WriteInterval: every(15)})
 	defer tr.Close()
 	if err := tr.Train(context.Background()); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func ExampleNewGroup() {
 	defer env.Close()
 	var list []agents.Agent
 	for i, rate := range []float64{1e-3, 3e-3} {
-		a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{16}, "tanh"), Config: map[string]any{"learning_rate": rate}, Seed: uint64(i)})
+		a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{16}, "tanh"), Dict: map[string]any{"learning_rate": rate}, Seed: int64(i)})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -289,7 +289,12 @@ func ExampleNewGroup() {
 		return
 	}
 	defer group.Close()
-	if err := trainers.Sequential(env, group, trainers.Config{Timesteps: 32}).Train(context.Background()); err != nil {
+	trainer, err := trainers.Sequential(env, group, trainers.Config{Timesteps: 32})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := trainer.Train(context.Background()); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -35,7 +35,7 @@ func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 // PPO solves Gymnasium's own CartPole, and then drives it from a Python loop.
 func TestPeersGymnasiumCartPole(t *testing.T) {
 	env := gymnasiumPeers(t, gymnasium.Options{ID: "CartPole-v1", NumEnvs: 8})
-	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1, Config: map[string]any{
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1, Dict: map[string]any{
 		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8, "value_loss_scale": 0.5, "value_clip": 0,
 		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
 	}})
@@ -43,7 +43,7 @@ func TestPeersGymnasiumCartPole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
+	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
 	if err := trainer.Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	}
 	agent := smallAMP(t, env.Spaces(), motions, 1, nil)
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: 64, Seed: 1})
+	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 64, Seed: 1})
 	if err := trainer.Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,12 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	if k := rooms.Spaces().Observation.Kind; k != spaces.Dict {
 		t.Errorf("observations are %v", k)
 	}
-	ppoAgent, err := ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"), Seed: 1, Config: map[string]any{"rollouts": 16}})
+	ppoAgent, err := ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"), Seed: 1, Dict: map[string]any{"rollouts": 16}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ppoAgent.Close()
-	if err := trainers.Sequential(rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()); err != nil {
+	if err := sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }

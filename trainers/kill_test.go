@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func newPPO(env envs.Env) (agents.Agent, error) {
 	return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"),
-		Config: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 2}, Seed: 1})
+		Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 2}, Seed: 1})
 }
 
 // killed is the configuration of the run that is killed.
@@ -58,7 +58,10 @@ func trainInFolder(dir string, timesteps int, onStep func(tr *trainers.Trainer) 
 	defer agent.Close()
 	cfg := killed(dir, timesteps)
 	cfg.OnStep = onStep
-	tr := trainers.Sequential(env, agent, cfg)
+	tr, err := trainers.Sequential(env, agent, cfg)
+	if err != nil {
+		return err
+	}
 	return errors.Join(tr.Train(context.Background()), tr.Close())
 }
 

@@ -22,11 +22,11 @@ func learn(t *testing.T, make func(seed int64) (envs.Env, error), hidden []int, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), hidden, activation), Config: config, Seed: uint64(seed)})
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), hidden, activation), Dict: config, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
 		if err := trainer.Train(context.Background()); err != nil {
 			t.Fatal(err)
 		}

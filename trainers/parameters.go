@@ -191,9 +191,7 @@ func (p *parameters) restore(s standing) error {
 // environments may not have yet.
 func (t *Trainer) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
-	if t.agent != nil {
-		maps.Copy(all, t.agent.Hyperparameters())
-	}
+	maps.Copy(all, t.agent.Hyperparameters())
 	if t.parameters != nil {
 		for key, x := range t.parameters.target.flat {
 			all[environmentPrefix+key] = x
@@ -206,9 +204,6 @@ func (t *Trainer) Hyperparameters() map[string]float64 {
 // once, the environment's never within an episode: where its next one begins, each environment on its own. Integers
 // among the latter take the nearest integer, booleans are true from 0.5 on.
 func (t *Trainer) SetHyperparameters(given map[string]float64) error {
-	if t.err != nil {
-		return t.err
-	}
 	forAgent, forEnvironment := map[string]float64{}, map[string]float64{}
 	for key, x := range given {
 		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {

@@ -81,7 +81,7 @@ func TestSetHyperparametersIsAllOrNothing(t *testing.T) {
 		t.Errorf("an episode has seen the scale %g", x)
 	}
 	env, agent := scenes[0].make(t)
-	plain := trainers.Sequential(env, agent, trainers.Config{}).Trainee()
+	plain := sequential(t, env, agent, trainers.Config{}).Trainee()
 	defer plain.Close()
 	if err := plain.SetHyperparameters(map[string]float64{"env.scale": 2}); err == nil || !strings.Contains(err.Error(), "no parameters to set") {
 		t.Errorf("an environment without parameters: %v", err)
@@ -481,16 +481,16 @@ func (k *talker) Step(actions []float32) (*envs.Step, error) {
 func TestParametersDoNotAllocate(t *testing.T) {
 	checkLiveTensors(t)
 	env := lessons(t, 4, true)
-	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{4}, "tanh"), Config: map[string]any{"rollouts": 4096}, Seed: 1})
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{4}, "tanh"), Dict: map[string]any{"rollouts": 4096}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{4}, "tanh"), Config: map[string]any{"rollouts": 4096}, Seed: 1})
+	plain, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{4}, "tanh"), Dict: map[string]any{"rollouts": 4096}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	per := func(env envs.Env, a agents.Agent) float64 {
-		m := trainers.Sequential(env, a, trainers.Config{Seed: 1}).Trainee()
+		m := sequential(t, env, a, trainers.Config{Seed: 1}).Trainee()
 		defer m.Close()
 		advance(t, m, 50)
 		return testing.AllocsPerRun(200, func() { advance(t, m, 1) })
@@ -513,7 +513,11 @@ func ExampleTrainer_SetHyperparameters() {
 	}
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Seed: 1, CloseEnvironmentAtExit: true})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1, CloseEnvironmentAtExit: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer trainer.Close()
 	if err := trainer.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "env.velocity": 0.5}); err != nil {
 		fmt.Println(err)

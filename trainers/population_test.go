@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -28,8 +29,8 @@ func TestPopulationResumes(t *testing.T) {
 			Sample:   map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
 			New: func(m pbt.Member) (pbt.Trainee, error) {
 				env := lessons(t, 4, true)
-				agent := smallPPO(t, env.Spaces(), uint64(m.Seed), nil)
-				return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
+				return trainers.NewTrainee(env, build, trainers.Config{Seed: m.Seed, SaveBuffers: true})
 			},
 		})
 		if err != nil {

@@ -47,12 +47,22 @@ var scenes = []scene{
 	}},
 }
 
+// sequential is trainers.Sequential where nothing is wrong.
+func sequential(t testing.TB, env envs.Env, agent agents.Agent, cfg trainers.Config) *trainers.Trainer {
+	t.Helper()
+	trainer, err := trainers.Sequential(env, agent, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trainer
+}
+
 // start makes a trainer of a scene. A trainer made anew, as a new process would, is closed by the returned function.
 func (s scene) start(t testing.TB, cfg trainers.Config) (*trainers.Trainer, func()) {
 	t.Helper()
 	env, agent := s.make(t)
 	cfg.CloseEnvironmentAtExit = true
-	tr := trainers.Sequential(env, agent, cfg)
+	tr := sequential(t, env, agent, cfg)
 	return tr, func() {
 		if err := errors.Join(tr.Close(), tr.Close(), agent.Close()); err != nil {
 			t.Error(err)
@@ -266,7 +276,7 @@ func TestInterruptedLastUpdate(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cut, doneToo := s.start(t, cfg)
 		env := &cancelling{Env: cut.Env(), at: 16, cancel: cancel}
-		other := trainers.Sequential(env, cut.Agent(), cfg)
+		other := sequential(t, env, cut.Agent(), cfg)
 		if err := other.Train(ctx); !errors.Is(err, context.Canceled) || other.Timestep() != 16 || !other.Agent().Ready() {
 			t.Fatalf("%v at timestep %d", err, other.Timestep())
 		}

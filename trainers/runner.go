@@ -1,36 +1,30 @@
 package trainers
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // sequentialTrainer is the class of trainer there is.
 const sequentialTrainer = "SequentialTrainer"
 
-// maxConfigFile is more than any configuration needs.
-const maxConfigFile = 16 << 20
-
-// FromFile is [FromYAML] of the file at path.
+// FromFile is [FromYAML] of the file at path, which has at most 16 MiB.
 func FromFile(path string, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
-	info, err := os.Stat(path)
+	sections, err := runfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	if info.Size() > maxConfigFile {
-		return nil, fmt.Errorf("trainers: %s has %d bytes; a configuration has at most %d", path, info.Size(), maxConfigFile)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("trainers: %w", err)
-	}
-	t, err := FromYAML(data, env, adjust...)
+	t, err := FromDict(sections, env, adjust...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -39,11 +33,11 @@ func FromFile(path string, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 
 // FromYAML is [FromDict] of a YAML document.
 func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
-	dict, err := config.FromYAML(data)
+	sections, err := runfile.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	return FromDict(dict, env, adjust...)
+	return FromDict(sections, env, adjust...)
 }
 
 // FromDict makes models, agent and trainer for env from a dictionary as skrl's Runner reads it from YAML: the sections
@@ -61,79 +55,98 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - trainer: class SequentialTrainer, and the settings of [Config], which win over the experiment's.
 //
 // AMP imitates the motion of env, or of what env wraps, which must be an [envs.MotionSource]. Each adjust changes the
-// trainer's configuration last, to set what YAML cannot say, such as Progress. The trainer's agent is the caller's to
-// close: t.Agent().Close().
+// trainer's configuration last, to set what YAML cannot say, such as Progress. The caller closes the trainer's agent:
+// t.Agent().Close(). Where FromDict returns an error, nothing is left to close but env.
 func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
-	_, plan, cfg, seed, err := read(dict, env, adjust)
+	r, err := newRunner(dict, env)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := plan.build(uint64(seed))
+	agent, err := r.agent()
 	if err != nil {
-		return nil, fmt.Errorf("trainers: %w", err)
+		return nil, err
 	}
-	t := Sequential(env, agent, cfg)
-	if t.err != nil {
-		_ = agent.Close()
-		return nil, t.err
+	t, err := r.sequential(agent, adjust)
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
 	}
 	return t, nil
 }
 
-// read reads and checks a dictionary; nothing is made yet.
-func read(dict map[string]any, env envs.Env, adjust []func(*Config)) (r runner, p plan, cfg Config, seed int64, err error) {
-	if env == nil {
-		return r, p, cfg, 0, fmt.Errorf("trainers: there is no environment")
+// Dict returns a dictionary of which [FromDict] makes this trainer again, today and with defaults of another version: the
+// one that it was made of, with everything in it that was left to chance and defaults, the seed and all settings of agent
+// and trainer, under their names in skrl 2.0. YAML keeps it, but for settings that are Go functions, which are left out.
+// The sizes of motion_dataset and reply_buffer are among the agent's settings. A trainer that FromDict did not make has
+// none: nil.
+func (t *Trainer) Dict() map[string]any {
+	r := t.made
+	if r == nil {
+		return nil
 	}
-	if err = config.Merge(&r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
+	full := map[string]any{"seed": r.seed, "models": maps.Clone(r.Models)}
+	if r.Memory != nil {
+		full["memory"] = maps.Clone(r.Memory)
+	}
+	agent := config.Dict(r.settings)
+	agent["class"] = r.class
+	full["agent"] = agent
+	trainer := config.Dict(t.cfg)
+	trainer["class"] = sequentialTrainer
+	if t.cfg.Seed == r.seed {
+		delete(trainer, "seed") // one place to change it
+	}
+	full["trainer"] = trainer
+	return full
+}
+
+// runner is a dictionary by its sections.
+type runner struct {
+	Seed          any            `yaml:"seed"`
+	Models        map[string]any `yaml:"models"`
+	Memory        map[string]any `yaml:"memory"`
+	MotionDataset map[string]any `yaml:"motion_dataset"`
+	ReplyBuffer   map[string]any `yaml:"reply_buffer"`
+	Agent         map[string]any `yaml:"agent"`
+	Trainer       map[string]any `yaml:"trainer"`
+
+	env     envs.Env
+	sp      spaces.Set
+	seed    int64
+	class   string         // the agent's
+	trainer map[string]any // the section without its class
+
+	// Of the agent, once it is made.
+	settings any // a *ppo.Config or *amp.Config
+	common   *agents.OnPolicy
+}
+
+// newRunner splits a dictionary into its sections and reads the classes. Nothing is made yet.
+func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
+	if env == nil {
+		return nil, fmt.Errorf("trainers: there is no environment")
+	}
+	r := &runner{env: env, sp: env.Spaces()}
+	if err := config.Merge(r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
 		"replay_buffer": {Key: "reply_buffer"},
 	}}); err != nil {
-		return r, p, cfg, 0, err
+		return nil, err
 	}
-	r.env, r.sp = env, env.Spaces()
-	if err = r.sp.Validate(); err != nil {
-		return r, p, cfg, 0, fmt.Errorf("trainers: the environment's %w", err)
+	if err := r.sp.Validate(); err != nil {
+		return nil, fmt.Errorf("trainers: the environment's %w", err)
 	}
-	if seed, err = r.seed(); err != nil {
-		return r, p, cfg, 0, err
+	var err error
+	if r.seed, err = r.readSeed(); err != nil {
+		return nil, err
 	}
-	if p, err = r.plan(); err != nil {
-		return r, p, cfg, 0, err
+	if r.class, r.Agent, err = section("agent", r.Agent, "PPO", "AMP"); err != nil {
+		return nil, err
 	}
-	if cfg, err = r.trainer(p.common, seed); err != nil {
-		return r, p, cfg, 0, err
-	}
-	for _, f := range adjust {
-		f(&cfg)
-	}
-	return r, p, cfg, seed, cfg.Validate()
+	_, r.trainer, err = section("trainer", r.Trainer, sequentialTrainer)
+	return r, err
 }
 
-// section reads the class of a section and returns its other keys.
-func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
-	rest = map[string]any{}
-	for k, v := range dict {
-		rest[k] = v
-	}
-	delete(rest, "class")
-	given, ok := dict["class"].(string)
-	if !ok {
-		return "", nil, fmt.Errorf("trainers: %s.class is missing or no text; want %s", name, strings.Join(classes, " or "))
-	}
-	for _, c := range classes {
-		if strings.EqualFold(c, given) {
-			return c, rest, nil
-		}
-	}
-	hint := ""
-	if n := config.Nearest(given, classes); n != "" {
-		hint = fmt.Sprintf(" (did you mean %q?)", n)
-	}
-	return "", nil, fmt.Errorf("trainers: %s.class is %q%s; want %s", name, given, hint, strings.Join(classes, " or "))
-}
-
-// seed reads the seed, or draws one.
-func (r *runner) seed() (int64, error) {
+// readSeed reads the seed, or draws one.
+func (r *runner) readSeed() (int64, error) {
 	if r.Seed == nil {
 		return rand.Int64N(1 << 31), nil
 	}
@@ -144,19 +157,40 @@ func (r *runner) seed() (int64, error) {
 	return k.Seed, err
 }
 
-// trainer reads the trainer's section over what the agent's experiment says.
-func (r *runner) trainer(agent *agents.OnPolicy, seed int64) (Config, error) {
-	_, dict, err := section("trainer", r.Trainer, sequentialTrainer)
-	if err != nil {
-		return Config{}, err
+// section reads the class of a section and returns its other keys.
+func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
+	given, ok := dict["class"].(string)
+	if !ok {
+		return "", nil, fmt.Errorf("trainers: %s.class is missing or no text; want %s", name, strings.Join(classes, " or "))
 	}
-	e := agent.Experiment
+	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
+	if i < 0 {
+		return "", nil, fmt.Errorf("trainers: %s.class is %q%s; want %s", name, given, config.Hint(given, classes), strings.Join(classes, " or "))
+	}
+	rest = maps.Clone(dict)
+	delete(rest, "class")
+	return classes[i], rest, nil
+}
+
+// sequential makes the trainer: the settings of its section over what the agent's experiment says, and adjust over both.
+func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {
+	e := r.common.Experiment
 	cfg := DefaultConfig()
-	cfg.Seed = seed
+	cfg.Seed = r.seed
 	cfg.Name, cfg.WriteInterval, cfg.CheckpointInterval = e.ExperimentName, e.WriteInterval, e.CheckpointInterval
 	if e.Directory != "" {
 		cfg.Directory = e.Directory
 	}
-	err = config.Merge(&cfg, dict, config.Options{Prefix: "trainers: trainer"})
-	return cfg, err
+	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer"}); err != nil {
+		return nil, err
+	}
+	for _, f := range adjust {
+		f(&cfg)
+	}
+	t, err := Sequential(r.env, agent, cfg)
+	if err != nil {
+		return nil, err
+	}
+	t.made = r
+	return t, nil
 }

@@ -11,120 +11,100 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// runner is a configuration by its sections.
-type runner struct {
-	Seed          any            `yaml:"seed"`
-	Models        map[string]any `yaml:"models"`
-	Memory        map[string]any `yaml:"memory"`
-	MotionDataset map[string]any `yaml:"motion_dataset"`
-	ReplyBuffer   map[string]any `yaml:"reply_buffer"`
-	Agent         map[string]any `yaml:"agent"`
-	Trainer       map[string]any `yaml:"trainer"`
-
-	env envs.Env
-	sp  spaces.Set
-}
-
-// plan is an agent that has been checked and not made yet.
-type plan struct {
-	common   *agents.OnPolicy
-	class    string
-	settings any // the agent's, a *ppo.Config or *amp.Config
-	build    func(seed uint64) (agents.Agent, error)
-}
-
-// plan reads everything that the agent is made of.
-func (r *runner) plan() (plan, error) {
-	class, dict, err := section("agent", r.Agent, "PPO", "AMP")
-	if err != nil {
-		return plan{}, err
-	}
+// agent makes the agent of the section of that name. The agent's package reads and checks its settings.
+func (r *runner) agent() (agents.Agent, error) {
 	// skrl's runner takes a scale of null for none.
-	if v, ok := dict["rewards_shaper_scale"]; ok && v == nil {
-		delete(dict, "rewards_shaper_scale")
+	if v, ok := r.Agent["rewards_shaper_scale"]; ok && v == nil {
+		delete(r.Agent, "rewards_shaper_scale")
 	}
-	if class == "AMP" {
-		return r.amp(dict)
+	build := r.ppo
+	if r.class == "AMP" {
+		build = r.amp
 	}
-	for _, s := range r.buffers() {
-		if s.dict != nil {
-			return plan{}, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is PPO; leave it out", s.name)
-		}
-	}
-	cfg, err := ppo.FromDict(dict, r.sp)
-	if err != nil {
-		return plan{}, fmt.Errorf("trainers: agent: %w", err)
-	}
-	if err := r.memory(cfg.Rollouts); err != nil {
-		return plan{}, err
-	}
-	m, err := r.models("policy", "value")
-	if err != nil {
-		return plan{}, err
-	}
-	return plan{&cfg.OnPolicy, class, &cfg, func(seed uint64) (agents.Agent, error) {
-		nets, err := m.ppo(seed)
-		if err != nil {
-			return nil, err
-		}
-		return made(ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Settings: &cfg, Seed: seed}))
-	}}, nil
-}
-
-// made avoids an interface that holds a nil pointer.
-func made[A agents.Agent](a A, err error) (agents.Agent, error) {
+	agent, err := build()
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkMemory(); err != nil {
+		_ = agent.Close()
+		return nil, err
+	}
+	return agent, nil
+}
+
+func (r *runner) ppo() (agents.Agent, error) {
+	for _, b := range r.buffers() {
+		if b.dict != nil {
+			return nil, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is PPO; leave it out", b.name)
+		}
+	}
+	m, err := r.models("policy", "value")
+	if err != nil {
+		return nil, err
+	}
+	nets, err := m.ppo(r.seed)
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %w", err)
+	}
+	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Dict: r.Agent, Seed: r.seed})
+	if err != nil {
+		return nil, fmt.Errorf("trainers: agent: %w", err)
+	}
+	settings := a.Settings()
+	r.settings, r.common = &settings, &settings.OnPolicy
 	return a, nil
 }
 
-func (r *runner) amp(dict map[string]any) (plan, error) {
+func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok {
-		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
+			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
 	}
 	if r.sp.AMPObservation.Kind != spaces.Box {
-		return plan{}, fmt.Errorf("trainers: agent.class is AMP, but the environment's AMP observation space is %v; it must be a Box", r.sp.AMPObservation)
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment's AMP observation space is %v; it must be a Box", r.sp.AMPObservation)
 	}
-	for _, s := range r.buffers() {
-		if s.dict == nil {
-			continue
-		}
-		size, err := memorySize(s.name, s.dict)
-		if err != nil {
-			return plan{}, err
-		}
-		if size <= 0 {
-			return plan{}, fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", s.name, size)
-		}
-		if _, twice := dict[s.key]; twice {
-			return plan{}, fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", s.name, s.key)
-		}
-		dict[s.key] = size
+	if err := r.ampMemories(); err != nil {
+		return nil, err
 	}
-	cfg, err := amp.FromDict(dict, r.sp)
+	roles, err := r.ampRoles()
 	if err != nil {
-		return plan{}, fmt.Errorf("trainers: agent: %w", err)
-	}
-	if err := r.memory(cfg.Rollouts); err != nil {
-		return plan{}, err
-	}
-	roles := []string{"policy", "value", "discriminator"}
-	if cfg.SeparateCritics {
-		roles = append(roles, "style_value")
+		return nil, err
 	}
 	m, err := r.models(roles...)
 	if err != nil {
-		return plan{}, err
+		return nil, err
 	}
-	return plan{&cfg.OnPolicy, "AMP", &cfg, func(seed uint64) (agents.Agent, error) {
-		nets, err := m.amp(seed)
-		if err != nil {
-			return nil, err
-		}
-		return made(amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Settings: &cfg, Seed: seed}))
-	}}, nil
+	nets, err := m.amp(r.seed)
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %w", err)
+	}
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Dict: r.Agent, Seed: r.seed})
+	if err != nil {
+		return nil, fmt.Errorf("trainers: agent: %w", err)
+	}
+	settings := a.Settings()
+	r.settings, r.common = &settings, &settings.OnPolicy
+	return a, nil
+}
+
+// ampRoles are the models that AMP needs. Of the agent's settings they depend on separate_critics alone.
+func (r *runner) ampRoles() ([]string, error) {
+	roles := []string{"policy", "value", "discriminator"}
+	given, ok := r.Agent["separate_critics"]
+	if !ok {
+		return roles, nil
+	}
+	var k struct {
+		Separate bool `yaml:"separate_critics"`
+	}
+	if err := config.Merge(&k, map[string]any{"separate_critics": given}, config.Options{Prefix: "trainers: agent: amp"}); err != nil {
+		return nil, err
+	}
+	if k.Separate {
+		roles = append(roles, "style_value")
+	}
+	return roles, nil
 }
 
 // buffer is a section whose memory_size is a setting of AMP.
@@ -137,8 +117,29 @@ func (r *runner) buffers() []buffer {
 	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset}, {"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
 }
 
-// memory checks the section of the rollout, whose size is the agent's rollouts.
-func (r *runner) memory(rollouts int) error {
+// ampMemories makes settings of the sizes in the sections of AMP's memories.
+func (r *runner) ampMemories() error {
+	for _, b := range r.buffers() {
+		if b.dict == nil {
+			continue
+		}
+		size, err := memorySize(b.name, b.dict)
+		if err != nil {
+			return err
+		}
+		if size <= 0 {
+			return fmt.Errorf("trainers: %s.memory_size is %d; want a positive number of rows", b.name, size)
+		}
+		if _, twice := r.Agent[b.key]; twice {
+			return fmt.Errorf("trainers: %s.memory_size and agent.%s say the same; give one of them", b.name, b.key)
+		}
+		r.Agent[b.key] = size
+	}
+	return nil
+}
+
+// checkMemory compares the section of the rollout with the agent's rollouts, which are its size.
+func (r *runner) checkMemory() error {
 	if r.Memory == nil {
 		return nil
 	}
@@ -146,7 +147,7 @@ func (r *runner) memory(rollouts int) error {
 	if err != nil {
 		return err
 	}
-	if size == 0 || size > 0 && size != rollouts {
+	if rollouts := r.common.Rollouts; size == 0 || size > 0 && size != rollouts {
 		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
 	}
 	return nil
@@ -161,8 +162,6 @@ func memorySize(name string, dict map[string]any) (int, error) {
 	k := struct {
 		Size int `yaml:"memory_size"`
 	}{}
-	if err := config.Merge(&k, rest, config.Options{Prefix: "trainers: " + name}); err != nil {
-		return 0, err
-	}
-	return k.Size, nil
+	err = config.Merge(&k, rest, config.Options{Prefix: "trainers: " + name})
+	return k.Size, err
 }

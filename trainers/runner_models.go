@@ -55,11 +55,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
 		}
 		if !slices.Contains(roles, key) {
-			hint := ""
-			if n := config.Nearest(key, allowed); n != "" {
-				hint = fmt.Sprintf(": did you mean %q?", n)
-			}
-			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, hint, roles)
+			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, config.Hint(key, allowed), roles)
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
@@ -85,7 +81,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 }
 
 // actorCritic builds policy and value.
-func (m *modelSpecs) actorCritic(seed uint64) (models.Policy, models.Network, error) {
+func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
 		if err != nil {
@@ -106,7 +102,7 @@ func (m *modelSpecs) actorCritic(seed uint64) (models.Policy, models.Network, er
 }
 
 // ppo builds PPO's models.
-func (m *modelSpecs) ppo(seed uint64) (ppo.Models, error) {
+func (m *modelSpecs) ppo(seed int64) (ppo.Models, error) {
 	if m.mlps != nil {
 		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
 	}
@@ -115,7 +111,7 @@ func (m *modelSpecs) ppo(seed uint64) (ppo.Models, error) {
 }
 
 // amp builds AMP's models. The discriminator's observations are the AMP observations.
-func (m *modelSpecs) amp(seed uint64) (nets amp.Models, err error) {
+func (m *modelSpecs) amp(seed int64) (nets amp.Models, err error) {
 	if m.mlps != nil {
 		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
 	}

@@ -16,9 +16,6 @@ import (
 
 // open makes the run's folder, resumes where asked, and resets the environment, once.
 func (t *Trainer) open() (err error) {
-	if t.err != nil {
-		return t.err
-	}
 	if t.closed {
 		return errors.New("trainers: the trainer is closed")
 	}
@@ -74,9 +71,6 @@ func (t *Trainer) resume() error {
 // Snapshot returns everything needed to continue training from here: the agent's, the parameters of the environment's reward and
 // its curriculum, and with SaveBuffers the environment's state.
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
 	snap, err := t.agent.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
 	if err != nil {
 		return nil, err
@@ -97,9 +91,6 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 // Restore puts a snapshot back, all or (on error) nothing, figures of episodes included. Where it has no environment state, or the environment cannot
 // take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
-	if t.err != nil {
-		return t.err
-	}
 	timestep, err := snap.Int(layout.Trainer, "timestep")
 	if err != nil {
 		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)

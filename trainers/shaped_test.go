@@ -135,7 +135,7 @@ func scholar(t testing.TB, n int, cfg trainers.Config) *trainers.Trainee {
 func student(t testing.TB, env envs.Env, cfg trainers.Config) *trainers.Trainee {
 	t.Helper()
 	agent := smallPPO(t, env.Spaces(), 7, nil)
-	m := trainers.Sequential(env, agent, cfg).Trainee()
+	m := sequential(t, env, agent, cfg).Trainee()
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)

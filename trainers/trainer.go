@@ -1,7 +1,9 @@
 // Package trainers runs agents in environments: training, step by step or all at once, and evaluation, with progress,
 // tracked values and checkpoints.
 //
-//	err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 25_000}).Train(ctx)
+//	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 25_000})
+//	// ...
+//	err = trainer.Train(ctx)
 package trainers
 
 import (
@@ -26,7 +28,7 @@ type Trainer struct {
 	env   envs.Env
 	agent agents.Agent
 	cfg   Config
-	err   error // of construction, returned by the first use
+	made  *runner // the dictionary that it was made of; nil where it was made of none
 
 	timestep   int64
 	now        *envs.Step  // what to act on
@@ -49,37 +51,35 @@ type Trainer struct {
 	clock      func() time.Time
 }
 
-// Sequential returns a trainer of agent in env. Whatever is wrong with either or with cfg is the error of the first call
-// that needs them.
-func Sequential(env envs.Env, agent agents.Agent, cfg Config) *Trainer {
-	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now}
-	t.err = t.check()
-	return t
-}
-
-func (t *Trainer) check() error {
-	if t.env == nil || t.agent == nil {
-		return errors.New("trainers: a trainer needs an environment and an agent")
+// Sequential returns a trainer of agent in env. It is an error where cfg makes no sense, where the spaces of env and agent
+// differ, or where the agent is already bound to another number of environments. Agent and environment stay the caller's to
+// close; [NewTrainee] owns both.
+func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
+	if env == nil || agent == nil {
+		return nil, errors.New("trainers: a trainer needs an environment and an agent")
 	}
-	if err := t.cfg.Validate(); err != nil {
-		return err
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
-	if t.cfg.Best == "" {
-		t.cfg.Best = "episode.return"
+	if cfg.Best == "" {
+		cfg.Best = "episode.return"
 	}
-	if err := fit(t.env, t.agent); err != nil {
-		return fmt.Errorf("trainers: %w", err)
+	if err := fit(env, agent); err != nil {
+		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	if err := t.agent.Bind(t.env.NumEnvs()); err != nil {
-		return fmt.Errorf("trainers: %w", err)
+	if err := agent.Bind(env.NumEnvs()); err != nil {
+		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	var err error
-	if t.parameters, err = newParameters(t.env); err != nil {
-		return err
+	parameters, err := newParameters(env)
+	if err != nil {
+		return nil, err
 	}
-	t.running = newRunning(t.env.NumEnvs())
-	t.episodes, err = tracking.NewEpisodes(t.env.NumEnvs())
-	return err
+	episodes, err := tracking.NewEpisodes(env.NumEnvs())
+	if err != nil {
+		return nil, err
+	}
+	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
+		running: newRunning(env.NumEnvs())}, nil
 }
 
 // fit says where an environment is not one that the agent was made for.
@@ -98,10 +98,10 @@ func fit(env envs.Env, agent agents.Agent) error {
 	return nil
 }
 
-// Agent and Env are what the trainer drives; Timestep is the number of steps trained.
+// Agent returns the agent that the trainer trains.
 func (t *Trainer) Agent() agents.Agent { return t.agent }
 
-// Env is the environment.
+// Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
 // Timestep is the number of steps of the batch that have been trained.
@@ -172,7 +172,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		}
 	}
 	start := t.clock()
-	actions, err := t.agent.Act(agents.Observation{Observations: t.now.Observations, States: t.now.States})
+	actions, err := t.agent.Act(Observation(t.now))
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	}
 	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
 	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
-	if err := t.agent.Record(transition(next)); err != nil {
+	if err := t.agent.Record(Transition(next)); err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	if err := t.note(next); err != nil {
@@ -203,9 +203,19 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	return next, t.after()
 }
 
-func transition(s *envs.Step) agents.Transition {
-	return agents.Transition{Rewards: s.Rewards, Terminated: s.Terminated, Truncated: s.Truncated, NextObservations: s.Observations, NextStates: s.States,
-		FinalObservations: s.FinalObservations, FinalStates: s.FinalStates, AMPObservations: s.AMPObservations}
+// Observation returns what an agent acts on after an environment's step or reset. It shares the step's slices.
+func Observation(s *envs.Step) agents.Observation {
+	return agents.Observation{Observations: s.Observations, States: s.States}
+}
+
+// Transition returns what an agent records after an environment's step. It shares the step's slices.
+func Transition(s *envs.Step) agents.Transition {
+	return agents.Transition{
+		Rewards: s.Rewards, Terminated: s.Terminated, Truncated: s.Truncated,
+		NextObservations: s.Observations, NextStates: s.States,
+		FinalObservations: s.FinalObservations, FinalStates: s.FinalStates,
+		AMPObservations: s.AMPObservations,
+	}
 }
 
 func (t *Trainer) update(ctx context.Context) error {

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -273,7 +272,7 @@ func TestHooks(t *testing.T) {
 			var at []int64
 			steps := 0
 			stop := errors.New("enough")
-			tr := trainers.Sequential(drawn, agent, trainers.Config{Timesteps: 100, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
+			tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 100, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
 				OnRender: func(timestep int64, picture image.Image) error {
 					if picture.Bounds().Dx() != 2 {
 						t.Error("another picture")
@@ -332,7 +331,7 @@ func TestTrainee(t *testing.T) {
 	checkLiveTensors(t)
 	member := func(seed int64) *trainers.Trainee {
 		env, agent := scenes[0].make(t)
-		m := trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee()
+		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
 		t.Cleanup(func() {
 			if err := errors.Join(m.Close(), m.Close()); err != nil {
 				t.Error(err)
@@ -437,7 +436,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Whatever does not fit is the error of the first use.
+// What does not fit is an error of the constructor.
 func TestRefuses(t *testing.T) {
 	checkLiveTensors(t)
 	env, agent := scenes[0].make(t)
@@ -481,15 +480,9 @@ func TestRefuses(t *testing.T) {
 		"bound":               {env, bound, good, "7 environments, not 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := trainers.Sequential(test.env, test.agent, test.cfg)
-			defer tr.Close()
-			_, step := tr.Step(context.Background())
-			_, evaluation := tr.Evaluate(context.Background(), 1, 1)
-			_, snapshot := tr.Snapshot()
-			for _, err := range []error{tr.Train(context.Background()), step, evaluation, snapshot, tr.Restore(checkpoint.NewSnapshot())} {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("%v, want %q", err, test.want)
-				}
+			tr, err := trainers.Sequential(test.env, test.agent, test.cfg)
+			if tr != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("a trainer %v and the error %v, want %q", tr, err, test.want)
 			}
 		})
 	}
@@ -515,7 +508,7 @@ func TestEnvironmentFails(t *testing.T) {
 	checkLiveTensors(t)
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
-	tr := trainers.Sequential(&broken{env, 5}, agent, trainers.Config{Timesteps: 10, CloseEnvironmentAtExit: true})
+	tr := sequential(t, &broken{env, 5}, agent, trainers.Config{Timesteps: 10, CloseEnvironmentAtExit: true})
 	defer tr.Close()
 	if err := tr.Train(context.Background()); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "timestep 5") {
 		t.Error(err)
@@ -535,7 +528,11 @@ func ExampleSequential() {
 	}
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: 64, Seed: 1, CloseEnvironmentAtExit: true})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 64, Seed: 1, CloseEnvironmentAtExit: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer trainer.Close()
 	if err := trainer.Train(context.Background()); err != nil {
 		fmt.Println(err)
@@ -556,7 +553,11 @@ func ExampleTrainer_Step() {
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Seed: 1})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer trainer.Close()
 	reward := float32(0)
 	for range 5 {

@@ -36,12 +36,12 @@ type Options struct {
 	Models Models
 	// Motions shows the reference motion; an environment often does.
 	Motions MotionSource
-	// Settings are used where given; otherwise Config, a dictionary with the keys of skrl's documentation, is merged
-	// over [DefaultConfig]. Giving both is an error.
-	Settings *Config
-	Config   map[string]any
+	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
+	Config *Config
+	// Dict is merged over Config: settings by the keys of skrl's documentation, see [FromDict]. nil changes nothing.
+	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
-	Seed uint64
+	Seed int64
 }
 
 // Agent is an AMP agent. It implements [agents.Agent].
@@ -70,7 +70,7 @@ func New(o Options) (a *Agent, err error) {
 	if err == nil {
 		err = o.check()
 	}
-	if err == nil && o.Models.Make != nil && o.Models.Policy == nil {
+	if err == nil && o.Models.Make != nil && o.Models.none() {
 		o.Models, err = o.Models.Make(o.Seed)
 	}
 	if err == nil {
@@ -120,17 +120,15 @@ func New(o Options) (a *Agent, err error) {
 	return a, nil
 }
 
+// config returns the agent's own copy of the settings.
 func (o Options) config() (*Config, error) {
-	if o.Settings != nil && o.Config != nil {
-		return nil, errors.New("amp: Options has both Settings and Config; give one of them")
+	if o.Config == nil {
+		cfg, err := FromDict(o.Dict, o.Spaces)
+		return &cfg, err
 	}
-	if o.Settings != nil {
-		cfg := *o.Settings
-		cfg.OnPolicy = o.Settings.Clone()
-		return &cfg, cfg.Validate()
-	}
-	cfg, err := FromDict(o.Config, o.Spaces)
-	return &cfg, err
+	cfg := *o.Config
+	cfg.OnPolicy = o.Config.Clone()
+	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
 func (o Options) check() error {

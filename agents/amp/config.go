@@ -127,14 +127,24 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if dict["compatibility"] == agents.SKRL2 {
 		c.TimeLimitBootstrap = false
 	}
+	return c, c.merge(dict, sp)
+}
+
+// merge writes the settings of a dictionary over c and checks the result.
+func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
 	own, err := agents.Rename("amp", dict, sp)
 	if err != nil {
-		return c, err
+		return err
 	}
-	if err := config.Merge(&c, own, config.Options{Prefix: "amp", Aliases: aliases}); err != nil {
-		return c, err
+	_, weight := own["style_reward_weight"]
+	_, scale := own["discriminator_reward_scale"]
+	if weight || scale { // their product replaces the scale that c has, see aliases
+		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	return c, c.Validate()
+	if err := config.Merge(c, own, config.Options{Prefix: "amp", Aliases: aliases}); err != nil {
+		return err
+	}
+	return c.Validate()
 }
 
 // aliases are skrl 1.4's names. There the style reward was weighed by style_reward_weight (default 1) times

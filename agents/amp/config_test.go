@@ -25,11 +25,11 @@ type opaque struct{ models.Network }
 // Every mistake is an error that says what is wrong, before any training, and nothing is left behind.
 func TestRefuses(t *testing.T) {
 	nan := float32(math.NaN())
-	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Config = settings } }
+	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Dict = settings } }
 	discriminator := func(in, out int, wrap func(models.Network) models.Network) func(o *Options) {
 		return func(o *Options) {
 			standard := MLPs(plain, []int{8}, "tanh")
-			o.Models = Models{Make: func(seed uint64) (Models, error) {
+			o.Models = Models{Make: func(seed int64) (Models, error) {
 				m, err := standard.Make(seed)
 				if err != nil {
 					return m, err
@@ -73,8 +73,8 @@ func TestRefuses(t *testing.T) {
 		"old and new scaler":    {config(map[string]any{"amp_state_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": nil}), `amp_state_preprocessor|amp_observation_preprocessor`},
 		"negative weight":       {config(map[string]any{"style_reward_weight": -1}), `style_reward_weight`},
 		"preprocessor size":     {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
-		"both":                  {func(o *Options) { c := DefaultConfig(); o.Settings = &c }, `both Settings and Config`},
-		"empty settings":        {func(o *Options) { o.Settings, o.Config = &Config{}, nil }, `rollouts`},
+		"bad dictionary":        {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"amp_batch_size": 0} }, `"amp_batch_size"`},
+		"empty settings":        {func(o *Options) { o.Config, o.Dict = &Config{}, nil }, `rollouts`},
 		"no motions":            {func(o *Options) { o.Motions = nil }, `Motions is missing`},
 		"failing motions": {func(o *Options) {
 			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
@@ -93,12 +93,12 @@ func TestRefuses(t *testing.T) {
 		"opaque discriminator":   {discriminator(3, 1, func(n models.Network) models.Network { return opaque{n} }), `models.Linears|discriminator_weight_decay_scale`},
 		"no models":              {func(o *Options) { o.Models = Models{} }, `amp.MLPs`},
 		"failing models": {func(o *Options) {
-			o.Models = Models{Make: func(uint64) (Models, error) { return Models{}, errors.New("no luck") }}
+			o.Models = Models{Make: func(int64) (Models, error) { return Models{}, errors.New("no luck") }}
 		}, `no luck`},
 		"no second critic": {func(o *Options) {
-			o.Config = map[string]any{"separate_critics": true}
+			o.Dict = map[string]any{"separate_critics": true}
 			standard := o.Models
-			o.Models = Models{Make: func(seed uint64) (Models, error) {
+			o.Models = Models{Make: func(seed int64) (Models, error) {
 				m, err := standard.Make(seed)
 				m.StyleValue.Close()
 				m.StyleValue = nil
@@ -106,9 +106,9 @@ func TestRefuses(t *testing.T) {
 			}}
 		}, `StyleValue`},
 		"wide second critic": {func(o *Options) {
-			o.Config = map[string]any{"separate_critics": true}
+			o.Dict = map[string]any{"separate_critics": true}
 			standard := o.Models
-			o.Models = Models{Make: func(seed uint64) (Models, error) {
+			o.Models = Models{Make: func(seed int64) (Models, error) {
 				m, err := standard.Make(seed)
 				if err != nil {
 					return m, err
@@ -123,7 +123,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tensor.Live()
-			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Config: map[string]any{"motion_dataset_size": 30}}
+			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Dict: map[string]any{"motion_dataset_size": 30}}
 			test.spoil(&o)
 			a, err := New(o)
 			if err == nil {
@@ -150,8 +150,8 @@ func TestOpaqueDiscriminator(t *testing.T) {
 	agenttest.CheckLive(t)
 	standard := MLPs(plain, []int{8}, "tanh")
 	a, err := New(Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3},
-		Config: small(map[string]any{"discriminator_weight_decay_scale": 0, "discriminator_logit_regularization_scale": 0}),
-		Models: Models{Make: func(seed uint64) (Models, error) {
+		Dict: small(map[string]any{"discriminator_weight_decay_scale": 0, "discriminator_logit_regularization_scale": 0}),
+		Models: Models{Make: func(seed int64) (Models, error) {
 			m, err := standard.Make(seed)
 			m.Discriminator = opaque{m.Discriminator}
 			return m, err
@@ -254,5 +254,61 @@ func TestRecordNeedsAMPObservations(t *testing.T) {
 	}
 	if err := a.Record(tr); err != nil {
 		t.Error(err)
+	}
+}
+
+// Dict is merged over Config, which stays the caller's own. skrl 1.4's two factors of the style reward replace Config's scale.
+func TestDictOverConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		dict map[string]any
+		want float64
+	}{
+		"nothing":    {nil, 0.7},
+		"its key":    {map[string]any{"style_reward_scale": 0.9}, 0.9},
+		"one factor": {map[string]any{"style_reward_weight": 0.5}, 1},
+		"both":       {map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3}, 1.5},
+	} {
+		c := DefaultConfig()
+		c.StyleRewardScale, c.MotionDatasetSize = 0.7, 30
+		a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Config: &c, Dict: test.dict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agenttest.Close(t, a)
+		if got := a.Settings(); got.StyleRewardScale != test.want || got.MotionDatasetSize != 30 {
+			t.Errorf("%s: style reward scale %v and dataset %d, want %v and 30", name, got.StyleRewardScale, got.MotionDatasetSize, test.want)
+		}
+		if c.StyleRewardScale != 0.7 {
+			t.Errorf("%s: the caller's settings have changed to %v", name, c.StyleRewardScale)
+		}
+	}
+}
+
+// Some networks without the others are refused and closed, also where Make could build all of them.
+func TestSomeModelsGiven(t *testing.T) {
+	before := tensor.Live()
+	standard := MLPs(plain, []int{8}, "tanh")
+	for name, keep := range map[string]func(m, made *Models){
+		"value":         func(m, made *Models) { m.Value, made.Value = made.Value, nil },
+		"discriminator": func(m, made *Models) { m.Discriminator, made.Discriminator = made.Discriminator, nil },
+		"style value":   func(m, made *Models) { m.StyleValue, made.StyleValue = made.StyleValue, nil },
+	} {
+		made, err := standard.Make(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := Models{Make: standard.Make}
+		keep(&given, &made)
+		made.close()
+		a, err := New(Options{Spaces: plain, Models: given, Motions: &agenttest.Motion{Width: 3}, Dict: map[string]any{"motion_dataset_size": 30}})
+		if err == nil {
+			_ = a.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "Options.Models needs") {
+			t.Errorf("only the %s is given: %v", name, err)
+		}
+		if n := tensor.Live(); n != before {
+			t.Errorf("only the %s is given: %d tensors are left", name, n-before)
+		}
 	}
 }

@@ -30,10 +30,10 @@ func TestEvolvableSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: plain,
-				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
 					t.Helper()
 					m := Evolvable(plain, architecture(t, plain.Observation, []int{6}, 4, []int{8}), architecture(t, plain.Observation, nil, 0, []int{8}), discriminator, DefaultGaussian())
-					a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: small(settings), Seed: seed})
+					a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: seed})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -48,7 +48,7 @@ func TestEvolvableArchitectures(t *testing.T) {
 	agenttest.CheckLive(t)
 	one := architecture(t, plain.Observation, nil, 0, []int{8})
 	m := Evolvable(plain, one, one, parted(), DefaultGaussian())
-	a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: small(map[string]any{"separate_critics": true}), Seed: 1})
+	a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(map[string]any{"separate_critics": true}), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func ExampleNew() {
 		Spaces:  swingSpaces,
 		Models:  amp.MLPs(swingSpaces, []int{32, 32}, "elu"),
 		Motions: swing{},
-		Config:  map[string]any{"learning_rate": 3e-4, "task_reward_weight": 0.5, "motion_dataset_size": 1000},
+		Dict:    map[string]any{"learning_rate": 3e-4, "task_reward_weight": 0.5, "motion_dataset_size": 1000},
 		Seed:    1,
 	})
 	if err != nil {
@@ -97,7 +97,7 @@ func ExampleEvolvable() {
 		return
 	}
 	agent, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.Evolvable(swingSpaces, one, one, discriminator, amp.DefaultGaussian()), Motions: swing{},
-		Config: map[string]any{"motion_dataset_size": 1000}, Seed: 1})
+		Dict: map[string]any{"motion_dataset_size": 1000}, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

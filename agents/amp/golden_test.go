@@ -17,7 +17,7 @@ func TestGolden(t *testing.T) {
 	golden.Each(t, "amp", func(t *testing.T, c *golden.Case) {
 		policy, value, discriminator := c.Policy(t), c.Network(t, "value"), c.Network(t, "discriminator")
 		a, err := New(Options{
-			Spaces: c.Spaces(), NumEnvs: c.Envs, Config: c.Config, Motions: stillness(c.AMPObservationSize),
+			Spaces: c.Spaces(), NumEnvs: c.Envs, Dict: c.Config, Motions: stillness(c.AMPObservationSize),
 			Models: Models{Policy: policy, Value: value, Discriminator: discriminator},
 		})
 		if err != nil {

@@ -21,7 +21,7 @@ type Models struct {
 	// StyleValue is the second critic of separate_critics.
 	StyleValue models.Network
 	// Make builds them from the agent's seed, where they are not given.
-	Make func(seed uint64) (Models, error)
+	Make func(seed int64) (Models, error)
 }
 
 // DefaultGaussian returns the settings of the Gaussian policy of [MLPs]: a log standard deviation that starts at −1.
@@ -35,7 +35,7 @@ func DefaultGaussian() models.GaussianConfig {
 // deviation that starts at −1, value networks, and a discriminator of the AMP observation.
 func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 	gaussian := DefaultGaussian()
-	return Models{Make: func(seed uint64) (m Models, err error) {
+	return Models{Make: func(seed int64) (m Models, err error) {
 		defer func() {
 			if err != nil {
 				m.close()
@@ -56,7 +56,7 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 // again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
 // value network's.
 func Evolvable(sp spaces.Set, policy, value, discriminator models.Architecture, gaussian models.GaussianConfig) Models {
-	return Models{Make: func(seed uint64) (m Models, err error) {
+	return Models{Make: func(seed int64) (m Models, err error) {
 		defer func() {
 			if err != nil {
 				m.close()
@@ -80,6 +80,11 @@ func Evolvable(sp spaces.Set, policy, value, discriminator models.Architecture, 
 		m.StyleValue = style
 		return m, nil
 	}}
+}
+
+// none reports whether no network is given, so that Make is asked for them.
+func (m Models) none() bool {
+	return m.Policy == nil && m.Value == nil && m.Discriminator == nil && m.StyleValue == nil
 }
 
 func (m Models) close() {

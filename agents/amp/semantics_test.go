@@ -338,7 +338,7 @@ func TestDiscriminatorLearns(t *testing.T) {
 	for _, loss := range []string{"bce", "lsgan", "wasserstein"} {
 		t.Run(loss, func(t *testing.T) {
 			a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
-				Config: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2, "discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
+				Dict: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2, "discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,7 +372,7 @@ func TestDiscriminatorLearns(t *testing.T) {
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}
-	a, err := New(Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Config: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
+	a, err := New(Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Dict: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestSharedTrunk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := New(Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Config: small(settings), Seed: 2,
+		a, err := New(Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
 			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
 		if err != nil {
 			t.Fatal(err)

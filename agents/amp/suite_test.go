@@ -20,9 +20,9 @@ func small(settings map[string]any) map[string]any {
 	return out
 }
 
-func newAgent(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) *Agent {
+func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Config: small(settings), Seed: seed})
+	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Dict: small(settings), Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: test.sp,
-				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
 					t.Helper()
 					all := maps.Clone(test.settings)
 					if settings["compatibility"] != nil || all == nil { // which has none of them

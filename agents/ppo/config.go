@@ -34,12 +34,17 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if dict["compatibility"] == agents.SKRL2 {
 		c.TimeLimitBootstrap = false
 	}
+	return c, c.merge(dict, sp)
+}
+
+// merge writes the settings of a dictionary over c and checks the result.
+func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
 	own, err := agents.Rename("ppo", dict, sp)
 	if err != nil {
-		return c, err
+		return err
 	}
-	if err := config.Merge(&c, own, config.Options{Prefix: "ppo"}); err != nil {
-		return c, err
+	if err := config.Merge(c, own, config.Options{Prefix: "ppo"}); err != nil {
+		return err
 	}
-	return c, c.Validate()
+	return c.Validate()
 }

@@ -18,7 +18,7 @@ import (
 // Every mistake is an error that says what is wrong, before anything is made.
 func TestRefuses(t *testing.T) {
 	nan := math.NaN()
-	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Config = settings } }
+	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Dict = settings } }
 	mlps := func(observations, actions int) func(o *Options) {
 		return func(o *Options) {
 			o.Models = MLPs(spaces.Set{Observation: spaces.Unbounded(observations), Action: spaces.NewBox(-1, 1, actions)}, []int{8}, "tanh")
@@ -60,12 +60,12 @@ func TestRefuses(t *testing.T) {
 		"old and new name":        {config(map[string]any{"lambda": 0.9, "gae_lambda": 0.95}), `"lambda"|"gae_lambda"`},
 		"old name of a flag":      {config(map[string]any{"clip_predicted_values": 1}), `"clip_predicted_values"|true or false`},
 		"another agent's key":     {config(map[string]any{"style_reward_scale": 1}), `"style_reward_scale"`},
-		"both":                    {func(o *Options) { c := DefaultConfig(); o.Settings, o.Config = &c, map[string]any{} }, `both Settings and Config`},
-		"bad settings":            {func(o *Options) { c := DefaultConfig(); c.RatioClip = nan; o.Settings = &c }, `"ratio_clip"|NaN`},
-		"empty settings":          {func(o *Options) { o.Settings = &Config{} }, `rollouts`},
+		"bad dictionary":          {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"ratio_clip": -1} }, `"ratio_clip"|-1`},
+		"bad settings":            {func(o *Options) { c := DefaultConfig(); c.RatioClip = nan; o.Config = &c }, `"ratio_clip"|NaN`},
+		"empty settings":          {func(o *Options) { o.Config = &Config{} }, `rollouts`},
 		"no models":               {func(o *Options) { o.Models = Models{} }, `Models|ppo.MLPs`},
 		"failing models": {func(o *Options) {
-			o.Models = Models{Make: func(uint64) (models.Policy, models.Network, error) { return nil, nil, errors.New("no luck") }}
+			o.Models = Models{Make: func(int64) (models.Policy, models.Network, error) { return nil, nil, errors.New("no luck") }}
 		}, `no luck`},
 		"no hidden width":       {func(o *Options) { o.Models = MLPs(plain, []int{-8}, "tanh") }, `-8`},
 		"unknown activation":    {func(o *Options) { o.Models = MLPs(plain, []int{8}, "tnh") }, `tnh`},
@@ -75,14 +75,14 @@ func TestRefuses(t *testing.T) {
 		"no actions":            {func(o *Options) { o.Spaces.Action = spaces.Space{} }, `action`},
 		"empty choice":          {func(o *Options) { o.Spaces.Action = spaces.NewDiscrete(0) }, `Discrete`},
 		"negative environments": {func(o *Options) { o.NumEnvs = -1 }, `NumEnvs is -1`},
-		"one row":               {func(o *Options) { o.NumEnvs, o.Config = 1, map[string]any{"rollouts": 1} }, `rollouts`},
+		"one row":               {func(o *Options) { o.NumEnvs, o.Dict = 1, map[string]any{"rollouts": 1} }, `rollouts`},
 		"more minibatches than rows in skrl": {func(o *Options) {
-			o.NumEnvs, o.Config = 2, map[string]any{"rollouts": 3, "mini_batches": 7, "compatibility": agents.SKRL2}
+			o.NumEnvs, o.Dict = 2, map[string]any{"rollouts": 3, "mini_batches": 7, "compatibility": agents.SKRL2}
 		}, `"mini_batches" is 7`},
 		"deterministic policy": {func(o *Options) { o.Models = deterministic(t, 4, 2, 1) }, `probabilit`},
 		"wide value":           {func(o *Options) { o.Models = wideValue(t) }, `value|(N, 1)`},
 		"no joint probability": {func(o *Options) {
-			o.Models = Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+			o.Models = Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 				g := models.DefaultGaussianConfig()
 				g.Reduction = "none"
 				return models.ActorCritic(plain, []int{8}, "tanh", g, seed)
@@ -91,11 +91,8 @@ func TestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tensor.Live()
-			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: map[string]any{}}
+			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Dict: map[string]any{}}
 			test.spoil(&o)
-			if o.Settings != nil && test.want != "both Settings and Config" {
-				o.Config = nil
-			}
 			a, err := New(o)
 			if err == nil {
 				_ = a.Close()
@@ -117,7 +114,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func deterministic(t *testing.T, inputs, actions, values int) Models {
-	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: actions, Hidden: []int{8}, Activation: "tanh"}, seed)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +136,7 @@ func deterministic(t *testing.T, inputs, actions, values int) Models {
 }
 
 func wideValue(t *testing.T) Models {
-	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		policy, value, err := models.ActorCritic(plain, []int{8}, "tanh", models.DefaultGaussianConfig(), seed)
 		if err != nil {
 			return nil, nil, err
@@ -232,10 +229,28 @@ func TestProblemsTogether(t *testing.T) {
 	}
 }
 
+// Dict is merged over Config, which stays the caller's own.
+func TestDictOverConfig(t *testing.T) {
+	c := DefaultConfig()
+	c.LearningRate, c.Rollouts = []float64{2e-4}, 24
+	o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: &c, Dict: map[string]any{"learning_rate": 3e-4, "lambda": 0.8}}
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	if got := a.Settings(); got.LearningRate[0] != 3e-4 || got.GAELambda != 0.8 || got.Rollouts != 24 {
+		t.Errorf("learning rate %v, λ %v and rollouts %d; want those of Dict, Dict and Config", got.LearningRate, got.GAELambda, got.Rollouts)
+	}
+	if c.LearningRate[0] != 2e-4 || c.GAELambda != 0.95 {
+		t.Errorf("the caller's settings have changed: %+v", c)
+	}
+}
+
 // Settings are copied in and out: an agent's are its own.
 func TestSettingsAreCopied(t *testing.T) {
 	c := DefaultConfig()
-	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Settings: &c})
+	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: &c})
 	if err != nil {
 		t.Fatal(err)
 	}

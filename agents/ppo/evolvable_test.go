@@ -24,10 +24,10 @@ func TestEvolvableSuite(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}), Action: spaces.NewBox(-2, 2, 2)}
 	agenttest.Suite{
 		Spaces: sp,
-		New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+		New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
 			t.Helper()
 			m := Evolvable(sp, architecture(t, sp.Observation, []int{6}, 4, []int{8}), architecture(t, sp.Observation, nil, 4, nil), models.DefaultGaussianConfig())
-			a, err := New(Options{Spaces: sp, Models: m, Config: small(settings), Seed: seed})
+			a, err := New(Options{Spaces: sp, Models: m, Dict: small(settings), Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func TestEvolvableSuite(t *testing.T) {
 func TestEvolvableRestore(t *testing.T) {
 	agenttest.CheckLive(t)
 	make := func(policy models.Architecture) *Agent {
-		a, err := New(Options{Spaces: plain, Models: Evolvable(plain, policy, architecture(t, plain.Observation, nil, 0, []int{8}), models.DefaultGaussianConfig()), Config: small(nil), Seed: 1})
+		a, err := New(Options{Spaces: plain, Models: Evolvable(plain, policy, architecture(t, plain.Observation, nil, 0, []int{8}), models.DefaultGaussianConfig()), Dict: small(nil), Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestEvolvableRefuses(t *testing.T) {
 		"at least one part": {models.Architecture{}, good, ""},
 		`"observation_preprocessor" scales the choices that the policy network`: {good, good, "RunningStandardScaler"},
 	} {
-		_, err := New(Options{Spaces: sp, Models: Evolvable(sp, c.policy, c.value, models.DefaultGaussianConfig()), Config: small(map[string]any{"observation_preprocessor": c.scaler})})
+		_, err := New(Options{Spaces: sp, Models: Evolvable(sp, c.policy, c.value, models.DefaultGaussianConfig()), Dict: small(map[string]any{"observation_preprocessor": c.scaler})})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -114,7 +114,7 @@ func TestScaledChoices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := New(Options{Spaces: sp, Models: Models{Policy: policy, Value: value}, Config: small(map[string]any{"observation_preprocessor": "RunningStandardScaler"})})
+		a, err := New(Options{Spaces: sp, Models: Models{Policy: policy, Value: value}, Dict: small(map[string]any{"observation_preprocessor": "RunningStandardScaler"})})
 		if want == "" && err == nil {
 			agenttest.Close(t, a)
 		} else if err == nil || want == "" || !strings.Contains(err.Error(), want) {

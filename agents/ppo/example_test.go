@@ -19,7 +19,7 @@ func ExampleNew() {
 		Spaces:  pointSpaces,
 		NumEnvs: 2,
 		Models:  ppo.MLPs(pointSpaces, []int{32, 32}, "elu"),
-		Config:  map[string]any{"rollouts": 4, "learning_rate": 3e-4, "learning_rate_scheduler": "KLAdaptiveLR"},
+		Dict:    map[string]any{"rollouts": 4, "learning_rate": 3e-4, "learning_rate_scheduler": "KLAdaptiveLR"},
 		Seed:    1,
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func ExampleNew_mistake() {
 	_, err := ppo.New(ppo.Options{
 		Spaces: pointSpaces,
 		Models: ppo.MLPs(pointSpaces, []int{32}, "elu"),
-		Config: map[string]any{"mixed_precision": true},
+		Dict:   map[string]any{"mixed_precision": true},
 	})
 	fmt.Println(err)
 	// Output: ppo: "mixed_precision" is true: gorl computes in float32; set it to false

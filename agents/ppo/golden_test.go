@@ -12,7 +12,7 @@ import (
 func TestGolden(t *testing.T) {
 	golden.Each(t, "ppo", func(t *testing.T, c *golden.Case) {
 		policy, value := c.Policy(t), c.Network(t, "value")
-		a, err := New(Options{Spaces: c.Spaces(), NumEnvs: c.Envs, Models: Models{Policy: policy, Value: value}, Config: c.Config})
+		a, err := New(Options{Spaces: c.Spaces(), NumEnvs: c.Envs, Models: Models{Policy: policy, Value: value}, Dict: c.Config})
 		if err != nil {
 			t.Fatal(err)
 		}

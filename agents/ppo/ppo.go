@@ -20,13 +20,13 @@ type Models struct {
 	Policy models.Policy
 	Value  models.Network
 	// Make builds both from the agent's seed, where they are not given.
-	Make func(seed uint64) (models.Policy, models.Network, error)
+	Make func(seed int64) (models.Policy, models.Network, error)
 }
 
 // MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy for a Box action space
 // (log standard deviation starting at 0), a categorical one for discrete actions.
 func MLPs(sp spaces.Set, hidden []int, activation string) Models {
-	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.ActorCritic(sp, hidden, activation, models.DefaultGaussianConfig(), seed)
 	}}
 }
@@ -35,7 +35,7 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 // again, and package pbt/evolution changes them. The value network reads states where there are any, and its architecture
 // must fit them then.
 func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
-	return Models{Make: func(seed uint64) (models.Policy, models.Network, error) {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)
 	}}
 }
@@ -47,12 +47,12 @@ type Options struct {
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Settings are used where given; otherwise Config, a dictionary with the keys of skrl's documentation, is merged
-	// over [DefaultConfig]. Giving both is an error.
-	Settings *Config
-	Config   map[string]any
+	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
+	Config *Config
+	// Dict is merged over Config: settings by the keys of skrl's documentation, see [FromDict]. nil changes nothing.
+	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
-	Seed uint64
+	Seed int64
 }
 
 // Agent is a PPO agent. It implements [agents.Agent].
@@ -101,16 +101,14 @@ func (m Models) close() {
 	}
 }
 
+// config returns the agent's own copy of the settings.
 func (o Options) config() (*Config, error) {
-	if o.Settings != nil && o.Config != nil {
-		return nil, errors.New("ppo: Options has both Settings and Config; give one of them")
+	if o.Config == nil {
+		cfg, err := FromDict(o.Dict, o.Spaces)
+		return &cfg, err
 	}
-	if o.Settings != nil {
-		cfg := Config{OnPolicy: o.Settings.Clone()}
-		return &cfg, cfg.Validate()
-	}
-	cfg, err := FromDict(o.Config, o.Spaces)
-	return &cfg, err
+	cfg := Config{OnPolicy: o.Config.Clone()}
+	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
 // Tracked implements [agents.Agent].

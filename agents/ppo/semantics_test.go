@@ -285,7 +285,7 @@ func TestRatesPerNetwork(t *testing.T) {
 // shared builds a policy and a value on one trunk.
 func shared(t *testing.T, sp spaces.Set) Models {
 	t.Helper()
-	mlp := func(in, out int, hidden []int, seed uint64) models.Network {
+	mlp := func(in, out int, hidden []int, seed int64) models.Network {
 		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, seed)
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ func shared(t *testing.T, sp spaces.Set) Models {
 // A policy and a value on one trunk learn.
 func TestSharedTrunkLearns(t *testing.T) {
 	agenttest.CheckLive(t)
-	a, err := New(Options{Spaces: plain, Models: shared(t, plain), Config: small(map[string]any{"learning_rate": 1e-2, "rollouts": 16, "value_loss_scale": 0.5}), Seed: 1})
+	a, err := New(Options{Spaces: plain, Models: shared(t, plain), Dict: small(map[string]any{"learning_rate": 1e-2, "rollouts": 16, "value_loss_scale": 0.5}), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ func small(settings map[string]any) map[string]any {
 	return out
 }
 
-func newAgent(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) *Agent {
+func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Config: small(settings), Seed: seed})
+	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Dict: small(settings), Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: sp,
-				New: func(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
 					t.Helper()
 					return newAgent(t, sp, seed, settings)
 				},

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
@@ -136,26 +137,24 @@ func member(m pbt.Member, nodes int) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{nodes}, "tanh")
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	shapes := map[string]models.Architecture{"policy": start, "value": start}
-	if m.Restoring != nil {
-		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
-			return nil, errors.Join(err, env.Close())
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{nodes}, "tanh")
+		if err != nil {
+			return nil, err
 		}
-	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-		Config: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "entropy_loss_scale": 0.0,
-		},
-		Seed: uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		if m.Restoring != nil {
+			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+				return nil, err
+			}
+		}
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Dict: map[string]any{
+				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "entropy_loss_scale": 0.0,
+			},
+			Seed: m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed})
 }

@@ -17,12 +17,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -59,11 +61,11 @@ var ways = []struct {
 
 func run(ctx context.Context, o options) error {
 	at := o.steps * 4 / 10 / o.interval * o.interval
-	var panels []tracking.Panel
+	var panels []plot.Panel
 	var table [][]string
 	for seed := int64(1); seed <= int64(o.seeds); seed++ {
-		panel := tracking.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
-			Events: []tracking.Event{{X: float64(at), Label: "grows"}}}
+		panel := plot.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
+			Events: []plot.Event{{X: float64(at), Label: "grows"}}}
 		snapshot, first, err := begin(ctx, o, seed, at)
 		if err != nil {
 			return err
@@ -79,7 +81,7 @@ func run(ctx context.Context, o options) error {
 			panel.Series = append(panel.Series, s)
 		}
 		first.Name = "before"
-		panel.Series = append([]tracking.Series{first}, panel.Series...)
+		panel.Series = append([]plot.Series{first}, panel.Series...)
 		panels, table = append(panels, panel), append(table, row)
 	}
 	header := []string{"seed", "before"}
@@ -90,13 +92,13 @@ func run(ctx context.Context, o options) error {
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
-	return tracking.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
+	return plot.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
 }
 
 func number(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 // begin trains an agent up to the place where others go on.
-func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s tracking.Series, err error) {
+func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s plot.Series, err error) {
 	a, err := models.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
 	if err != nil {
 		return nil, s, err
@@ -114,7 +116,7 @@ func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpo
 }
 
 // continued trains a copy of the agent in the snapshot from there to the end.
-func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s tracking.Series, err error) {
+func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s plot.Series, err error) {
 	architectures, err := evolution.Architectures(snapshot)
 	if err != nil {
 		return s, err
@@ -148,7 +150,7 @@ func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpo
 }
 
 // train evaluates, trains, and evaluates again, until there are so many steps.
-func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s tracking.Series, err error) {
+func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s plot.Series, err error) {
 	for {
 		e, err := t.Evaluate(ctx, o.episodes, 1000)
 		if err != nil {
@@ -170,17 +172,15 @@ func trainee(seed int64, a map[string]models.Architecture) (*trainers.Trainee, e
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
-			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed, SaveBuffers: true})
 }

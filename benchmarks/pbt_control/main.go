@@ -20,12 +20,16 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -58,13 +62,13 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	bars := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var rows [][]string
 	mean := map[string][]outcome{}
 	for seed := int64(1); seed <= int64(o.seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
 		for _, kind := range []string{"population", "control"} {
-			result, err := population(ctx, o, kind, seed, progress)
+			result, err := population(ctx, o, kind, seed, bars)
 			if err != nil {
 				return err
 			}
@@ -73,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		}
 		rows = append(rows, row)
 	}
-	progress.Wait()
+	bars.Wait()
 	row := []string{"mean"}
 	for _, kind := range []string{"population", "control"} {
 		for _, pick := range []func(outcome) float64{
@@ -94,8 +98,8 @@ func run(ctx context.Context, o options) error {
 func number(x float64) string { return fmt.Sprintf("%.1f", x) }
 
 // population trains one population or its control, and evaluates all its members.
-func population(ctx context.Context, o options, kind string, seed int64, progress tracking.Progress) (result outcome, err error) {
-	bar := progress.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
+func population(ctx context.Context, o options, kind string, seed int64, bars tracking.Progress) (result outcome, err error) {
+	bar := bars.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
 	done := map[int]int64{}
 	opt := pbt.Options{
 		Members:       o.members,
@@ -136,7 +140,11 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		return result, err
 	}
 	bar.Finish("")
-	if err := p.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed))); err != nil {
+	history, err := journal.NewHistory(p.Journal())
+	if err != nil {
+		return result, err
+	}
+	if err := report.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed)), history); err != nil {
 		return result, err
 	}
 	var returns []float64
@@ -158,17 +166,15 @@ func member(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
-			"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed})
 }

@@ -102,7 +102,7 @@ func (motion) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) {
 }
 
 // build makes the gorl agent that a kind describes, with parameters of its own.
-func (k kind) build(t testing.TB, seed uint64) agent {
+func (k kind) build(t testing.TB, seed int64) agent {
 	t.Helper()
 	sp := k.spaces()
 	fail := func(err error) {
@@ -137,11 +137,11 @@ func (k kind) build(t testing.TB, seed uint64) agent {
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
 		fail(err)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
-		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Config: config, Motions: motion{}, Seed: seed,
+		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
 			Models: amp.Models{Policy: a.policy, Value: value, Discriminator: discriminator}})
 		fail(err)
 	} else {
-		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Config: config, Seed: seed, Models: ppo.Models{Policy: a.policy, Value: value}})
+		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed, Models: ppo.Models{Policy: a.policy, Value: value}})
 		fail(err)
 	}
 	t.Cleanup(func() {

@@ -14,7 +14,7 @@ import (
 // An agent goes on from skrl's checkpoint, and hands over to skrl again.
 func ExampleRead() {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
-	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5, 4}, "elu"), Config: map[string]any{
+	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5, 4}, "elu"), Dict: map[string]any{
 		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "learning_rate_scheduler": "KLAdaptiveLR"}})
 	if err != nil {
 		panic(err)

@@ -366,7 +366,7 @@ func TestNewRefuses(t *testing.T) {
 func TestWithoutRest(t *testing.T) {
 	k := kinds(t)["amp"]
 	a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"), Motions: motion{},
-		Config: map[string]any{"separate_critics": true, "motion_dataset_size": 64}})
+		Dict: map[string]any{"separate_critics": true, "motion_dataset_size": 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -27,7 +26,8 @@ Training one agent with them takes the program that builds the agent:
 
 	s, err := schedule.Read("schedule.json")
 	// ...
-	trainee := trainers.Sequential(env, agent, config).Trainee()
+	trainee, err := trainers.NewTrainee(env, build, config)
+	// ...
 	err = schedule.Train(ctx, trainee, s, schedule.Options{})
 
 Where training is interrupted, restore the trainee's snapshot and call Train
@@ -122,9 +122,5 @@ func ofRay(path string, steps int64) (schedule.Schedule, error) {
 		return schedule.Schedule{}, err
 	}
 	defer file.Close()
-	rows, err := preset.ReadPolicy(file)
-	if err != nil {
-		return schedule.Schedule{}, err
-	}
-	return schedule.FromRay(rows, steps)
+	return schedule.ReadRay(file, steps)
 }

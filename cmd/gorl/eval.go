@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -98,14 +99,14 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	if err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
+	if err := check(c); err != nil {
 		return commandline.Usagef("%s: %w", saved.config, err)
 	}
 	if f.device != "" {
-		c.section("agent")["device"] = f.device
+		c.Section("agent")["device"] = f.device
 	}
-	f.environment(c.section("environment"))
-	env, err := c.environment()
+	f.environment(c.Section("environment"))
+	env, err := makeEnvironment(c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", saved.config, err)
 	}
@@ -159,11 +160,11 @@ func (f *evalFlags) environment(section map[string]any) {
 }
 
 // player makes the agent of the checkpoint, with a trainer to evaluate it.
-func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
+func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
 	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
 	var agent agents.Agent
-	if c.kind() == evolving {
-		settings, err := c.evolution()
+	if c.Kind() == runfile.Evolution {
+		settings, err := evolutionOf(c)
 		if err != nil {
 			return nil, commandline.Usagef("%s: %w", saved.config, err)
 		}
@@ -171,7 +172,7 @@ func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *t
 			return nil, err
 		}
 	} else {
-		trainer, err := trainers.FromDict(c.member(f.seed), env, func(t *trainers.Config) { *t = cfg })
+		trainer, err := trainers.FromDict(c.Member(f.seed), env, func(t *trainers.Config) { *t = cfg })
 		if err != nil {
 			return nil, commandline.Usagef("%s: %w", saved.config, err)
 		}
@@ -188,10 +189,10 @@ func (f *evalFlags) player(c configuration, env envs.Env, saved *savedRun) (t *t
 	if err := agent.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
-	if err := agent.Reseed(uint64(f.seed)); err != nil {
+	if err := agent.Reseed(f.seed); err != nil {
 		return nil, err
 	}
-	return trainers.Sequential(env, agent, cfg), nil
+	return trainers.Sequential(env, agent, cfg)
 }
 
 // withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -62,12 +63,12 @@ func summaries(e trainers.Evaluation) []named {
 	return list
 }
 
-func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c configuration, e trainers.Evaluation) error {
+func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
 	how := "the mean or most probable action"
 	if f.stochastic {
 		how = "actions drawn from the policy"
 	}
-	if _, err := fmt.Fprintf(out, "%s, step %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.section("environment")["id"], how, f.seed); err != nil {
+	if _, err := fmt.Fprintf(out, "%s, step %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -89,7 +90,7 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c configurati
 }
 
 // writeEvaluationJSON writes the same for programs. Numbers that JSON does not have are texts.
-func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c configuration, e trainers.Evaluation) error {
+func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
 		figures[s.name] = s.summary
@@ -100,7 +101,7 @@ func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c configu
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(map[string]any{
-		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config, "environment": c.section("environment")["id"],
+		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config, "environment": c.Section("environment")["id"],
 		"episodes": e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
 	})
 }

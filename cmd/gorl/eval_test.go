@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -50,12 +51,12 @@ func TestEvalIsEvaluate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env, err := catalog.New(c.section("environment"))
+		env, err := catalog.New(c.Section("environment"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer env.Close()
-		trainer, err := trainers.FromDict(c.without("environment"), env, func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
+		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
 		if err != nil {
 			t.Fatal(err)
 		}

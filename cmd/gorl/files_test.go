@@ -33,9 +33,9 @@ func must(t *testing.T, args ...string) (stdout string) {
 }
 
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.
-func train(t *testing.T, directory, name string, seed uint64, agentsOf int) (dir string) {
+func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
 	t.Helper()
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: int64(seed)})
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func train(t *testing.T, directory, name string, seed uint64, agentsOf int) (dir
 	var scopes []int
 	for i := range agentsOf {
 		a, err := ppo.New(ppo.Options{
-			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + uint64(i),
-			Config: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
+			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -61,10 +61,13 @@ func train(t *testing.T, directory, name string, seed uint64, agentsOf int) (dir
 		}
 		agent = g
 	}
-	trainer := trainers.Sequential(env, agent, trainers.Config{
-		Timesteps: 64, Seed: int64(seed), Directory: directory, Name: name,
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
 		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := trainer.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,7 @@ func TestExamples(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for i, name := range []string{"cartpole", "slow", "fast"} {
-		train(t, "runs", name, uint64(i+1), 1)
+		train(t, "runs", name, int64(i+1), 1)
 	}
 	train(t, "runs", "group", 5, 3)
 	// The examples' steps are those of longer runs.

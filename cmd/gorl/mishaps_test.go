@@ -107,7 +107,7 @@ func TestTrainResumesHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name := c.section("trainer")["name"]; name != "pole" {
+	if name := c.Section("trainer")["name"]; name != "pole" {
 		t.Errorf("the run's name is %q now", name)
 	}
 	loaded(t, "checkpoints/agent_128.safetensors")

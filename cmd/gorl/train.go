@@ -15,10 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
@@ -103,17 +102,17 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	commandline.OutliveReaders()
-	switch c.kind() {
-	case population:
+	switch c.Kind() {
+	case runfile.Population:
 		return f.trainPopulation(ctx, c, stdout, stderr)
-	case evolving:
+	case runfile.Evolution:
 		return f.trainEvolution(ctx, c, stdout, stderr)
 	}
 	return f.trainSingle(ctx, c, stdout, stderr)
 }
 
 // configuration reads the file and puts what the command line says over it.
-func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
+func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	path := f.config
 	switch {
 	case f.resume != "" && (f.out != "" || f.name != ""):
@@ -142,18 +141,18 @@ func (f *trainFlags) configuration(stdin io.Reader) (configuration, error) {
 		return nil, err
 	}
 	for _, assignment := range f.set {
-		if err := c.set(assignment); err != nil {
-			return nil, err
+		if err := c.Set(assignment); err != nil {
+			return nil, commandline.Usagef("--set %w", err)
 		}
 	}
-	if err := c.check(); err != nil {
+	if err := check(c); err != nil {
 		return nil, commandline.Usagef("%s: %w", path, err)
 	}
 	if f.given("seed") {
 		c["seed"] = f.seed
 	}
 	if f.device != "" {
-		c.section("agent")["device"] = f.device
+		c.Section("agent")["device"] = f.device
 	}
 	return c, nil
 }
@@ -228,14 +227,6 @@ func blame(err error) error {
 		return wrong(err)
 	}
 	return err
-}
-
-// environment makes the environment of the section, from which settings that are wrong are told apart.
-func (c configuration) environment() (envs.Env, error) {
-	if _, err := catalog.Settings(c.section("environment")); err != nil {
-		return nil, wrong(err)
-	}
-	return catalog.New(c.section("environment"))
 }
 
 // stopped is the error of a run that a signal has ended.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
@@ -21,8 +21,8 @@ import (
 )
 
 // trainEvolution trains a population whose networks evolve.
-func (f *trainFlags) trainEvolution(ctx context.Context, c configuration, stdout, stderr io.Writer) error {
-	training := c.section("training")
+func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+	training := c.Section("training")
 	if f.given("timesteps") {
 		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")
 	}
@@ -36,7 +36,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c configuration, stdout
 		return err
 	}
 	training["directory"] = filepath.Join(directory, name)
-	settings, err := c.evolution()
+	settings, err := evolutionOf(c)
 	if err != nil {
 		return wrong(err)
 	}
@@ -66,31 +66,25 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c configuration, stdout
 	})
 }
 
-// evolution reads the sections of an evolution; without network: networks are those that it has by default.
-func (c configuration) evolution() (*evolution.Settings, error) {
-	if c["models"] != nil {
-		return nil, errors.New("models: belongs to agents whose networks do not evolve; write network: {encoder_config: ..., head_config: ...} (docs/evolution.md)")
-	}
-	if _, ok := c["network"].(map[string]any); !ok {
+// evolutionOf reads the sections of an evolution; without network: networks are those that it has by default.
+func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
+	if c["network"] == nil {
 		c["network"] = map[string]any{"arch": "mlp"}
 	}
-	return evolution.FromDict(c.without("environment", "agent", "trainer"))
+	return evolution.FromDict(c.Of(runfile.Evolutions))
 }
 
 // evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.
-func evolved(c configuration, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
-	env, err := c.environment()
+func evolved(c runfile.Sections, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
+	env, err := makeEnvironment(c)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := evolvedAgent(c, network, env, seed, restoring)
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed, SaveBuffers: true}).Trainee(), nil
+	build := func() (agents.Agent, error) { return evolvedAgent(c, network, env, seed, restoring) }
+	return trainers.NewTrainee(env, build, trainers.Config{Seed: seed, SaveBuffers: true})
 }
 
-func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
+func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	sp := env.Spaces()
 	shapes := map[string]models.Architecture{}
 	value := sp.Observation
@@ -106,12 +100,12 @@ func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, see
 	if err != nil {
 		return nil, err
 	}
-	settings := maps.Clone(c.section("agent"))
+	settings := maps.Clone(c.Section("agent"))
 	class, _ := settings["class"].(string)
 	delete(settings, "class")
 	switch class {
 	case "PPO":
-		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Config: settings, Seed: uint64(seed)})
+		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +120,7 @@ func evolvedAgent(c configuration, network *evolution.Network, env envs.Env, see
 				return nil, err
 			}
 		}
-		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Config: settings, Seed: uint64(seed)})
+		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -37,15 +38,15 @@ type opened struct {
 }
 
 // trainPopulation trains a population of package pbt in this process.
-func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdout, stderr io.Writer) error {
-	section := c.section("pbt")
+func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+	section := c.Section("pbt")
 	if f.given("timesteps") {
 		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N instead of --timesteps")
 	}
 	if f.given("seed") {
 		delete(section, "seed") // which would come first
 	} else if section["seed"] == nil {
-		c.drawSeed()
+		c.DrawSeed()
 	}
 	directory, _ := section["directory"].(string)
 	workspace, _ := section["workspace"].(string)
@@ -54,9 +55,13 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdou
 		return err
 	}
 	section["directory"], section["workspace"] = directory, workspace
-	settings, err := preset.FromDict(c.without("motion_dataset", "reply_buffer", "replay_buffer"))
+	settings, err := preset.FromDict(c)
 	if err != nil {
 		return wrong(err)
+	}
+	notes := settings.Notes
+	if c["launcher"] != nil {
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each")
 	}
 	o := settings.Options
 	if o.TotalSteps == 0 {
@@ -67,7 +72,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdou
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) { return member(c, m.Seed) }
 	return f.crowd(ctx, c, stdout, stderr, crowd{
-		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: settings.Notes,
+		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: notes,
 		member: func() (pbt.Trainee, error) { return member(c, o.Seed) },
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
@@ -81,12 +86,12 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c configuration, stdou
 }
 
 // member builds the trainer of a population's member. The population saves; trainers write nothing themselves.
-func member(c configuration, seed int64) (*trainers.Trainee, error) {
-	env, err := c.environment()
+func member(c runfile.Sections, seed int64) (*trainers.Trainee, error) {
+	env, err := makeEnvironment(c)
 	if err != nil {
 		return nil, err
 	}
-	trainer, err := trainers.FromDict(c.member(seed), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
@@ -95,22 +100,9 @@ func member(c configuration, seed int64) (*trainers.Trainee, error) {
 	return trainer.Trainee(), nil
 }
 
-// member returns the sections that an agent and its trainer are made of, with a seed.
-func (c configuration) member(seed int64) map[string]any {
-	own := c.without("environment", "preset", "strict", "pbt")
-	own["seed"] = seed
-	trainer := maps.Clone(c.section("trainer"))
-	if _, ok := trainer["class"]; !ok {
-		trainer["class"] = "SequentialTrainer"
-	}
-	delete(trainer, "seed")
-	own["trainer"] = trainer
-	return own
-}
-
 // crowd trains a population.
-func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr io.Writer, crowd crowd) (err error) {
-	text, err := c.yaml()
+func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer, crowd crowd) (err error) {
+	text, err := c.YAML()
 	if err != nil {
 		return err
 	}
@@ -133,8 +125,8 @@ func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr 
 			return blame(err)
 		}
 	}
-	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{LineEvery: 0.25, Silent: f.quiet})
-	defer progress.Wait()
+	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
+	defer display.Wait()
 	bars := make([]tracking.Bar, crowd.members)
 	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		if u.Event == nil {
@@ -153,17 +145,17 @@ func (f *trainFlags) crowd(ctx context.Context, c configuration, stdout, stderr 
 		return err
 	}
 	for _, note := range crowd.notes {
-		progress.Printf("%s", note)
+		display.Printf("%s", note)
 	}
 	if err := p.Recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
-	progress.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.section("environment")["id"])
+	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.Section("environment")["id"])
 	for id := range bars {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), crowd.total)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
 	best, err := p.train(ctx)
-	progress.Wait()
+	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
 		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))

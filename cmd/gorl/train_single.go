@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -14,93 +15,134 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // trainSingle trains one agent.
-func (f *trainFlags) trainSingle(ctx context.Context, c configuration, stdout, stderr io.Writer) (err error) {
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) (err error) {
 	if f.given("timesteps") {
-		c.section("trainer")["timesteps"] = int(f.timesteps)
+		c.Section("trainer")["timesteps"] = int(f.timesteps)
 	}
-	env, err := c.environment()
+	settings, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return wrong(err)
+	}
+	env, err := catalog.New(settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
-	effective, dir, resume, err := f.effective(c, env)
-	if err != nil {
-		return wrong(err)
-	}
-	text, err := effective.yaml()
-	if err != nil {
-		return err
-	}
-	read, err := parseConfiguration(text) // what is written is what is trained
-	if err != nil {
-		return err
-	}
-	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
-	defer progress.Wait()
-	var watch stopwatch
-	noted := false // run.yaml is written
-	step := func(t *trainers.Trainer) error {
-		watch.step(t)
-		if noted {
-			return nil
-		}
-		noted = true
-		return writeRunFile(dir, text)
-	}
-	var cfg trainers.Config
-	trainer, err := trainers.FromDict(read.without("environment"), env, func(c *trainers.Config) {
-		c.Progress, c.Resume, c.CloseEnvironmentAtExit, c.OnStep = progress, resume, false, step
-		cfg = *c
-	})
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	defer bars.Wait()
+	run := singleRun{environment: settings}
+	trainer, err := f.trainer(c, env, &run, bars)
 	if err != nil {
 		return wrong(err)
 	}
 	release := func() error { return nil }
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close(), release()) }()
 	if f.check {
-		_, err := stdout.Write(text)
+		_, err := stdout.Write(run.text)
 		return err
 	}
-	unlock, err := occupy(dir, resume)
+	unlock, err := occupy(run.dir, run.resume)
 	if err != nil {
 		return err
 	}
 	release = unlock
-	if !resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
-		noted = true
-		if err := writeRunFile(dir, text); err != nil {
+	if !run.resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+		if err := run.write(); err != nil {
 			return err
 		}
 	}
-	progress.Printf("%s: %s in %v, seed %v", dir, trainer.Agent().Name(), c.section("environment")["id"], read["seed"])
+	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	for _, d := range trainer.Damaged() {
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
 			fmt.Fprintln(stderr, "passed over:", d)
 		}
 	}
-	if err == nil && watch.begun.IsZero() && cfg.Timesteps > 0 {
-		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n", trainer.Timestep(), cfg.Timesteps)
+	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
+	if err == nil && !begun && total > 0 {
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n",
+			trainer.Timestep(), total)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
-		return stopped(dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), cfg.Timesteps))
-	case err != nil && !watch.begun.IsZero() && trainer.Dir() != "":
-		return fmt.Errorf("%w. Once that is mended, gorl train --resume %s goes on from the newest checkpoint", err, dir)
+		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
+	case err != nil && begun && trainer.Dir() != "":
+		return fmt.Errorf("%w. Once that is mended, gorl train --resume %s goes on from the newest checkpoint", err, run.dir)
 	case err != nil:
 		return err
 	case f.quiet:
-		_, err = fmt.Fprintln(stdout, dir)
+		_, err = fmt.Fprintln(stdout, run.dir)
 		return err
 	}
-	return report(stdout, trainer, cfg, watch)
+	return report(stdout, trainer, run.cfg, run.watch)
+}
+
+// singleRun is the run of one agent.
+type singleRun struct {
+	environment map[string]any // the section with all defaults
+	dir         string
+	resume      bool            // a run that is in dir already
+	cfg         trainers.Config // the trainer's
+	seed        any
+	text        []byte // of run.yaml
+	written     bool
+	watch       stopwatch
+}
+
+// trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it that it
+// left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
+func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress) (*trainers.Trainer, error) {
+	if section := c.Section("trainer"); section["class"] == nil {
+		section["class"] = "SequentialTrainer"
+	}
+	class, _ := c.Section("agent")["class"].(string)
+	var errPlace error
+	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
+			_, cfg.Name = split(f.resume) // place says so, too
+		}
+		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
+		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
+		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
+		cfg.OnStep = func(t *trainers.Trainer) error {
+			run.watch.step(t)
+			return run.write()
+		}
+	})
+	switch {
+	case errPlace != nil && err == nil:
+		return nil, errors.Join(errPlace, trainer.Agent().Close())
+	case errPlace != nil:
+		return nil, errPlace
+	case err != nil:
+		return nil, err
+	}
+	full := runfile.Sections(trainer.Dict())
+	full["environment"] = run.environment
+	section := full.Section("trainer")
+	section["resume"] = false // which would not be the same run again
+	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit
+	run.seed = full["seed"]
+	run.text, err = full.YAML()
+	return trainer, err
+}
+
+// write writes run.yaml, once.
+func (r *singleRun) write() error {
+	if r.written {
+		return nil
+	}
+	r.written = true
+	return writeRunFile(r.dir, r.text)
 }
 
 // occupy makes a run's folder, in which no other process may train meanwhile.
@@ -124,37 +166,6 @@ func occupy(dir string, resume bool) (release func() error, err error) {
 func several(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	return ok && len(joined.Unwrap()) > 1
-}
-
-// effective is the configuration with everything in it that it left to defaults and chance, the run's folder, and whether
-// the run there is gone on with.
-func (f *trainFlags) effective(c configuration, env envs.Env) (effective configuration, dir string, resume bool, err error) {
-	if _, ok := c.section("trainer")["class"]; !ok {
-		c.section("trainer")["class"] = "SequentialTrainer"
-	}
-	var cfg trainers.Config
-	own := c.without("environment")
-	effective, err = trainers.Complete(own, env, func(t *trainers.Config) {
-		t.Resume = t.Resume || f.resume != ""
-		if f.resume != "" && t.Name == "" {
-			_, t.Name = split(f.resume) // place says so, too
-		}
-		cfg = *t
-	})
-	if err != nil {
-		return nil, "", false, err
-	}
-	if effective["environment"], err = catalog.Settings(c.section("environment")); err != nil {
-		return nil, "", false, err
-	}
-	class, _ := effective.section("agent")["class"].(string)
-	directory, name, err := f.place(cfg.Directory, cfg.Name, class, cfg.Resume)
-	if err != nil {
-		return nil, "", false, err
-	}
-	trainer := effective.section("trainer")
-	trainer["directory"], trainer["name"], trainer["resume"] = directory, name, false // which would not be the same run again
-	return effective, filepath.Join(directory, name), cfg.Resume, nil
 }
 
 // stopwatch measures steps a second from a run's first step on.

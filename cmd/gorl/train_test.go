@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"image"
 	"image/draw"
 	"image/gif"
@@ -24,7 +23,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -227,7 +225,7 @@ func TestTrainStopped(t *testing.T) {
 	}
 	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
 	matches(t, stdout, `\n +512 `, `The run is in moved`)
-	if c, err := readConfiguration("moved/run.yaml", nil); err != nil || c.section("trainer")["timesteps"] != 128 {
+	if c, err := readConfiguration("moved/run.yaml", nil); err != nil || c.Section("trainer")["timesteps"] != 128 {
 		t.Errorf("run.yaml of the longer run: %v, %v", c, err)
 	}
 }
@@ -576,41 +574,5 @@ func TestTrainPopulations(t *testing.T) {
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
 			matches(t, stderr, "is a population")
 		})
-	}
-}
-
-// Every key that --set can reach is found, and made where it is missing.
-func TestSet(t *testing.T) {
-	c, err := parseConfiguration([]byte("a: {b: 1}\nlist: [1]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
-		if err := c.set(s); err != nil {
-			t.Error(err)
-		}
-	}
-	want := configuration{"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b", "list": []any{2, 3}, "g": map[string]any{"h": map[string]any{"i": "on"}}}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// The configuration reads back whatever the order of its sections.
-func TestConfigurationYAML(t *testing.T) {
-	c, err := parseConfiguration([]byte(short))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := c.yaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	matches(t, string(text), `mlp: \[16\]`)
-	if again, err := config.FromYAML(text); err != nil || !cmp.Equal(map[string]any(c), again) {
-		t.Errorf("read back: %v, %v", again, err)
-	}
-	if fmt.Sprint(c.kind()) != fmt.Sprint(single) {
-		t.Error("a configuration of one agent counts as a population")
 	}
 }

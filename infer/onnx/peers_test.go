@@ -49,7 +49,7 @@ func TestPeersOnnxruntime(t *testing.T) {
 // prepare lets an agent act, and writes its model and its observations.
 func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
 	t.Helper()
-	agent := c.New(t, uint64(i))
+	agent := c.New(t, int64(i))
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func (c *checker) wrong(path string, v reflect.Value, r rules) {
 		e.Allowed = "a finite number"
 	}
 	if v.Kind() == reflect.String {
-		e.Nearest = nearest(v.String(), r.oneof)
+		e.Nearest = Nearest(v.String(), r.oneof)
 	}
 	c.problems = append(c.problems, e)
 }

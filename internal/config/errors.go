@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // Error is one thing wrong with a configuration.
@@ -134,24 +132,4 @@ func kindName(v any) string {
 
 func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
-}
-
-// nearest returns the candidate closest to name, or "" where none is close enough to be what was meant. Case and
-// hyphens instead of underscores cost nothing.
-func nearest(name string, candidates []string) string {
-	// A key this long is no slip of the finger, and the distance costs the product of the lengths.
-	if len(name) > 64 {
-		return ""
-	}
-	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
-	best, limit := "", max(2, len(name)/3)+1
-	if len(name) < 4 {
-		limit = min(2, len(name))
-	}
-	for _, c := range candidates {
-		if d := levenshtein.ComputeDistance(fold(name), fold(c)); d < limit {
-			best, limit = c, d
-		}
-	}
-	return best
 }

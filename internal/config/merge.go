@@ -59,7 +59,7 @@ func (m *merger) nearest(prefix, key string, fields map[string]field) string {
 			names = append(names, rest)
 		}
 	}
-	if n := nearest(key, names); n != "" {
+	if n := Nearest(key, names); n != "" {
 		return prefix + n
 	}
 	return ""

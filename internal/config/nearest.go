@@ -1,5 +1,62 @@
 package config
 
-// Nearest returns the candidate closest to name, or "" where none is close enough to be what was meant. Case and hyphens
-// instead of underscores cost nothing.
-func Nearest(name string, candidates []string) string { return nearest(name, candidates) }
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// longestSlip is the length of names above which nothing is suggested: a name this long is no slip of the finger, and the
+// time to compare two names grows with the product of their lengths.
+const longestSlip = 64
+
+// Nearest returns the candidate that a mistyped name most likely meant, or "" where none is near: the one that fewest
+// letters make of the name, at most a third of them, else the only one that continues the name after an underscore
+// ("discount" for "discount_factor"). Case and hyphens instead of underscores cost nothing.
+func Nearest(name string, candidates []string) string {
+	if len(name) > longestSlip {
+		return ""
+	}
+	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+	best, limit := "", max(2, len(name)/3)+1
+	if len(name) < 4 {
+		limit = min(2, len(name))
+	}
+	var longer []string
+	for _, c := range candidates {
+		if d := levenshtein.ComputeDistance(fold(name), fold(c)); d < limit {
+			best, limit = c, d
+		}
+		if name != "" && strings.HasPrefix(fold(c), fold(name)+"_") {
+			longer = append(longer, c)
+		}
+	}
+	if best == "" && len(longer) == 1 {
+		return longer[0]
+	}
+	return best
+}
+
+// Hint is ` (did you mean "x"?)`, with x the nearest candidate, to stand behind an unknown name. It is empty where none is
+// near.
+func Hint(name string, candidates []string) string {
+	if n := Nearest(name, candidates); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+// Among says what an unknown name may have meant and what there is, to follow a colon:
+// `did you mean "x"? (one of x, y)`, or `want one of x, y` where none is near.
+func Among(name string, known []string) string {
+	if len(known) == 0 {
+		return "there are none"
+	}
+	all := "one of " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	if n := Nearest(name, known); n != "" {
+		return fmt.Sprintf("did you mean %q? (%s)", n, all)
+	}
+	return "want " + all
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -37,20 +38,18 @@ func walker(m pbt.Member) (pbt.Trainee, error) {
 			return nil, err
 		}
 	}
-	agent, err := amp.New(amp.Options{
-		Spaces: sp, Motions: env, Seed: uint64(m.Seed),
-		Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-		Config: map[string]any{
-			"rollouts": 8, "learning_epochs": 1, "mini_batches": 2, "separate_critics": true, "discriminator_optimizer": "separate",
-			"task_reward_scale": 1.0, "amp_batch_size": 32, "motion_dataset_size": 64, "reply_buffer_size": 64,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return amp.New(amp.Options{
+			Spaces: sp, Motions: env, Seed: m.Seed,
+			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
+			Dict: map[string]any{
+				"rollouts": 8, "learning_epochs": 1, "mini_batches": 2, "separate_critics": true, "discriminator_optimizer": "separate",
+				"task_reward_scale": 1.0, "amp_batch_size": 32, "motion_dataset_size": 64, "reply_buffer_size": 64,
+			},
+		})
+	}, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
 		return mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: n, Seed: seed, Workers: 1})
-	}}).Trainee(), nil
+	}})
 }
 
 // All networks of AMP evolve: the second critic as the first, the discriminator along with the policy.

@@ -62,7 +62,7 @@ func kinds() map[string]kind {
 		out[name] = kind{sp,
 			func(t testing.TB, a map[string]models.Architecture) agent {
 				t.Helper()
-				x, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, a["policy"], a["value"], models.DefaultGaussianConfig()), Config: small(nil), Seed: 4})
+				x, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, a["policy"], a["value"], models.DefaultGaussianConfig()), Dict: small(nil), Seed: 4})
 				return made(t, x, err)
 			},
 			func(t testing.TB, activation string) map[string]models.Architecture {
@@ -81,7 +81,7 @@ func kinds() map[string]kind {
 			t.Helper()
 			x, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, a["policy"], a["value"], a["discriminator"], amp.DefaultGaussian()),
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Seed: 4,
-				Config: small(map[string]any{"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60, "task_reward_scale": 0.5, "discriminator_optimizer": "separate"})})
+				Dict: small(map[string]any{"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60, "task_reward_scale": 0.5, "discriminator_optimizer": "separate"})})
 			return made(t, x, err)
 		},
 		func(t testing.TB, activation string) map[string]models.Architecture {
@@ -212,7 +212,7 @@ func TestRandomAgents(t *testing.T) {
 				t.Fatalf("%s: after %v the agent differs from its snapshot in %q", name, done, d)
 			}
 			if i%25 == 24 { // it also learns
-				agenttest.Learn(t, b, agenttest.NewWorld(k.sp, agenttest.Seeds(uint64(i), rows)...), 1)
+				agenttest.Learn(t, b, agenttest.NewWorld(k.sp, agenttest.Seeds(int64(i), rows)...), 1)
 				snap = agenttest.Snapshot(t, b)
 				if err := snap.CheckFinite(); err != nil {
 					t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -43,19 +44,17 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 				return nil, err
 			}
 		}
-		agent, err := ppo.New(ppo.Options{
-			Spaces: env.Spaces(), Seed: uint64(m.Seed),
-			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-			Config: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
-		})
-		if err != nil {
-			return nil, err
-		}
 		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
 		if onStep != nil {
 			cfg.OnStep = func(*trainers.Trainer) error { return onStep() }
 		}
-		return trainers.Sequential(env, agent, cfg).Trainee(), nil
+		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+			return ppo.New(ppo.Options{
+				Spaces: env.Spaces(), Seed: m.Seed,
+				Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+				Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
+			})
+		}, cfg)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
@@ -146,11 +145,7 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 }
 
 func unknownHyperparameter(name string, known []string) error {
-	near := config.Nearest(name, known)
-	if near != "" {
-		near = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return fmt.Errorf("evolution: members have no hyperparameter %q: they have %s%s", name, strings.Join(known, ", "), near)
+	return fmt.Errorf("evolution: members have no hyperparameter %q: %s", name, config.Among(name, known))
 }
 
 // defaultFloats and defaultInts are the names that are mutated where nothing is configured, so far as members have them.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Validate checks the mutation against the hyperparameters there are.
@@ -79,7 +79,7 @@ func checkKey(where, key string, hyperparameters []string) error {
 		return nil
 	}
 	if strings.HasSuffix(key, "*") {
-		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, nearest.Explain(key, hyperparameters))
+		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, config.Among(key, hyperparameters))
 	}
-	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, nearest.Explain(key, hyperparameters))
+	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, config.Among(key, hyperparameters))
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
@@ -117,7 +117,7 @@ func (p Parameter) check(rule *rule) error {
 	switch p.Outside {
 	case "", OutsideClamp, OutsideReflect:
 	default:
-		return fmt.Errorf("Outside is %q: %s", p.Outside, nearest.Explain(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
+		return fmt.Errorf("Outside is %q: %s", p.Outside, config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
 	}
 	if p.ChangeRange != [2]float64{} {
 		if err := checkChangeRange(p.ChangeRange); err != nil {

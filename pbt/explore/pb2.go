@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -61,7 +61,7 @@ func (p PB2) Validate(hyperparameters []string) error {
 		r := p.Bounds[key]
 		switch {
 		case !slices.Contains(hyperparameters, key):
-			return fmt.Errorf("pbt: PB2.Bounds names hyperparameter %q, which members do not have: %s", key, nearest.Explain(key, hyperparameters))
+			return fmt.Errorf("pbt: PB2.Bounds names hyperparameter %q, which members do not have: %s", key, config.Among(key, hyperparameters))
 		case !number.Finite(r.Low) || !number.Finite(r.High) || !(r.Low < r.High) || !number.Finite(r.High-r.Low):
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
 		case r.Log && r.Low <= 0:
@@ -71,7 +71,7 @@ func (p PB2) Validate(hyperparameters []string) error {
 	for _, key := range p.Integers {
 		r, ok := p.Bounds[key]
 		if !ok {
-			return fmt.Errorf("pbt: PB2.Integers names hyperparameter %q, which PB2.Bounds does not have: %s", key, nearest.Explain(key, p.Keys()))
+			return fmt.Errorf("pbt: PB2.Integers names hyperparameter %q, which PB2.Bounds does not have: %s", key, config.Among(key, p.Keys()))
 		}
 		if r.Low != math.Trunc(r.Low) || r.High != math.Trunc(r.High) {
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; a hyperparameter in PB2.Integers needs whole numbers", key, r.Low, r.High)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gorl-dev/gorl/internal/nearest"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
@@ -155,7 +155,7 @@ func RuleByName(name string) (Rule, error) {
 	r, ok := registry[name]
 	registryMutex.RUnlock()
 	if !ok {
-		return nil, fmt.Errorf("rule %q does not exist: %s", name, nearest.Explain(name, RuleNames()))
+		return nil, fmt.Errorf("rule %q does not exist: %s", name, config.Among(name, RuleNames()))
 	}
 	return r, nil
 }

@@ -31,7 +31,7 @@ func TestRegisterRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(), `the nearest is "mutate_float"`) {
+	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(), `did you mean "mutate_float"?`) {
 		t.Errorf("the error is %v", err)
 	}
 	m := Mutation{Rate: 1, Rules: Rules{"a": known}, Bounds: map[string][2]float64{"a": {0, 5}}}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
@@ -45,11 +46,9 @@ func ExampleMain() {
 		if err != nil {
 			return nil, err
 		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: uint64(m.Seed)})
-		if err != nil {
-			return nil, err
-		}
-		return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed}).Trainee(), nil
+		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: m.Seed})
+		}, trainers.Config{Seed: m.Seed})
 	})
 }
 

@@ -3,11 +3,7 @@ package preset_test
 import (
 	"fmt"
 	"log"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/preset"
 )
 
@@ -61,34 +57,7 @@ func ExampleFromFile() {
 	// Output: preset: open population.yaml: no such file or directory
 }
 
-func ExampleRayTuneFiles() {
-	files := preset.RayTuneFiles([]journal.Event{
-		{Kind: journal.Keep, Iteration: 1, Member: 0, Parent: -1, Before: map[string]float64{"learning_rate": 0.1}},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, After: map[string]float64{"learning_rate": 0.12}},
-	})
-	fmt.Println(slices.Sorted(maps.Keys(files)))
-	fmt.Print(string(files["pbt_policy_1.txt"]))
-	// Output:
-	// [pbt_global.txt pbt_policy_1.txt]
-	// ["1","0",1,1,{"lr":0.1},{"lr":0.12}]
-}
-
-func ExampleReadPolicy() {
-	rows, err := preset.ReadPolicy(strings.NewReader(`["1", "0", 3, 4, {"lr": 0.1}, {"lr": 0.12}]`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	initial, changes := preset.Schedule(rows)
-	fmt.Println(initial, changes)
-	// Output: map[learning_rate:0.1] [{4 map[learning_rate:0.12]}]
-}
-
-func ExampleSampleFactoryFiles() {
-	files := preset.SampleFactoryFiles([]journal.Event{
-		{Kind: journal.Start, Member: 0, Parent: -1, After: map[string]float64{"entropy_loss_scale": 0.003, "env.delta.0": 1, "env.delta.1": 2}},
-	})
-	fmt.Print(string(files["policy_00_cfg.json"]), string(files["policy_00_reward_shaping.json"]))
-	// Output:
-	// {"exploration_loss_coeff":0.003}
-	// {"delta":[1,2]}
+func ExampleRayConfig() {
+	fmt.Println(preset.RayConfig(map[string]any{"lr": 0.1, "env": "CartPole", "env_config": map[string]any{"bonus": 2.0}}))
+	// Output: map[env.bonus:2 learning_rate:0.1]
 }

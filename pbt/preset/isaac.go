@@ -63,9 +63,7 @@ func readIsaacLab(f *file) (*Settings, error) {
 	var p problems
 	s := c.shared.settings(f, rlGames, &p)
 	s.Enabled = c.Enabled
-	if c.Launcher != "" {
-		s.Notes = append(s.Notes, "pbt.launcher does nothing: members are started again by gorl's launcher")
-	}
+	s.idle(f, "launcher", "members are started again by gorl's launcher")
 	o := &s.Options
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
 	o.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})

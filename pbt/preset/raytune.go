@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -47,7 +48,7 @@ type rayTune struct {
 	CustomExploreFn any `yaml:"custom_explore_fn"`
 	// Synch makes members that are processes wait for each other, as synchronous does.
 	Synch bool `yaml:"synch"`
-	// LogConfig is whether Ray Tune's policy files are written by Settings.Files.
+	// LogConfig is accepted and does nothing: the population's journal records every decision.
 	LogConfig bool `yaml:"log_config"`
 	// RequireAttrs is accepted and does nothing: a metric that no member reports is always an error.
 	RequireAttrs bool `yaml:"require_attrs"`
@@ -56,7 +57,8 @@ type rayTune struct {
 func defaultRayTune() rayTune {
 	c := rayTune{
 		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25,
-		ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8}, LogConfig: true, RequireAttrs: true,
+		ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8},
+		LogConfig: true, RequireAttrs: true,
 	}
 	c.NumPolicies = 4
 	return c
@@ -72,7 +74,7 @@ func readRayTune(f *file) (*Settings, error) {
 	}
 	var p problems
 	s := c.shared.settings(f, rllib, &p)
-	s.Enabled, s.LogConfig = c.Enabled, c.LogConfig
+	s.Enabled = c.Enabled
 	s.Synchronous = c.Synch || c.Synchronous
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
@@ -98,9 +100,8 @@ func readRayTune(f *file) (*Settings, error) {
 	if c.CustomExploreFn != nil {
 		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore in the program instead")
 	}
-	if _, given := f.PBT["require_attrs"]; given {
-		s.Notes = append(s.Notes, "pbt.require_attrs does nothing: a metric that no member reports is always an error")
-	}
+	s.idle(f, "log_config", "the population's journal records every decision")
+	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
 	o.Objective, o.IntervalSteps, o.InitialDelay = c.Metric, int64(c.PerturbationInterval), int64(c.BurnInPeriod)
 	o.Strategy = c.limited(strategy.Quantile{Fraction: c.QuantileFraction, Strict: f.Strict})
 	c.explore(f, s, &p)
@@ -189,9 +190,7 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 takes neither bounds nor parameters beside it")
 	}
 	for _, key := range []string{"resample_probability", "perturbation_factors"} {
-		if _, given := f.PBT[key]; given {
-			s.Notes = append(s.Notes, "pbt."+key+" does nothing: PB2 explores with a model")
-		}
+		s.idle(f, key, "PB2 explores with a model")
 	}
 	o := &s.Options
 	bounds := make(map[string]explore.Range)
@@ -269,4 +268,55 @@ func flattenMutations(prefix string, tree map[string]any, flat map[string]any) {
 // distributionError says what a distribution may be.
 func distributionError() error {
 	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, 1e-3)\": one of %s", quoted(sorted(distributions)))
+}
+
+// RayConfig reads the configuration of a Ray Tune trial, as its JSON files hold it, by gorl's names: numbers and truth
+// values (0 and 1), those of env_config as env.<name>, nested keys joined by dots. Settings of RLlib that gorl has no name
+// for keep theirs. Whatever else a configuration holds is left out.
+func RayConfig(config map[string]any) map[string]float64 {
+	flat := make(map[string]float64)
+	flatten("", config, flat)
+	values := make(map[string]float64, len(flat))
+	for _, key := range sorted(flat) {
+		v := flat[key]
+		if name, ok := strings.CutPrefix(key, "env_config."); ok {
+			key = "env." + name
+		} else if ours, ok := rllib.gorl[key]; ok {
+			key = ours
+		}
+		values[key] = v
+	}
+	return values
+}
+
+// flatten collects the numbers of nested mappings and lists, with the keys on the way and the places in lists joined by
+// dots.
+func flatten(prefix string, v any, flat map[string]float64) {
+	join := func(key string) string {
+		if prefix == "" {
+			return key
+		}
+		return prefix + "." + key
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range sorted(v) { // of two that mean the same key, the same one every time
+			flatten(join(key), v[key], flat)
+		}
+	case []any:
+		for i, e := range v {
+			flatten(join(strconv.Itoa(i)), e, flat)
+		}
+	case float64:
+		flat[prefix] = v
+	case bool:
+		flat[prefix] = 0
+		if v {
+			flat[prefix] = 1
+		}
+	case string: // Python writes NaN and infinities, which JSON cannot hold, in words
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f-f != 0 {
+			flat[prefix] = f
+		}
+	}
 }

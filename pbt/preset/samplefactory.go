@@ -154,36 +154,14 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o.Explore = someOf{Mutation: m, optional: optional}
 }
 
-// initial is the value that all members begin with, nil where it is not known.
-func (f *file) initial(s *Settings, name string) *float64 {
-	if len(s.Options.Initial) == 1 {
-		if v, ok := s.Options.Initial[0][name]; ok {
-			return &v
-		}
-	}
-	agent, _ := f.Agent.(map[string]any)
-	value := agent[name]
-	if list, ok := value.([]any); ok && len(list) > 0 { // of several rates and clips the first stands for all
-		value = list[0]
-	}
-	switch v := value.(type) {
-	case float64:
-		return &v
-	case int:
-		return new(float64(v))
-	}
-	return nil
-}
-
 // note tells of flags that do nothing.
 func (c *sampleFactory) note(f *file, s *Settings) {
-	if _, given := f.PBT["pbt_mix_policies_in_one_env"]; given {
-		s.Notes = append(s.Notes, "pbt.pbt_mix_policies_in_one_env does nothing: every member trains in environments of its own")
-	}
-	for _, key := range []string{"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior", "heartbeat_interval", "heartbeat_reporting_interval", "lr_schedule"} {
-		if _, given := f.PBT[key]; given {
-			s.Notes = append(s.Notes, fmt.Sprintf("pbt.%s does nothing: the population keeps and continues its state by itself, and schedules belong to agent:", key))
-		}
+	s.idle(f, "pbt_mix_policies_in_one_env", "every member trains in environments of its own")
+	for _, key := range []string{
+		"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior", "heartbeat_interval",
+		"heartbeat_reporting_interval", "lr_schedule",
+	} {
+		s.idle(f, key, "the population keeps and continues its state by itself, and schedules belong to agent:")
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -22,6 +22,15 @@ const (
 	RayTune       = "raytune"
 )
 
+// readers read the section pbt: of each preset.
+var readers map[string]func(f *file) (*Settings, error)
+
+func init() { // not an initial value, which would refer to itself through Names
+	readers = map[string]func(f *file) (*Settings, error){
+		IsaacLab: readIsaacLab, IsaacGymEnvs: readIsaacGymEnvs, SampleFactory: readSampleFactory, RayTune: readRayTune,
+	}
+}
+
 // Names are those of all presets, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(readers)) }
 
@@ -29,106 +38,94 @@ func Names() []string { return slices.Sorted(maps.Keys(readers)) }
 type Settings struct {
 	// Name is the preset's.
 	Name string
-	// Strict reproduces the original's decisions, flaws included.
+	// Strict reproduces the original system's decisions, flaws included.
 	Strict bool
-	// Enabled is whether there is to be a population. Where not, Options.Strategy is pbt.Never: the members train as many
-	// independent runs, which begin as those of the population would.
+	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members train as
+	// independent runs, which begin with the same hyperparameters and seeds as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
 	// population of one process. TotalSteps is 0 where the file has no total_steps.
 	Options pbt.Options
-	// PolicyIdx is which policy this process trains, 0 to NumPolicies-1, where each has a process of its own.
+	// PolicyIdx is the member that this process trains, 0 to NumPolicies-1, where each member has a process of its own.
 	PolicyIdx, NumPolicies int
-	// Workspace and Directory are where the population lives; see Folder.
+	// Workspace and Directory are the two parts of Folder.
 	Workspace, Directory string
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
-	// seeds give equal runs. Those of one process always do. Default false, as in the originals.
+	// seeds give equal runs. Members of one process always do. Default false, as in the original systems.
 	Synchronous bool
-	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are what pbt.WorkerOptions means by these names, and LeaseTTL what
-	// workspace.FolderOptions means by it, for members that are processes.
+	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
+	// that of workspace.FolderOptions, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
 	Slack, SaveSteps             int64
 	RestartProcess               bool
-	// LogConfig is Ray Tune's log_config: whether Files writes its policy files. True for other presets.
-	LogConfig bool
-	// Notes say what was accepted and does nothing, and why.
+	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string
+
+	sections runfile.Sections
 }
 
-// Folder is the folder that all policies of the population share: Workspace within Directory. Policy n has the folder
+// Folder is the folder that all members of the population share: Workspace within Directory. Member n has the folder
 // "%03d" in it.
 func (s *Settings) Folder() string { return filepath.Join(s.Directory, s.Workspace) }
 
-// file is what every preset is read from.
-type file struct {
-	Preset string         `yaml:"preset"`
-	Strict bool           `yaml:"strict"`
-	Seed   *int64         `yaml:"seed"`
-	PBT    map[string]any `yaml:"pbt"`
-	others `yaml:",inline"`
+// Member returns the sections of the file that describe a member's agent and its trainer (models, memory, motion_dataset,
+// reply_buffer, agent and trainer), with seed as theirs: what trainers.FromDict makes a trainer of.
+func (s *Settings) Member(seed int64) map[string]any { return s.sections.Member(seed) }
 
-	known []string // hyperparameters that the caller knows of
-}
-
-// others are the sections that belong to others. Of the agent's, numbers are looked at as defaults.
-type others struct {
-	Launcher    any `yaml:"launcher"`
-	Agent       any `yaml:"agent"`
-	Environment any `yaml:"environment"`
-	Models      any `yaml:"models"`
-	Trainer     any `yaml:"trainer"`
-	Memory      any `yaml:"memory"`
-	Member      any `yaml:"member"`
-}
-
-// readers read the section pbt: of each preset.
-var readers map[string]func(f *file) (*Settings, error)
-
-func init() {
-	readers = map[string]func(f *file) (*Settings, error){
-		IsaacLab: readIsaacLab, IsaacGymEnvs: readIsaacGymEnvs, SampleFactory: readSampleFactory, RayTune: readRayTune,
+// idle notes that a key does nothing, where the file has it.
+func (s *Settings) idle(f *file, key, why string) {
+	if _, given := f.PBT[key]; given {
+		s.Notes = append(s.Notes, fmt.Sprintf("pbt.%s does nothing: %s", key, why))
 	}
 }
 
-// FromFile reads a YAML file; see [FromYAML].
+// FromFile reads the YAML file at path; see [FromYAML]. Its errors name the file.
 func FromFile(path string, hyperparameters ...string) (*Settings, error) {
-	data, err := os.ReadFile(path)
+	sections, err := runfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("preset: %w", err)
 	}
-	s, err := FromYAML(data, hyperparameters...)
+	s, err := FromDict(sections, hyperparameters...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\npreset: the file is %s", err, path)
 	}
 	return s, nil
 }
 
-// FromYAML reads a population's settings. hyperparameters are names that members have beside those of gorl's agents and
-// those that begin with "env.". Unknown keys, values of the wrong type or out of range, and hyperparameters and rules that
-// do not exist are errors; all are reported, each with its key, value, what is allowed and the nearest known name.
+// FromYAML reads a population's settings from a run's file. hyperparameters are names that members have beside those of
+// gorl's agents and those that begin with "env.". Unknown sections and keys, values of the wrong type or out of range, and
+// hyperparameters and rules that do not exist are errors. All of them are reported, each with its key, its value, what is
+// allowed and the nearest known name. The sections of agents and launchers are for others to check; see [Settings.Member].
 func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
-	dict, err := config.FromYAML(data)
+	sections, err := runfile.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("preset: %w", err)
 	}
-	return FromDict(dict, hyperparameters...)
+	return FromDict(sections, hyperparameters...)
 }
 
-// FromDict is FromYAML for settings that are already a dictionary. The dictionary is not changed.
+// FromDict is FromYAML for a file that is already a dictionary of its sections. The dictionary is not changed, and must
+// not be changed while the settings are used.
 func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error) {
+	sections := runfile.Sections(dict)
 	f := file{Preset: IsaacLab, known: hyperparameters}
-	if err := config.Merge(&f, dict, config.Options{Prefix: "preset"}); err != nil {
+	f.agent, _ = dict["agent"].(map[string]any)
+	if err := errors.Join(
+		sections.Check("preset", ^runfile.Evolutions),
+		config.Merge(&f, sections.Of(runfile.Populations), config.Options{Prefix: "preset"}),
+	); err != nil {
 		return nil, err
 	}
 	read, ok := readers[f.Preset]
 	if !ok {
-		return nil, &config.Error{Prefix: "preset", Path: "preset", Given: f.Preset, Reason: fmt.Sprintf("want one of %q", Names()), Nearest: config.Nearest(f.Preset, Names())}
+		return nil, &config.Error{Prefix: "preset", Path: "preset", Given: f.Preset,
+			Reason: fmt.Sprintf("want one of %q", Names()), Nearest: config.Nearest(f.Preset, Names())}
 	}
 	s, err := read(&f)
 	if err != nil {
 		return nil, err
 	}
-	s.Name, s.Strict = f.Preset, f.Strict
+	s.Name, s.Strict, s.sections = f.Preset, f.Strict, sections
 	if !s.Enabled {
 		s.Options.Strategy = strategy.Never{}
 		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
@@ -136,10 +133,21 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	return s, nil
 }
 
+// file are the sections that every preset is read from.
+type file struct {
+	Preset string         `yaml:"preset"`
+	Strict bool           `yaml:"strict"`
+	Seed   *int64         `yaml:"seed"`
+	PBT    map[string]any `yaml:"pbt"`
+
+	agent map[string]any // the section of that name, whose numbers are the defaults of hyperparameters
+	known []string       // hyperparameters that the caller knows of
+}
+
 // readSection reads the keys under pbt: into a struct that holds the defaults.
 func readSection[T any](f *file, dst *T) error {
 	whole := struct {
-		PBT T `yaml:"pbt"`
+		PBT T `yaml:"pbt"` // so that the messages have the section's name
 	}{*dst}
 	if err := config.Merge(&whole, map[string]any{"pbt": f.PBT}, config.Options{Prefix: "preset"}); err != nil {
 		return err
@@ -148,7 +156,28 @@ func readSection[T any](f *file, dst *T) error {
 	return nil
 }
 
-// problems collects errors.
+// initial is the value of a hyperparameter that all members begin with: that of pbt.initial, else that of the section
+// agent. It is nil where neither says it.
+func (f *file) initial(s *Settings, name string) *float64 {
+	if len(s.Options.Initial) == 1 {
+		if v, ok := s.Options.Initial[0][name]; ok {
+			return &v
+		}
+	}
+	value := f.agent[name]
+	if list, ok := value.([]any); ok && len(list) > 0 { // of several rates and clips the first stands for all
+		value = list[0]
+	}
+	switch v := value.(type) {
+	case float64:
+		return &v
+	case int:
+		return new(float64(v))
+	}
+	return nil
+}
+
+// problems collects errors, so that all of a file's are reported at once.
 type problems struct{ errs []error }
 
 func (p *problems) add(err error) {

@@ -2,19 +2,23 @@ package preset
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// shared are the keys that every preset has: those for a population's place, and gorl's own.
+// shared are the keys that every preset has: those of a population's folder, and gorl's own.
 type shared struct {
-	// PolicyIdx is which policy this process trains, where each has a process of its own. Launchers say it in the
+	// PolicyIdx is the member that this process trains, where each member has a process of its own. Launchers say it in the
 	// environment, so a file need not.
 	PolicyIdx int `yaml:"policy_idx" config:"min=0"`
-	// NumPolicies is the number of members.
+	// NumPolicies is the number of members. More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=1,max=65536"`
 	// Directory and Workspace make the population's folder: the second within the first.
 	Directory string `yaml:"directory"`
@@ -23,55 +27,57 @@ type shared struct {
 	// TotalSteps is the number of environment steps that every member trains in all. A program that trains needs it,
 	// here or from elsewhere.
 	TotalSteps int64 `yaml:"total_steps" config:"min=1"`
-	// Seed makes all decisions, and the members' seeds. Default: the file's top-level seed, else 0.
+	// Seed is the seed of all decisions and of the members. Default: the file's top-level seed, else 0.
 	Seed *int64 `yaml:"seed"`
-	// Synchronous makes members that are processes wait for each other at every interval's end; those of one process do
-	// so anyway.
+	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal seeds
+	// give equal runs; a slow member then holds up all others. Members of one process always wait.
 	Synchronous bool `yaml:"synchronous"`
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
-	// which nothing becomes of it.
+	// which it is neither replaced nor copied. Raise it where copied weights need time to suit their new hyperparameters.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
-	// SettleMutations lets start_after also count from when a member last mutated itself.
+	// SettleMutations lets start_after also count from when a member last mutated its own hyperparameters.
 	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
 	Measure measure `yaml:"measure"`
-	// Inherit says what is taken over beside the weights.
+	// Inherit says what a member takes over beside the weights when it copies another.
 	Inherit inherit `yaml:"inherit"`
 	// Initial are the hyperparameters that all members begin with, by name.
 	Initial map[string]float64 `yaml:"initial"`
 	// Sample are ranges to draw each member's first hyperparameters from, by name: [low, high], or {low, high, log: true}
-	// to draw between the logarithms.
+	// to draw between the logarithms. Wide ranges make the population try more, and lose more members early.
 	Sample map[string]span `yaml:"sample"`
 	// Bounds are the least and greatest value, by name: [least, greatest]. Infinities (.inf) leave a side open.
 	Bounds map[string][]float64 `yaml:"bounds" config:"inf"`
 	// Parameters say more about single hyperparameters, by name; the keys of each are in the next table.
 	Parameters map[string]parameter `yaml:"parameters"`
-	// Reference are members whose hyperparameters are never mutated. They can be replaced.
+	// Reference are members whose hyperparameters are never mutated, as a control. They can be replaced.
 	Reference []int `yaml:"reference" config:"min=0"`
-	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit.
+	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps one
+	// lucky member from taking over the population.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
 	// Rebuild are hyperparameters that only take effect when a member is built anew.
 	Rebuild []string `yaml:"rebuild"`
-	// Parallel is how many members of one process train at a time; 0 is the number of processors. Processes are divided
-	// by the launcher.
+	// Parallel is how many members of one process train at a time; 0 is the number of processors. It does not change
+	// results. Members that are processes are limited by the launcher's max_parallel instead.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of environment steps after which the objective is read also within an interval; 0 reads it
-	// at the end only.
+	// ProgressSteps is the number of environment steps after which the objective is read also within an interval, for
+	// displays; 0 reads it at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
-	// Heartbeat is how often a member that is a process gives a sign of life. This key and the five after it are for such
-	// members only.
+	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows failures
+	// sooner, and writes to a shared file system more often. This key and the five after it are for such members only.
 	Heartbeat time.Duration `yaml:"heartbeat"`
-	// Silence is how long a process may give none before the others go on without it: at least three heartbeats.
+	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
+	// heartbeats. Raise it where the file system or the environments can stall for minutes.
 	Silence time.Duration `yaml:"silence"`
-	// LeaseTTL is how long it may give none before a process on another machine may take its place: at least three
-	// heartbeats.
+	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at least
+	// three heartbeats. Where it is too short, two processes train the same member until the first notices.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
 	// Slack is how many intervals more than its own a peer may have trained whose records a process decides by, where
-	// synchronous is false.
+	// synchronous is false. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
 	// SaveSteps is the number of a member's own environment steps after which its state is saved also within an interval;
-	// 0 saves it at the end only.
+	// 0 saves it at the end only. Give it where intervals are so long that losing one hurts.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
 	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
 	// once in a process.
@@ -81,7 +87,8 @@ type shared struct {
 type measure struct {
 	// Minimise makes less of the objective better.
 	Minimise bool `yaml:"minimise"`
-	// Window is the number of last measurements (episodes) that Reducer makes one number of; 0 takes the figure as reported.
+	// Window is the number of last measurements (episodes) that Reducer makes one number of; 0 takes the figure as
+	// reported. A larger window is less noisy and slower to show what new hyperparameters do.
 	Window int `yaml:"window" config:"min=0"`
 	// Reducer is mean (also where it is empty), median, min, max, last, ema (exponential moving average) or lcb (the mean
 	// less one standard error).
@@ -89,14 +96,15 @@ type measure struct {
 	// MinSamples is the number of measurements below which the objective counts as not known.
 	MinSamples int `yaml:"min_samples" config:"min=0"`
 	// EvaluationEpisodes, when above 0, makes the objective of a separate evaluation of that many episodes at the
-	// interval's end, with environments seeded by EvaluationSeed. Window must then be 0.
+	// interval's end, with environments seeded by EvaluationSeed. More episodes are less noisy and take longer. Window
+	// must then be 0.
 	EvaluationEpisodes int   `yaml:"evaluation_episodes" config:"min=0"`
 	EvaluationSeed     int64 `yaml:"evaluation_seed"`
 }
 
 type inherit struct {
-	// Optimizer says what becomes of its moments and step counts: copy (also where it is empty), keep, reset or decay (the
-	// source's, times MomentDecay).
+	// Optimizer says what happens to the optimizer's moments and step counts: copy (also where it is empty) takes the
+	// source's, keep leaves the member's own, reset clears them, decay takes the source's times MomentDecay.
 	Optimizer   string  `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
 	// Normalizers are the running scalers.
@@ -115,10 +123,11 @@ type parameter struct {
 	// Min and Max are the least and greatest value; one that is missing leaves its side open.
 	Min *float64 `yaml:"min" config:"inf"`
 	Max *float64 `yaml:"max" config:"inf"`
-	// Outside says what becomes of a value outside them: clamp (also where it is empty) takes the bound, reflect mirrors
-	// at it.
+	// Outside says what happens to a value that a rule makes outside them: clamp (also where it is empty) takes the bound,
+	// reflect mirrors at it.
 	Outside string `yaml:"outside" config:"oneof=|clamp|reflect"`
-	// ChangeRange are the least and greatest factor of change, in place of the preset's.
+	// ChangeRange are the least and greatest factor of change, in place of the preset's. Greater factors search faster
+	// and disturb more.
 	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
 	// Step is what whole numbers stay a multiple of, or the greatest change of rule additive; 0 is the rule's own.
 	Step float64 `yaml:"step" config:"min=0"`
@@ -130,12 +139,15 @@ type parameter struct {
 	Default *float64 `yaml:"default"`
 }
 
-// heartbeats are how many of them must be missed before a process counts as silent.
+// heartbeats are how many of them must be missed before a process counts as silent. With fewer, one slow write would do.
 const heartbeats = 3
 
 // sharedDefaults are what holds where neither a file nor a preset says anything else.
 func sharedDefaults() shared {
-	return shared{NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace", Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL}
+	return shared{
+		NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace",
+		Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+	}
 }
 
 // span is a range to draw from: [low, high] or {low, high, log}.
@@ -169,4 +181,158 @@ func (s *span) SetConfig(value any) error {
 	}
 	s.Range = explore.Range{Low: r.Low, High: r.High, Log: r.Log}
 	return nil
+}
+
+// settings turns the shared keys into settings. The preset adds its strategy and its explorer.
+func (c *shared) settings(f *file, n names, p *problems) *Settings {
+	c.check(p)
+	s := &Settings{
+		PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory,
+		Synchronous: c.Synchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
+		Slack: c.Slack, SaveSteps: c.SaveSteps, RestartProcess: c.RestartProcess,
+	}
+	o := &s.Options
+	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter, c.SettleMutations
+	o.Reference, o.Parallel, o.ProgressSteps = c.Reference, c.Parallel, c.ProgressSteps
+	rebuild := make(map[string]string, len(c.Rebuild))
+	for _, key := range c.Rebuild {
+		rebuild[key] = key
+	}
+	if renamed, _ := rename(f, n, "rebuild", rebuild, p, &s.Notes); len(renamed) > 0 {
+		o.Rebuild = sorted(renamed)
+	}
+	o.Measure = pbt.Measure{
+		Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
+		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed,
+	}
+	o.Copy = pbt.CopyOptions{
+		Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
+		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers),
+	}
+	switch {
+	case c.Seed != nil:
+		o.Seed = *c.Seed
+	case f.Seed != nil:
+		o.Seed = *f.Seed
+	}
+	if initial, _ := rename(f, n, "initial", c.Initial, p, &s.Notes); len(initial) > 0 {
+		o.Initial = []map[string]float64{initial}
+	}
+	o.Sample = make(map[string]explore.Range)
+	samples, _ := rename(f, n, "sample", c.Sample, p, &s.Notes)
+	for key, r := range samples {
+		o.Sample[key] = r.Range
+	}
+	return s
+}
+
+// check reports shared keys that do not fit each other.
+func (c *shared) check(p *problems) {
+	if c.Heartbeat <= 0 {
+		p.wrong("heartbeat", c.Heartbeat, "want a time above 0")
+	}
+	for _, x := range []struct {
+		key   string
+		value time.Duration
+	}{{"silence", c.Silence}, {"lease_ttl", c.LeaseTTL}} {
+		if least := heartbeats * c.Heartbeat; x.value < least {
+			p.wrong(x.key, x.value, "want at least %d heartbeats, which are %v", heartbeats, least)
+		}
+	}
+	if c.PolicyIdx >= c.NumPolicies {
+		p.wrong("policy_idx", c.PolicyIdx, "want 0 to num_policies-1, which is %d", c.NumPolicies-1)
+	}
+	if c.Workspace == "" {
+		p.wrong("workspace", c.Workspace, "want the name of the population's folder")
+	}
+	for i, m := range c.Reference {
+		if m >= c.NumPolicies || slices.Contains(c.Reference[:i], m) {
+			p.wrong("reference", c.Reference, "want different members, 0 to %d", c.NumPolicies-1)
+			break
+		}
+	}
+}
+
+// mutation completes a preset's mutation by the file's bounds and parameters.
+func (c *shared) mutation(f *file, n names, s *Settings, m explore.Mutation, p *problems) explore.Mutation {
+	bounds, called := rename(f, n, "bounds", c.Bounds, p, &s.Notes)
+	for _, key := range sorted(bounds) {
+		b := bounds[key]
+		if len(b) != 2 || !(b[0] <= b[1]) {
+			p.wrong("bounds."+called[key], b, "want the least value, then the greatest")
+			continue
+		}
+		if m.Bounds == nil {
+			m.Bounds = make(map[string][2]float64)
+		}
+		m.Bounds[key] = [2]float64{b[0], b[1]}
+	}
+	own := c.parameters(f, n, s, p)
+	if len(own) > 0 && m.Parameters == nil {
+		m.Parameters = make(map[string]explore.Parameter)
+	}
+	for key, q := range own {
+		if q.Rule != nil { // it replaces the preset's, which pbt would refuse beside it
+			delete(m.Rules, key)
+		} else {
+			q.Rule = m.Parameters[key].Rule
+		}
+		if q.Default == nil {
+			q.Default = m.Parameters[key].Default
+		}
+		m.Parameters[key] = q
+	}
+	return m
+}
+
+// parameters are those of the file, by gorl's names.
+func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[string]explore.Parameter {
+	given, called := rename(f, n, "parameters", c.Parameters, p, &s.Notes)
+	parameters := make(map[string]explore.Parameter, len(given))
+	for _, key := range sorted(given) {
+		q, at := given[key], "parameters."+called[key]
+		r := explore.Parameter{
+			Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default,
+		}
+		if q.Rule != "" {
+			r.Rule = ruleOf(at+".rule", q.Rule, p)
+		}
+		if q.Min != nil || q.Max != nil { // both zero would be no bounds at all
+			r.Min, r.Max = math.Inf(-1), math.Inf(1)
+		}
+		if q.Min != nil {
+			r.Min = *q.Min
+		}
+		if q.Max != nil {
+			r.Max = *q.Max
+		}
+		if r.Min > r.Max {
+			p.wrong(at+".min", r.Min, "want at most max, which is %v", r.Max)
+		}
+		if len(q.ChangeRange) == 2 {
+			r.ChangeRange = [2]float64{q.ChangeRange[0], q.ChangeRange[1]}
+		}
+		parameters[key] = r
+	}
+	return parameters
+}
+
+// ruleOf returns the rule with a name, and reports an unknown one as a problem of the key.
+func ruleOf(key, name string, p *problems) explore.Rule {
+	rule, err := explore.RuleByName(name)
+	if err != nil {
+		known := explore.RuleNames()
+		p.add(&config.Error{
+			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name, known),
+		})
+	}
+	return rule
+}
+
+// limited puts the limit of copies around a strategy.
+func (c *shared) limited(s strategy.Strategy) strategy.Strategy {
+	if c.MaxCopies > 0 {
+		return strategy.Limited{Strategy: s, MaxCopies: c.MaxCopies}
+	}
+	return s
 }

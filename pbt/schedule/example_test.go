@@ -53,7 +53,7 @@ func ExampleTrain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually trainers.Sequential(env, agent, config).Trainee()
+	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually from trainers.NewTrainee
 	err = schedule.Train(context.Background(), trainee, s, schedule.Options{Progress: func(p schedule.Position) {
 		fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"])
 	}})

@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"bytes"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 )
 
@@ -66,44 +64,6 @@ func TestDecodeRejects(t *testing.T) {
 		if s, err := schedule.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "schedule: ") {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
-	}
-}
-
-// Three rows: the first chain ends where the second row's target is not the third's source.
-const rayFile = `["0_lr=1", "9_lr=1", 5, 5, {"lr": 1}, {"lr": 0.5}]
-["3_lr=0.1", "1_lr=0.2", 10, 8, {"lr": 0.2, "env": "Ant"}, {"lr": 0.16, "env": "Ant"}]
-["2_lr=0.3", "3_lr=0.1", 20, 20, {"lr": 0.16, "env": "Ant"}, {"lr": 0.2, "env": "Ant"}]
-`
-
-func TestFromRay(t *testing.T) {
-	rows, err := preset.ReadPolicy(strings.NewReader(rayFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := schedule.FromRay(rows, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := schedule.Schedule{Steps: 20_000, Phases: []schedule.Phase{
-		{From: 0, Hyperparameters: map[string]float64{"learning_rate": 0.2}},
-		{From: 8000, Hyperparameters: map[string]float64{"learning_rate": 0.16}},
-		{From: 20_000, Hyperparameters: map[string]float64{"learning_rate": 0.2}},
-	}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if _, err := schedule.FromRay(rows, 0); err == nil {
-		t.Error("iterations of no steps")
-	}
-	if _, err := schedule.FromRay(nil, 1); err == nil {
-		t.Error("no rows")
-	}
-	if _, err := schedule.FromRay(rows, math.MaxInt64/2); err == nil {
-		t.Error("more steps than can be counted")
-	}
-	rows[2].SourceIteration = 7
-	if _, err := schedule.FromRay(rows, 1000); err == nil {
-		t.Error("a schedule that goes back in time")
 	}
 }
 

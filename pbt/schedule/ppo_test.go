@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
@@ -21,14 +22,16 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: uint64(seed),
-		Config: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
-	})
+	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+		})
+	}, trainers.Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee()
+	return trainee
 }
 
 // Replayed from the founder's seed, every weights' course of hyperparameters comes again; weights that nobody ever

@@ -44,12 +44,12 @@ func cartPole(ctx context.Context, timesteps int, seed int64) error {
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(),
 		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), // policy and value
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
 			"learning_rate": 1e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
 			"value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 		Spaces:  env.Spaces(),
 		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
 		Motions: env,                                           // shows the gait to imitate
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4,
 			"learning_rate": 3e-4, "discount_factor": 0.97, "grad_norm_clip": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
@@ -76,7 +76,7 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 			"task_reward_weight":           0.5, "style_reward_weight": 1.0, "discriminator_reward_scale": 1.0, // skrl 1.4's names
 			"discriminator_batch_size": 512,
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -87,7 +87,10 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 
 // trainAndShow works with any agent in any environment.
 func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int, seed int64) error {
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	if err != nil {
+		return err
+	}
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}

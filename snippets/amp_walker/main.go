@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -50,17 +50,20 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		Spaces:  env.Spaces(),
 		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
 		Motions: env,
-		Config:  config(),
-		Seed:    uint64(seed),
+		Dict:    config(),
+		Seed:    seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

@@ -45,18 +45,21 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(),
 		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 6, "mini_batches": 4, "learning_rate": 1e-3, "discount_factor": 0.97,
 			"value_loss_scale": 0.5, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
 
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	if err != nil {
+		return err
+	}
 	for _, when := range []string{"before", "after"} {
 		if when == "after" {
 			if err := trainer.Train(ctx); err != nil {

@@ -33,25 +33,28 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		return err
 	}
 	defer env.Close()
-	policy, value, err := networks(env.Spaces(), uint64(seed))
+	policy, value, err := networks(env.Spaces(), seed)
 	if err != nil {
 		return err
 	}
 	agent, err := ppo.New(ppo.Options{ // takes the models over and closes them
 		Spaces: env.Spaces(),
 		Models: ppo.Models{Policy: policy, Value: value},
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	if err != nil {
+		return err
+	}
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 }
 
 // networks makes a policy, which is a network and a distribution, and a value network.
-func networks(sp spaces.Set, seed uint64) (models.Policy, models.Network, error) {
+func networks(sp spaces.Set, seed int64) (models.Policy, models.Network, error) {
 	dist, err := models.NewGaussian(sp.Action, models.DefaultGaussianConfig())
 	if err != nil {
 		return nil, nil, err

@@ -22,7 +22,7 @@ type residual struct {
 type layer struct{ weight, bias tensor.Tensor }
 
 // newResidual returns a network of the given sizes, with initial parameters drawn from seed.
-func newResidual(inputs, width, blocks, outputs int, seed uint64) (*residual, error) {
+func newResidual(inputs, width, blocks, outputs int, seed int64) (*residual, error) {
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err

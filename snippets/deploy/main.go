@@ -45,18 +45,21 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(),
 		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
+	if err != nil {
+		return err
+	}
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -97,41 +98,42 @@ func member(m pbt.Member, numEnvs int) (pbt.Trainee, error) {
 		return nil, err
 	}
 	sp := env.Spaces()
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		shapes, err := shapes(m, sp)
+		if err != nil {
+			return nil, err
+		}
+		return amp.New(amp.Options{
+			Spaces:  sp,
+			Models:  amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
+			Motions: env,
+			Dict: map[string]any{
+				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0, "learning_rate": 3e-4,
+				"observation_preprocessor":     "RunningStandardScaler",
+				"value_preprocessor":           "RunningStandardScaler",
+				"amp_observation_preprocessor": "RunningStandardScaler",
+				"task_reward_scale":            0.5, "style_reward_scale": 1.0,
+				"discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
+				"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+			},
+			Seed: m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
+		return mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: n, Seed: seed, Workers: 1})
+	}})
+}
+
+// shapes returns the architectures that a member has evolved to, or those that all begin with.
+func shapes(m pbt.Member, sp spaces.Set) (map[string]models.Architecture, error) {
+	if m.Restoring != nil {
+		return evolution.Architectures(m.Restoring)
+	}
 	body, err := models.NewArchitecture(sp.Observation, nil, 0, []int{128, 64}, "elu")
 	if err != nil {
 		return nil, err
 	}
 	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{128, 64}, "elu")
-	if err != nil {
-		return nil, err
-	}
-	shapes := map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion}
-	if m.Restoring != nil {
-		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
-			return nil, err
-		}
-	}
-	agent, err := amp.New(amp.Options{
-		Spaces:  sp,
-		Models:  amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-		Motions: env,
-		Config: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0, "learning_rate": 3e-4,
-			"observation_preprocessor":     "RunningStandardScaler",
-			"value_preprocessor":           "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale":            0.5, "style_reward_scale": 1.0,
-			"discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
-		},
-		Seed: uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
-		return mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: n, Seed: seed, Workers: 1})
-	}}).Trainee(), nil
+	return map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion}, err
 }
 
 // record films the policy of a snapshot, acting by its mean.

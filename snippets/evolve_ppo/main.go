@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
@@ -24,6 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
@@ -103,7 +105,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	plot := filepath.Join(o.out, "population.png")
-	if err := e.Population().WritePNG(plot); err != nil {
+	history, err := journal.NewHistory(e.Population().Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(plot, history); err != nil {
 		return err
 	}
 	if err := e.WriteTable(os.Stdout); err != nil {
@@ -124,24 +130,22 @@ func member(m pbt.Member, envs int) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
-	if err != nil {
-		return nil, err
-	}
-	shapes := map[string]models.Architecture{"policy": start, "value": start}
-	if m.Restoring != nil {
-		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
+		if err != nil {
 			return nil, err
 		}
-	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5},
-		Seed:   uint64(m.Seed),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: m.Seed, SaveBuffers: true}).Trainee(), nil
+		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		if m.Restoring != nil {
+			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+				return nil, err
+			}
+		}
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Dict:   map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5},
+			Seed:   m.Seed,
+		})
+	}, trainers.Config{Seed: m.Seed, SaveBuffers: true})
 }

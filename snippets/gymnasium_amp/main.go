@@ -19,7 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/motions"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -102,7 +102,7 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		Spaces:  env.Spaces(),
 		Models:  amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
 		Motions: source,
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95, "learning_rate": 1e-3,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			"amp_observation_preprocessor": "RunningStandardScaler",
@@ -110,16 +110,19 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
 			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

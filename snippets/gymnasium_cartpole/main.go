@@ -16,7 +16,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -57,21 +57,24 @@ func run(ctx context.Context, id string, timesteps int, seed int64, python, serv
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(),
 		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
 			"value_loss_scale": 0.5, "value_clip": 0, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
 			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": max(1, timesteps/32)},
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

@@ -18,14 +18,14 @@ import (
 
 func main() {
 	samples := flag.Int("samples", 4, "moments shown of each clip")
-	seed := flag.Uint64("seed", 1, "seed of the moments drawn")
+	seed := flag.Int64("seed", 1, "seed of the moments drawn")
 	flag.Parse()
 	if err := run(flag.Args(), *samples, *seed); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(paths []string, samples int, seed uint64) error {
+func run(paths []string, samples int, seed int64) error {
 	clips, err := load(paths)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func run(paths []string, samples int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		rows, err := source.CollectReferenceMotions(8, rand.New(rand.NewPCG(seed, 0)))
+		rows, err := source.CollectReferenceMotions(8, rand.New(rand.NewPCG(uint64(seed), 0)))
 		if err != nil {
 			return err
 		}

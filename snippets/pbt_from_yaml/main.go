@@ -9,16 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"maps"
 	"os"
 	"os/signal"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -52,15 +50,8 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
-	var sections map[string]any
-	if err := yaml.Unmarshal(data, &sections); err != nil {
-		return err
-	}
-	for _, section := range []string{"preset", "strict", "pbt", "launcher"} { // the rest is the agents'
-		delete(sections, section)
-	}
 
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var bars []tracking.Bar
 	options := settings.Options
 	if interval > 0 {
@@ -70,14 +61,14 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 		options.TotalSteps = total
 	}
 	options.Directory, options.ProgressSteps = settings.Folder(), min(8192, options.IntervalSteps)
-	options.New = func(m pbt.Member) (pbt.Trainee, error) { return member(sections, numEnvs, m.Seed) }
+	options.New = func(m pbt.Member) (pbt.Trainee, error) { return member(settings.Member(m.Seed), numEnvs, m.Seed) }
 	options.Progress = func(u pbt.Update) {
 		if u.Event == nil {
 			bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %7.1f", u.Metrics["episode.return"]))
 		}
 	}
 	for id := range options.Members {
-		bars = append(bars, progress.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
+		bars = append(bars, display.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
 	}
 	population, err := pbt.New(options)
 	if err != nil {
@@ -85,7 +76,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 	}
 	defer func() { err = errors.Join(err, population.Close()) }()
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
@@ -102,8 +93,6 @@ func member(sections map[string]any, numEnvs int, seed int64) (pbt.Trainee, erro
 	if err != nil {
 		return nil, err
 	}
-	sections = maps.Clone(sections)
-	sections["seed"] = seed
 	trainer, err := trainers.FromDict(sections, env)
 	if err != nil {
 		return nil, errors.Join(err, env.Close())

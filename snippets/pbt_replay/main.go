@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -26,6 +27,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -63,27 +65,25 @@ func pendulum(seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
-			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 64, "learning_epochs": 5, "mini_batches": 8, "learning_rate": 3e-4, "discount_factor": 0.99,
+				"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
 func run(ctx context.Context, o options) error {
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -112,7 +112,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer population.Close()
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -67,10 +70,10 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -106,11 +109,11 @@ func run(ctx context.Context, o options) error {
 	defer population.Close()
 
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
-	return report(ctx, o, population, best)
+	return compare(ctx, o, population, best)
 }
 
 // member builds one car's trainer. Nothing is shaped unless the population says so.
@@ -119,23 +122,21 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
-		Config: map[string]any{
-			"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		},
-		Seed: uint64(seed),
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{Seed: seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(),
+			Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+			Dict: map[string]any{
+				"rollouts": 128, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 1e-3,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			},
+			Seed: seed,
+		})
+	}, trainers.Config{Seed: seed})
 }
 
-// report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
-func report(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
+// compare compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
+func compare(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
 	plain, err := member(o.envs, o.seed)
 	if err != nil {
 		return err
@@ -153,7 +154,11 @@ func report(ctx context.Context, o options, population *pbt.Population, best *pb
 		return err
 	}
 	picture := filepath.Join(o.out, "population.png")
-	if err := population.WritePNG(picture); err != nil {
+	history, err := journal.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(picture, history); err != nil {
 		return err
 	}
 	fmt.Println()

@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -40,21 +40,24 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(),
 		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{
+		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: uint64(seed),
+		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: progress})
+	bars := progress.New(os.Stderr, progress.Options{})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
+	if err != nil {
+		return err
+	}
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"},
-		Seed:   1,
+		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"},
+		Seed: 1,
 	})
 	if err != nil {
 		return err
@@ -75,7 +75,10 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 		}
 		return nil
 	}
-	trainer := trainers.Sequential(env, agent, cfg)
+	trainer, err := trainers.Sequential(env, agent, cfg)
+	if err != nil {
+		return err
+	}
 	trained := trainer.Train(ctx) // at an interruption it saves before it returns
 	for _, damaged := range trainer.Damaged() {
 		fmt.Println("passed over:", damaged)

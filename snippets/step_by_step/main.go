@@ -39,7 +39,7 @@ func train(ctx context.Context, timesteps int, loop func(context.Context, envs.E
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), NumEnvs: env.NumEnvs(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1,
-		Config: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"}})
+		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -49,7 +49,10 @@ func train(ctx context.Context, timesteps int, loop func(context.Context, envs.E
 
 // withTrainer leaves acting, recording and learning to the trainer, and looks at every step.
 func withTrainer(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64, err error) {
-	trainer := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: 1})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: 1})
+	if err != nil {
+		return 0, 0, err
+	}
 	for range timesteps {
 		step, err := trainer.Step(ctx)
 		if err != nil {
@@ -70,19 +73,14 @@ func byHand(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int
 		return 0, 0, err
 	}
 	for range timesteps {
-		actions, err := agent.Act(agents.Observation{Observations: now.Observations, States: now.States})
+		actions, err := agent.Act(trainers.Observation(now))
 		if err != nil {
 			return episodes, steps, err
 		}
 		if now, err = env.Step(actions); err != nil {
 			return episodes, steps, err
 		}
-		if err := agent.Record(agents.Transition{
-			Rewards: now.Rewards, Terminated: now.Terminated, Truncated: now.Truncated,
-			NextObservations: now.Observations, NextStates: now.States,
-			FinalObservations: now.FinalObservations, FinalStates: now.FinalStates,
-			AMPObservations: now.AMPObservations,
-		}); err != nil {
+		if err := agent.Record(trainers.Transition(now)); err != nil {
 			return episodes, steps, err
 		}
 		if agent.Ready() { // a rollout is complete

@@ -44,7 +44,7 @@ type Options struct {
 	Extra   []NamedNetwork // after policy and value: the discriminator, a second critic
 	Fields  []memory.Field // of the rollout beside the common ones
 	Scratch []string       // those of Fields that an update computes and forgets
-	Seed    uint64
+	Seed    int64
 	// SeparateFrom excludes the networks from this index on from the shared optimizer (0: none).
 	SeparateFrom int
 }
@@ -137,7 +137,7 @@ func New(o Options) (c *Core, err error) {
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
 		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
-		pcg: rand.NewPCG(o.Seed, pcgStream),
+		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)

@@ -12,7 +12,7 @@ func (c *Core) ApplySettings() error {
 }
 
 // Reseed implements [agents.Agent].
-func (c *Core) Reseed(seed uint64) error {
-	c.pcg.Seed(seed, pcgStream)
+func (c *Core) Reseed(seed int64) error {
+	c.pcg.Seed(uint64(seed), pcgStream)
 	return c.Gen.Seed(seed ^ generatorStream)
 }

@@ -26,7 +26,7 @@ type Case struct {
 	Name   string
 	Spaces spaces.Set
 	// Models builds policy and value.
-	Models func(seed uint64) (models.Policy, models.Network, error)
+	Models func(seed int64) (models.Policy, models.Network, error)
 	// AMP makes it an AMP agent, Scaled gives it an observation normalizer.
 	AMP, Scaled bool
 }
@@ -100,7 +100,7 @@ func distributions() []Case {
 		"spec/softmax": {one, "Categorical", spec("OBSERVATIONS", "softmax(ACTIONS) * 3")},
 	} {
 		c.spec.Class, c.spec.Gaussian = c.class, models.DefaultGaussianConfig()
-		list = append(list, Case{Name: name, Spaces: c.sp, Models: func(seed uint64) (models.Policy, models.Network, error) {
+		list = append(list, Case{Name: name, Spaces: c.sp, Models: func(seed int64) (models.Policy, models.Network, error) {
 			policy, err := c.spec.BuildPolicy(c.sp, seed)
 			if err != nil {
 				return nil, nil, err
@@ -120,7 +120,7 @@ func distributions() []Case {
 		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5}, "evolvable/dict": {parts, []int{9, 8}, 5},
 		"evolvable/indices": {indices, nil, 0},
 	} {
-		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent", Models: func(seed uint64) (models.Policy, models.Network, error) {
+		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent", Models: func(seed int64) (models.Policy, models.Network, error) {
 			a, err := models.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
 			if err != nil {
 				return nil, nil, err
@@ -145,7 +145,7 @@ func distributions() []Case {
 	value.Class = "Deterministic"
 	shared := spec("OBSERVATIONS", "tanh(ACTIONS)")
 	shared.Class, shared.Gaussian = "Gaussian", clipped
-	return append(list, Case{Name: "shared", Spaces: bounded, Scaled: true, Models: func(seed uint64) (models.Policy, models.Network, error) {
+	return append(list, Case{Name: "shared", Spaces: bounded, Scaled: true, Models: func(seed int64) (models.Policy, models.Network, error) {
 		return models.BuildShared(shared, value, bounded, seed)
 	}})
 }
@@ -163,8 +163,8 @@ func spec(input, output string) models.Spec {
 }
 
 // perceptrons makes a policy whose actions are not near zero, as those of models.ActorCritic are.
-func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed uint64) (models.Policy, models.Network, error) {
-	return func(seed uint64) (models.Policy, models.Network, error) {
+func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy, models.Network, error) {
+	return func(seed int64) (models.Policy, models.Network, error) {
 		dist, err := models.NewDistribution(sp.Action, gaussian)
 		if err != nil {
 			return nil, nil, err
@@ -184,7 +184,7 @@ func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfi
 
 // New makes the agent, lets it learn a little, so that weights and normalizer are no initial ones, and puts it into
 // evaluation. It is closed with the test.
-func (c Case) New(t testing.TB, seed uint64) agents.Agent {
+func (c Case) New(t testing.TB, seed int64) agents.Agent {
 	t.Helper()
 	settings := map[string]any{"rollouts": 4, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 3e-3}
 	if c.Scaled {
@@ -203,10 +203,10 @@ func (c Case) New(t testing.TB, seed uint64) agents.Agent {
 		if discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"}, seed); err != nil {
 			t.Fatal(err)
 		}
-		agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Config: settings, Motions: &agenttest.Motion{Width: 2, Mean: 0.7},
+		agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings, Motions: &agenttest.Motion{Width: 2, Mean: 0.7},
 			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
 	} else {
-		agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Config: settings, Models: ppo.Models{Policy: policy, Value: value}})
+		agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings, Models: ppo.Models{Policy: policy, Value: value}})
 	}
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", c.Name, err))

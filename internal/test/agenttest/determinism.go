@@ -31,10 +31,10 @@ func (x Suite) seeds(t *testing.T) {
 // goroutines: two agents that train at once end like one after the other.
 func (x Suite) goroutines(t *testing.T) {
 	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
-	train := func(a agents.Agent, i int) error { return Advance(a, x.world(uint64(10*i)), 40) }
+	train := func(a agents.Agent, i int) error { return Advance(a, x.world(int64(10*i)), 40) }
 	var alone, together [2]agents.Agent
 	for i := range alone {
-		alone[i], together[i] = x.make(t, uint64(i), settings[i]), x.make(t, uint64(i), settings[i])
+		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
 		if err := train(alone[i], i); err != nil {
 			t.Fatal(err)
 		}

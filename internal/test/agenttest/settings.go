@@ -148,7 +148,7 @@ func (x Suite) firstSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first four actions do not depend on the policy, the fifth does.
-	first := func(seed uint64, steps int) []float32 {
+	first := func(seed int64, steps int) []float32 {
 		b := x.make(t, 5, settings)
 		snap := Snapshot(t, b)
 		last := "policy/net.2.bias"

@@ -11,12 +11,12 @@ import (
 type Suite struct {
 	Spaces spaces.Set
 	// New makes an agent with a seed, of settings over those of the suite.
-	New func(t testing.TB, seed uint64, settings map[string]any) agents.Agent
+	New func(t testing.TB, seed int64, settings map[string]any) agents.Agent
 }
 
 const rows = 3
 
-func (x Suite) make(t testing.TB, seed uint64, settings map[string]any) agents.Agent {
+func (x Suite) make(t testing.TB, seed int64, settings map[string]any) agents.Agent {
 	t.Helper()
 	a := x.New(t, seed, settings)
 	if err := a.Bind(rows); err != nil {
@@ -26,7 +26,7 @@ func (x Suite) make(t testing.TB, seed uint64, settings map[string]any) agents.A
 	return a
 }
 
-func (x Suite) world(seed uint64) *World { return NewWorld(x.Spaces, Seeds(seed, rows)...) }
+func (x Suite) world(seed int64) *World { return NewWorld(x.Spaces, Seeds(seed, rows)...) }
 
 // Run runs every test of the suite.
 func (x Suite) Run(t *testing.T) {

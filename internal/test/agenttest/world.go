@@ -21,10 +21,10 @@ type World struct {
 }
 
 // NewWorld starts one environment a seed.
-func NewWorld(sp spaces.Set, seeds ...uint64) *World {
+func NewWorld(sp spaces.Set, seeds ...int64) *World {
 	w := &World{sp: sp}
 	for _, seed := range seeds {
-		w.pcgs = append(w.pcgs, rand.NewPCG(seed, 1))
+		w.pcgs = append(w.pcgs, rand.NewPCG(uint64(seed), 1))
 	}
 	n := len(seeds)
 	w.now.Observations = make([]float32, n*sp.Observation.Width())
@@ -38,10 +38,10 @@ func NewWorld(sp spaces.Set, seeds ...uint64) *World {
 }
 
 // Seeds returns n seeds from first on.
-func Seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
+func Seeds(first int64, n int) []int64 {
+	out := make([]int64, n)
 	for i := range out {
-		out[i] = first + uint64(i)
+		out[i] = first + int64(i)
 	}
 	return out
 }

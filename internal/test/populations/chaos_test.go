@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -441,12 +442,10 @@ func chaosTrainee(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32}, "tanh"), Seed: uint64(m.Seed),
-		Config: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 2},
-	})
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32}, "tanh"), Seed: m.Seed,
+			Dict: map[string]any{"rollouts": 32, "learning_epochs": 4, "mini_batches": 2},
+		})
+	}, trainers.Config{SaveBuffers: true, Seed: m.Seed})
 }

@@ -27,23 +27,23 @@ var (
 	styled = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
 )
 
-func smallPPO(t testing.TB, sp spaces.Set, seed uint64, settings map[string]any) *ppo.Agent {
+func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *ppo.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Config: all, Seed: seed})
+	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func smallAMP(t testing.TB, seed uint64, settings map[string]any) *amp.Agent {
+func smallAMP(t testing.TB, seed int64, settings map[string]any) *amp.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
 		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3, "discriminator_optimizer": "separate"}
 	maps.Copy(all, settings)
-	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Config: all, Seed: seed})
+	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +131,19 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 }
 
 // inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
-func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed uint64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
+func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed int64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	var pupils []*pupil
 	var given []*checkpoint.Snapshot
 	p, err := pbt.New(pbt.Options{
 		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Copy: h, Strategy: decided{{Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
-			a := build(t, uint64(1+10*m.ID))
+			a := build(t, int64(1+10*m.ID))
 			if err := a.Bind(4); err != nil {
 				return nil, err
 			}
 			pupils = append(pupils, &pupil{
-				Agent: a, world: agenttest.NewWorld(sp, agenttest.Seeds(uint64(m.ID)*100, 4)...),
+				Agent: a, world: agenttest.NewWorld(sp, agenttest.Seeds(int64(m.ID)*100, 4)...),
 				first: []int{43, 19}[m.ID], own: []byte{byte(m.ID + 1), 9}, // both are within a rollout then
 			})
 			return pupils[m.ID], nil
@@ -203,16 +203,16 @@ func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision
 func TestInheritance(t *testing.T) {
 	for name, test := range map[string]struct {
 		sp   spaces.Set
-		make func(t testing.TB, seed uint64) agents.Agent
+		make func(t testing.TB, seed int64) agents.Agent
 	}{
-		"PPO": {boxed, func(t testing.TB, seed uint64) agents.Agent {
+		"PPO": {boxed, func(t testing.TB, seed int64) agents.Agent {
 			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		}},
-		"PPO without a schedule": {boxed, func(t testing.TB, seed uint64) agents.Agent { return smallPPO(t, boxed, seed, nil) }},
-		"AMP": {styled, func(t testing.TB, seed uint64) agents.Agent {
+		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agents.Agent { return smallPPO(t, boxed, seed, nil) }},
+		"AMP": {styled, func(t testing.TB, seed int64) agents.Agent {
 			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
 		}},
-		"group": {styled, func(t testing.TB, seed uint64) agents.Agent {
+		"group": {styled, func(t testing.TB, seed int64) agents.Agent {
 			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil), smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 // scripted is agenttest's world as an environment.
 type scripted struct {
 	sp      spaces.Set
-	seeds   []uint64
+	seeds   []int64
 	world   *agenttest.World
 	returns []float64
 	lengths []int
 }
 
 func newScripted(sp spaces.Set, n int, seed int64) *scripted {
-	return &scripted{sp: sp, seeds: agenttest.Seeds(uint64(seed), n)}
+	return &scripted{sp: sp, seeds: agenttest.Seeds(seed, n)}
 }
 
 func (s *scripted) NumEnvs() int       { return len(s.seeds) }
@@ -75,7 +75,8 @@ func newRealColony(t *testing.T, members int, sp spaces.Set, make func(m pbt.Mem
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := newScripted(sp, 2, int64(100*m.ID)), make(m)
 			c.agents, c.envs = append(c.agents, agent), append(c.envs, env)
-			return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed}).Trainee(), nil
+			build := func() (agents.Agent, error) { return agent, nil }
+			return trainers.NewTrainee(env, build, trainers.Config{SaveBuffers: true, Seed: m.Seed})
 		},
 	}
 	return c
@@ -102,7 +103,7 @@ func (c *realColony) placesOf(t *testing.T) []place {
 func TestLearningRateAfterReplacement(t *testing.T) {
 	ppoOf := func(settings map[string]any) func(t *testing.T) func(m pbt.Member) learner {
 		return func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallPPO(t, boxed, uint64(m.Seed), settings) }
+			return func(m pbt.Member) learner { return smallPPO(t, boxed, m.Seed, settings) }
 		}
 	}
 	adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e-8, "min_lr": 1e-9}}
@@ -116,10 +117,10 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 		"PPO, KLAdaptive kept":               {boxed, ppoOf(adaptive), pbt.KeepPart},
 		"PPO, KLAdaptive from its beginning": {boxed, ppoOf(adaptive), pbt.ResetPart},
 		"AMP": {styled, func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), nil) }
+			return func(m pbt.Member) learner { return smallAMP(t, m.Seed, nil) }
 		}, pbt.CopyPart},
 		"AMP, KLAdaptive copied": {styled, func(t *testing.T) func(m pbt.Member) learner {
-			return func(m pbt.Member) learner { return smallAMP(t, uint64(m.Seed), adaptive) }
+			return func(m pbt.Member) learner { return smallAMP(t, m.Seed, adaptive) }
 		}, pbt.CopyPart},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
@@ -36,13 +37,14 @@ func TestRealPopulationResumes(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					agent := smallPPO(t, env.Spaces(), uint64(m.Seed), map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
-					return trainers.Sequential(env, agent, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
+					return trainers.NewTrainee(env, func() (agents.Agent, error) {
+						return smallPPO(t, env.Spaces(), m.Seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}), nil
+					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
 						if left--; left == 0 {
 							cancel()
 						}
 						return nil
-					}}).Trainee(), nil
+					}})
 				},
 			})
 			if err != nil {

@@ -51,8 +51,19 @@ func untrained(t testing.TB, dict map[string]any, env envs.Env) (map[string]chec
 	return nil, nil
 }
 
-// What Complete returns, written as YAML and read again, makes the agent that the original makes.
-func TestComplete(t *testing.T) {
+// completed is the dictionary of the trainer that is made of one.
+func completed(t testing.TB, dict map[string]any, env envs.Env) map[string]any {
+	t.Helper()
+	tr, err := trainers.FromDict(dict, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Agent().Close()
+	return tr.Dict()
+}
+
+// What Dict returns, written as YAML and read again, makes the agent that the original makes.
+func TestDict(t *testing.T) {
 	checkLiveTensors(t)
 	for _, x := range []struct {
 		name, text string
@@ -67,10 +78,7 @@ func TestComplete(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			full, err := trainers.Complete(dict, x.env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			full := completed(t, dict, x.env)
 			written, err := yaml.Marshal(full)
 			if err != nil {
 				t.Fatal(err)
@@ -89,11 +97,7 @@ func TestComplete(t *testing.T) {
 					t.Errorf("%s: the settings differ (-given +complete):\n%s\n%s", name, diff, written)
 				}
 			}
-			twice, err := trainers.Complete(read, x.env)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if second, err := yaml.Marshal(twice); err != nil || string(second) != string(written) {
+			if second, err := yaml.Marshal(completed(t, read, x.env)); err != nil || string(second) != string(written) {
 				t.Errorf("completed again it is (%v)\n%s\nafter\n%s", err, second, written)
 			}
 		})
@@ -101,14 +105,11 @@ func TestComplete(t *testing.T) {
 }
 
 // A seed that nobody gave is drawn, and told.
-func TestCompleteDrawsTheSeed(t *testing.T) {
+func TestDictHasTheDrawnSeed(t *testing.T) {
 	dict := map[string]any{"models": map[string]any{"mlp": []any{8}}, "agent": map[string]any{"class": "PPO"}, "trainer": map[string]any{"class": "SequentialTrainer"}}
 	env, seeds := pendulum(t), map[any]bool{}
 	for range 3 {
-		full, err := trainers.Complete(dict, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := completed(t, dict, env)
 		seeds[full["seed"]] = true
 		if _, twice := full["trainer"].(map[string]any)["seed"]; twice {
 			t.Error("the trainer's seed stands beside the run's")
@@ -117,7 +118,7 @@ func TestCompleteDrawsTheSeed(t *testing.T) {
 	if len(seeds) != 3 {
 		t.Errorf("three runs have the seeds %v", seeds)
 	}
-	if _, err := trainers.Complete(map[string]any{"model": nil}, env); err == nil || !strings.Contains(err.Error(), `did you mean "models"`) {
+	if _, err := trainers.FromDict(map[string]any{"model": nil}, env); err == nil || !strings.Contains(err.Error(), `did you mean "models"`) {
 		t.Errorf("an unknown section gave %v", err)
 	}
 }

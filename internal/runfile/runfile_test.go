@@ -1,0 +1,157 @@
+package runfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func parse(t testing.TB, text string) Sections {
+	t.Helper()
+	s, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A section that does not exist, or that nothing in this kind of run reads, is an error that says what to do.
+func TestCheck(t *testing.T) {
+	single := Environments | Trainers
+	population := single | Populations | Launchers
+	evolution := Environments | Agents | Evolutions
+	for _, x := range []struct {
+		text    string
+		readers Reader
+		want    []string // none: it is accepted
+	}{
+		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, motion_dataset: {}}", single, nil},
+		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, replay_buffer: {}}", population, nil},
+		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, models: null}", evolution, nil},
+		{"{pbt: {}, agent: 3, member: {a: b}, launcher: {}}", ^Evolutions, nil},
+		{"{agnet: {}, lancher: {}}", single, []string{
+			`test: unknown key "agnet" (given {}): did you mean "agent"?`, `test: unknown key "lancher" (given {}): did you mean "launcher"?`,
+		}},
+		{"{preset: isaaclab}", single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
+		{"{launcher: {}}", single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
+		{"{pbt: {}, mutation: {}}", population, []string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
+		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
+		{"{training: {}, models: {}}", evolution, []string{`test: "models" is {}: its agents' networks evolve`, "write network:"}},
+	} {
+		err := parse(t, x.text).Check("test", x.readers)
+		if len(x.want) == 0 && err != nil {
+			t.Errorf("%s: %v", x.text, err)
+		}
+		for _, want := range x.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error is %v, want %s", x.text, err, want)
+			}
+		}
+	}
+}
+
+func TestKind(t *testing.T) {
+	for text, want := range map[string]Kind{
+		"{agent: {}, strict: true, seed: 1, environment: {}}": Single,
+		"{pbt: {}}":                Population,
+		"{pbt: {}, mutation: {}}":  Population,
+		"{selection_strategy: {}}": Evolution,
+		"{training: null}":         Evolution,
+	} {
+		if got := parse(t, text).Kind(); got != want {
+			t.Errorf("%s is of kind %d, want %d", text, got, want)
+		}
+	}
+}
+
+// Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
+func TestOf(t *testing.T) {
+	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, timesteps: 5}, launcher: {name: n}, memory: {}}"
+	s := parse(t, text)
+	agent := map[string]any{"class": "PPO"}
+	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{}, "trainer": map[string]any{"class": "SequentialTrainer", "timesteps": 5}}
+	if diff := cmp.Diff(want, s.Member(9)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(parse(t, text), s); diff != "" {
+		t.Errorf("the file has changed:\n%s", diff)
+	}
+}
+
+func TestDrawSeed(t *testing.T) {
+	given := Sections{"seed": 5}
+	if given.DrawSeed(); given["seed"] != 5 {
+		t.Errorf("the seed became %v", given["seed"])
+	}
+	seeds := map[any]bool{}
+	for range 3 {
+		s := parse(t, "seed: null")
+		s.DrawSeed()
+		seeds[s["seed"]] = true
+	}
+	if len(seeds) != 3 || seeds[nil] {
+		t.Errorf("three runs have the seeds %v", seeds)
+	}
+}
+
+// Every key that Set can reach is found, and made where it is missing.
+func TestSet(t *testing.T) {
+	s := parse(t, "a: {b: 1}\nlist: [1]")
+	for _, x := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
+		if err := s.Set(x); err != nil {
+			t.Error(err)
+		}
+	}
+	want := Sections{
+		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b", "list": []any{2, 3},
+		"g": map[string]any{"h": map[string]any{"i": "on"}},
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is written reads back, in the order of a file whatever the order was before.
+func TestYAML(t *testing.T) {
+	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\nlauncher: {command: [a, b]}")
+	text, err := s.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\nlauncher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(s, parse(t, string(text))); diff != "" {
+		t.Errorf("read back: %s", diff)
+	}
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.yaml")
+	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a missing file: %v", err)
+	}
+	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping", strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("seed: 3"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Read(path); err != nil || s["seed"] != 3 {
+		t.Errorf("%v, %v", s, err)
+	}
+}

@@ -1,0 +1,110 @@
+package trainers_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// closing counts how often an environment is closed.
+type closing struct {
+	envs.Env
+	closed int
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return c.Env.Close()
+}
+
+// closingAgent counts how often an agent is closed.
+type closingAgent struct {
+	agents.Agent
+	closed int
+}
+
+func (c *closingAgent) Close() error {
+	c.closed++
+	return c.Agent.Close()
+}
+
+// A trainee owns environment and agent from the call on: both are closed on every error, and with the trainee.
+func TestNewTraineeOwns(t *testing.T) {
+	checkLiveTensors(t)
+	misfit := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
+	for name, test := range map[string]struct {
+		build func(sp spaces.Set) (agents.Agent, error)
+		cfg   trainers.Config
+		want  string
+	}{
+		"no agent":          {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") }, trainers.Config{}, "no luck"},
+		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{}, "needs an environment and an agent"},
+		"a misfit":          {func(spaces.Set) (agents.Agent, error) { return smallPPO(t, misfit, 1, nil), nil }, trainers.Config{}, "the agent was made for"},
+		"a bad setting":     {func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
+		"nothing wrong":     {func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }, trainers.Config{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner, other := scenes[0].make(t)
+			if err := other.Close(); err != nil {
+				t.Fatal(err)
+			}
+			env := &closing{Env: inner}
+			var agent *closingAgent
+			trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+				a, err := test.build(env.Spaces())
+				if a == nil {
+					return nil, err
+				}
+				agent = &closingAgent{Agent: a}
+				return agent, err
+			}, test.cfg)
+			if test.want == "" {
+				if err == nil {
+					err = trainee.Train(t.Context(), 8)
+				}
+				if err = errors.Join(err, trainee.Close()); err != nil {
+					t.Fatal(err)
+				}
+			} else if trainee != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("a trainee %v and the error %v, want %q", trainee, err, test.want)
+			}
+			if env.closed != 1 || agent != nil && agent.closed != 1 {
+				t.Errorf("the environment was closed %d times, the agent is %+v; want both closed once", env.closed, agent)
+			}
+		})
+	}
+	if _, err := trainers.NewTrainee(nil, nil, trainers.Config{}); err == nil || !strings.Contains(err.Error(), "needs an environment") {
+		t.Error(err)
+	}
+}
+
+// A population whose members' agent does not fit their environment says so, and not what follows from it: that no member has
+// the environment's hyperparameters.
+func TestPopulationNamesTheMisfit(t *testing.T) {
+	checkLiveTensors(t)
+	population, err := pbt.New(pbt.Options{
+		Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80, Parallel: 1, Strategy: strategy.IsaacLab{},
+		Explore: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat}},
+		New: func(m pbt.Member) (pbt.Trainee, error) {
+			env := lessons(t, 4, true)
+			return trainers.NewTrainee(env, func() (agents.Agent, error) {
+				return smallPPO(t, spaces.Set{Observation: spaces.Unbounded(9), Action: env.Spaces().Action}, m.Seed, nil), nil
+			}, trainers.Config{Seed: m.Seed})
+		},
+	})
+	if err == nil {
+		_, err = population.Train(t.Context())
+		err = errors.Join(err, population.Close())
+	}
+	if err == nil || !strings.Contains(err.Error(), "the agent was made for") || strings.Contains(err.Error(), "env.scale") {
+		t.Errorf("%v, want the misfit of environment and agent", err)
+	}
+}
