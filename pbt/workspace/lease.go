@@ -116,6 +116,7 @@ func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	if f.domain != "" && lockFile(file) {
 		l.text.Domain = f.domain
 	}
+	// The lock is taken before the contents exist: a lease that can be read and is unlocked has ended.
 	if l.bytes, err = durable.Seal(&l.text, &l.text.Check); err != nil {
 		return err
 	}
