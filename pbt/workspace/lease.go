@@ -38,16 +38,19 @@ const (
 
 // leaseFileText is the JSON of a lease's file. "policy" is the member; keys are older than the names in Go.
 type leaseFileText struct {
-	Schema int   `json:"schema"`
+	Schema int `json:"schema"`
+	// Member and Number repeat the file's folder and name, so that a file which was copied from elsewhere is noticed.
 	Member int   `json:"policy"`
 	Number int64 `json:"number"`
 	// Token is drawn anew for every lease. It tells two leases of one number apart, and names temporary files.
 	Token string `json:"token"`
+	// Owner is for people, as in a heartbeat.
 	Owner string `json:"owner"`
 	// Domain is the machine on which the owner's lock can be seen; empty where it has none.
-	Domain   string `json:"domain,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Released is set when the owner has given the lease back. The file stays, because its number counts.
 	Released bool   `json:"released,omitempty"`
-	Check    string `json:"check"`
+	Check    string `json:"check"` // of all the above, see durable.Seal
 }
 
 // decodeLease reads the text of a lease, and refuses one that was copied from another member or number.
@@ -70,6 +73,7 @@ type heldLease struct {
 	file   *os.File // open, because closing it would free the lock
 }
 
+// leaseFileName is the name of a lease's file below the store's folder.
 func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
