@@ -37,7 +37,7 @@ func scale(log bool) Scale {
 func render(t *testing.T, title string, panels []Panel, columns int) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	if err := EncodePNG(&b, title, panels, columns); err != nil {
+	if err := (Figure{Title: title, Panels: panels, Columns: columns}).Picture().EncodePNG(&b); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -420,11 +420,8 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-		if err := EncodePNG(new(bytes.Buffer), "", panels, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("EncodePNG: error %v, want %q", err, want)
-		}
 	}
-	if err := EncodePNG(full{}, "", good, 1); err == nil {
+	if err := (Figure{Panels: good}).Picture().EncodePNG(full{}); err == nil {
 		t.Error("a failing writer goes unnoticed")
 	}
 	if err := WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1); err == nil {

@@ -20,9 +20,9 @@ const (
 // logSpan is the ratio of greatest to least value from which [ScaleFor] chooses a logarithm.
 const logSpan = 5
 
-// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and their
-// distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values that are
-// not finite count for nothing.
+// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and
+// their distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values
+// that are not finite count for nothing.
 func ScaleFor(values ...float64) Scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -149,8 +149,8 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is nearly
-// linear.
+// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is
+// nearly linear.
 func complementTicks(lo, hi float64) []plot.Tick {
 	list, labels := logTicks(1-hi, 1-lo), 0
 	for i := range list {
@@ -167,7 +167,7 @@ func complementTicks(lo, hi float64) []plot.Tick {
 }
 
 func logLabel(v float64) string {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // rid of what adding up has left
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes the rounding error of a sum: 0.30000000000000004 becomes 0.3
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
