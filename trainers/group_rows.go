@@ -8,6 +8,9 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 )
 
+// The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
+// slices of the batch and nothing is copied but actions.
+
 // each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
 // are those of one after the other.
 func (g *Group) each(f func(i int, a agents.Agent) error) error {

@@ -10,6 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// In a population, weights are replaced while episodes are in progress. An episode that two members' weights have
+// played says little about either, and must not be counted when it ends. This file follows which episodes these are,
+// also through snapshots, and through replacements that are undone before the next step.
+
 // runningArray holds, in a snapshot with the environment's state, what is known of the episodes in progress: a byte for
 // each environment.
 const runningArray = "environment/episodes"
