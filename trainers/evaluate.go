@@ -38,6 +38,9 @@ type Evaluation struct {
 
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
 // is an error where Episodes is not positive or MaxSteps is negative.
+//
+// The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
+// training in it. [Trainer.Evaluate] does, or restores its state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	return evaluate(ctx, env, agent, o, nil)
 }
@@ -110,6 +113,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			}
 		}
 		p.steps++
+		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
 		for i, r := range step.Rewards {
 			returns[i] += float64(r)
 		}

@@ -32,6 +32,7 @@ type Group struct {
 	action []float32 // (N, A), what Act returns
 }
 
+// A group has every optional interface but agents.Evolvable: its networks are named within its agents' parts.
 var (
 	_ agents.Agent       = (*Group)(nil)
 	_ agents.Binder      = (*Group)(nil)

@@ -75,6 +75,7 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
+	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
 		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),

@@ -139,7 +139,7 @@ func (t *Trainer) note(s *envs.Step) error {
 
 // after does what is due at this timestep: a picture, tracked values, a checkpoint, the progress bar, OnStep.
 func (t *Trainer) after() error {
-	// A picture of environment 0, where somebody wants pictures and the environment can draw itself.
+	// A picture of environment 0, where OnRender wants pictures and the environment can draw itself.
 	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
 		if r, ok := envs.As[envs.Renderer](t.env); ok {
 			picture, err := r.Render(0)
