@@ -34,7 +34,8 @@ func ArrayBytes(shape []int64, data []byte) Array {
 	return Array{DType: U8, Shape: mustHold(shape, len(data)), Data: data}
 }
 
-// ArrayBool returns a BOOL array with a copy of data. It panics where the shape does not hold exactly len(data) elements.
+// ArrayBool returns a BOOL array with a copy of data. It panics where the shape does not hold exactly len(data)
+// elements.
 func ArrayBool(shape []int64, data []bool) Array {
 	b := make([]byte, len(data))
 	for i, v := range data {

@@ -79,8 +79,8 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 	}
 }
 
-// Every operation of a save fails in turn, alone or with all that follow, on file systems with links and without; then the
-// power is cut in every way that durability allows.
+// Every operation of a save fails in turn, alone or with all that follow, on file systems with links and without; then
+// the power is cut in every way that durability allows.
 func TestSaveFaults(t *testing.T) {
 	t.Parallel()
 	for _, noLinks := range []bool{false, true} {

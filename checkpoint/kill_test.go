@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once it
-// is committed. It returns only where something is wrong.
+// writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once
+// it is committed. It returns only where something is wrong.
 func writeForever(dir string) error {
 	s, err := NewStore(dir, Options{Keep: 3})
 	if err != nil {
@@ -64,8 +64,8 @@ func writeForever(dir string) error {
 	}
 }
 
-// A process is killed at a random moment of a checkpoint loop, a dozen times (-kills says how often). Every restart finds a valid snapshot, no older than
-// the last one reported as saved.
+// A process is killed at a random moment of a checkpoint loop, a dozen times (-kills says how often). Every restart
+// finds a valid snapshot, no older than the last one reported as saved.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

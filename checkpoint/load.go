@@ -50,8 +50,8 @@ type listing struct {
 	damaged []*DamagedError
 }
 
-// nextSequence returns a number above all in the listing. It is the time in microseconds unless the clock has gone back, so
-// that it is also above that of a manifest which could not be read.
+// nextSequence returns a number above all in the listing. It is the time in microseconds unless the clock has gone
+// back, so that it is also above that of a manifest which could not be read.
 func (l listing) nextSequence(now time.Time) int64 {
 	next := now.UnixMicro()
 	if len(l.manifests) > 0 {
@@ -129,8 +129,8 @@ func readManifest(fsys durable.FS, path string) (Manifest, error) {
 	return m, nil
 }
 
-// List returns the manifests of all snapshots, the latest first, and what is damaged among them as far as that shows without
-// reading the data.
+// List returns the manifests of all snapshots, the latest first, and what is damaged among them as far as that shows
+// without reading the data.
 func (s *Store) List() ([]Manifest, []*DamagedError, error) {
 	l, err := s.list()
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *Store) Load(path string) (*Saved, error) {
 	return load(s.fs, path)
 }
 
-// ReadManifest reads the manifest of a snapshot by the path of either file, without looking at the data. A manifest that is not
-// there is fs.ErrNotExist; one that is not valid a *DamagedError.
+// ReadManifest reads the manifest of a snapshot by the path of either file, without looking at the data. A manifest
+// that is not there is fs.ErrNotExist; one that is not valid a *DamagedError.
 func ReadManifest(path string) (Manifest, error) {
 	if base, isData := strings.CutSuffix(path, dataSuffix); isData {
 		path = base + manifestSuffix
@@ -189,8 +189,9 @@ func ReadManifest(path string) (Manifest, error) {
 	return m, nil
 }
 
-// Verify holds a snapshot's data against its manifest, by the path of either file, and returns the manifest. It is for whoever
-// needs to know that the snapshot is valid and not what is in it: the data passes through a small buffer. Errors are [Load]'s.
+// Verify holds a snapshot's data against its manifest, by the path of either file, and returns the manifest. It is for
+// whoever needs to know that the snapshot is valid and not what is in it: the data passes through a small buffer.
+// Errors are [Load]'s.
 func Verify(path string) (Manifest, error) {
 	fsys := durable.OS
 	data, m, err := find(fsys, path)

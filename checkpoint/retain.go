@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// retain deletes all but the newest snapshots, after reading back the one just saved. It deletes nothing where that one is
-// not what was written.
+// retain deletes all but the newest snapshots, after reading back the one just saved. It deletes nothing where that one
+// is not what was written.
 func (s *Store) retain(saved Manifest) error {
 	if s.opt.Keep == 0 {
 		return nil
@@ -41,7 +41,8 @@ func (s *Store) superseded(m Manifest) bool {
 	return err == nil && len(l.manifests) >= s.opt.Keep && l.manifests[s.opt.Keep-1].Sequence >= m.Sequence
 }
 
-// delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is gone.
+// delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is
+// gone.
 func (s *Store) delete(m Manifest) error {
 	fsys := s.fs
 	manifest := filepath.Join(s.dir, strings.TrimSuffix(m.File, dataSuffix)+manifestSuffix)
@@ -62,8 +63,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// sweep removes what writers that are gone have left: temporary files, and data files that were given their name but not
-// committed, which the temporary manifest beside them proves to be theirs by the checksum.
+// sweep removes what writers that are gone have left: temporary files, and data files that were given their name but
+// not committed, which the temporary manifest beside them proves to be theirs by the checksum.
 func (s *Store) sweep() error {
 	fsys := s.fs
 	entries, err := fsys.ReadDir(s.dir)

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// The layout of a safetensors file: 8 bytes with the little-endian length of the header, the header (a JSON object, padded
-// with spaces), and the arrays' bytes without holes or overlaps.
+// The layout of a safetensors file: 8 bytes with the little-endian length of the header, the header (a JSON object,
+// padded with spaces), and the arrays' bytes without holes or overlaps.
 const (
 	lengthBytes = 8
 	maxHeader   = 100_000_000

@@ -259,7 +259,8 @@ func FuzzSafetensors(f *testing.F) {
 	})
 }
 
-// FuzzManifest checks that no text passes for a manifest that this package would not have written with the same contents.
+// FuzzManifest checks that no text passes for a manifest that this package would not have written with the same
+// contents.
 func FuzzManifest(f *testing.F) {
 	text, err := Manifest{Format: manifestFormat, Version: 1, Name: "a", File: "a.safetensors", Values: []byte(`{"x":1}`)}.encode()
 	if err != nil {

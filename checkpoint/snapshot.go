@@ -26,8 +26,8 @@ const (
 	Bool DType = "BOOL"
 )
 
-// Size returns the bytes of one element, or 0 for a type that gorl does not know. Beside the types that gorl writes, the
-// other whole-byte types of safetensors are known, so that files of other programs can be read and written again.
+// Size returns the bytes of one element, or 0 for a type that gorl does not know. Beside the types that gorl writes,
+// the other whole-byte types of safetensors are known, so that files of other programs can be read and written again.
 func (d DType) Size() int64 {
 	switch d {
 	case Bool, U8, "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0":

@@ -74,10 +74,10 @@ func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Save writes a snapshot and returns the path of its data file: "<name>.safetensors", or "<name>-2.safetensors" and so on where
-// the name is taken. Names are letters, digits, '.', '_' and '-'. When Save returns without an error the snapshot is
-// durable. When it returns a path and an error, the snapshot is in place but something after it failed: making the
-// directory durable, or removing old snapshots.
+// Save writes a snapshot and returns the path of its data file: "<name>.safetensors", or "<name>-2.safetensors" and so
+// on where the name is taken. Names are letters, digits, '.', '_' and '-'. When Save returns without an error the
+// snapshot is durable. When it returns a path and an error, the snapshot is in place but something after it failed:
+// making the directory durable, or removing old snapshots.
 func (s *Store) Save(name string, step int64, snap *Snapshot) (path string, err error) {
 	if err := checkName(name); err != nil {
 		return "", err

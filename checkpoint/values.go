@@ -18,8 +18,8 @@ import (
 // maxDepth bounds the nesting of Values, in files and in memory.
 const maxDepth = 200
 
-// appendValue appends v as JSON with sorted keys. Floats always carry a point or an exponent, so that a reader can tell 3.0
-// from 3. The path names v in errors.
+// appendValue appends v as JSON with sorted keys. Floats always carry a point or an exponent, so that a reader can tell
+// 3.0 from 3. The path names v in errors.
 func appendValue(b []byte, path string, v any, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("checkpoint: %s: nested more than %d deep", path, maxDepth)

@@ -2,8 +2,6 @@ package pbt
 
 import (
 	"bytes"
-	"fmt"
-	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -62,89 +59,6 @@ func TestHistory(t *testing.T) {
 	if want := len(kinds(p.Journal(), journal.Replace)); copies != want || want == 0 {
 		t.Errorf("%d copies, want %d", copies, want)
 	}
-	panels := Panels(h)
-	if len(panels) != 3 || panels[0].YLabel != "episode.return" || panels[1].Title != "discount_factor" || panels[2].Title != "learning_rate" {
-		t.Fatalf("panels are %+v", panels)
-	}
-	for i, panel := range panels {
-		if links := []int{copies, 0, 0}[i]; len(panel.Series) != 4+copies || len(panel.Links) != links {
-			t.Errorf("panel %q has %d curves and %d arrows", panel.Title, len(panel.Series), len(panel.Links))
-		}
-	}
-	if panels[1].LogY || !panels[2].LogY {
-		t.Error("the learning rate over decades, and it alone, wants a logarithmic axis")
-	}
-}
-
-// A picture has a curve for every stretch of training, in the colour of its founder. What was copied begins at its source's
-// objective, and its hyperparameters where they were set; together the curves hold every point once.
-func TestPictureOfLineages(t *testing.T) {
-	t.Parallel()
-	for _, members := range []int{4, 8, 30} {
-		c := newColony(members)
-		p := mustTrain(t, c.opt)
-		h, err := journal.NewHistory(p.Journal())
-		if err != nil {
-			t.Fatal(err)
-		}
-		panels, d := Panels(h), drawingOf(h)
-		names := make(map[string]bool)
-		for i, s := range d.stretches {
-			want := fmt.Sprintf("from member %d", s.founder)
-			if !d.named[s.founder] {
-				want = ""
-			}
-			points := 0
-			for _, panel := range panels {
-				c := panel.Series[i]
-				if c.Name != want || (want == "") != (c.Color != nil) {
-					t.Errorf("%d members: the curve %q, %v is of founder %d", members, c.Name, c.Color, s.founder)
-				}
-				points += len(c.X)
-			}
-			if names[want] = true; points == 0 {
-				t.Errorf("%d members: nothing is drawn of %+v", members, s)
-			}
-			if s.copied == nil {
-				continue
-			}
-			objective, rate := panels[0].Series[i], panels[2].Series[i]
-			if at := objectiveAt(&h.Members[s.copied.Parent], s.copied.ParentSteps); objective.X[0] != float64(s.copied.Steps) || objective.Y[0] != at || !number.Finite(at) {
-				t.Errorf("%d members: a copy of %v begins at %v, %v", members, at, objective.X[0], objective.Y[0])
-			}
-			for _, e := range kinds(p.Journal(), journal.Replace) {
-				if e.Member == s.member && e.Iteration == s.copied.Iteration && (rate.X[0] != float64(e.Steps) || rate.Y[0] != e.After["learning_rate"]) {
-					t.Errorf("%d members: the learning rate of %+v begins at %v, %v", members, e, rate.X[0], rate.Y[0])
-				}
-			}
-		}
-		if delete(names, ""); members <= maxNamed && len(names) != members || len(names) > maxNamed {
-			t.Errorf("%d members: %d names", members, len(names))
-		}
-		for _, l := range panels[0].Links {
-			from, to := d.stretches[l.From], d.stretches[l.To]
-			if to.next == nil || to.next.Parent != from.member || float64(to.next.Steps) != l.X || to.next.Founder != from.founder || from.next != nil && from.next.Steps < to.next.ParentSteps {
-				t.Errorf("%d members: an arrow from %+v to %+v at %v", members, from, to, l.X)
-			}
-		}
-		for k, panel := range panels {
-			got, want := 0, 0
-			for _, s := range panel.Series {
-				got += len(s.X)
-			}
-			for _, track := range h.Members {
-				if want += len(track.Objective) + len(track.Copies); k > 0 {
-					want += len(track.Hyperparameters[panel.Title]) - len(track.Objective) - len(track.Copies)
-				}
-			}
-			if got != want {
-				t.Errorf("%d members, panel %q: %d points, want %d", members, panel.Title, got, want)
-			}
-		}
-		if err := WritePNG(h, filepath.Join(t.TempDir(), "population.png")); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func TestTable(t *testing.T) {
@@ -171,29 +85,6 @@ func TestTable(t *testing.T) {
 	c.opt.Explore, c.opt.Sample = explore.Mutation{}, nil
 	if keys := mustNew(t, c.opt).Table().Keys; len(keys) != 2 {
 		t.Errorf("without tuned hyperparameters the keys are %v", keys)
-	}
-}
-
-func TestWritePNG(t *testing.T) {
-	t.Parallel()
-	c := newColony(4)
-	p := mustTrain(t, c.opt)
-	path := filepath.Join(t.TempDir(), "population.png")
-	if err := p.WritePNG(path); err != nil {
-		t.Fatal(err)
-	}
-	picture, err := png.Decode(bytes.NewReader(read(t, path)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	colours := make(map[any]bool)
-	for y := range picture.Bounds().Dy() {
-		for x := range picture.Bounds().Dx() {
-			colours[picture.At(x, y)] = true
-		}
-	}
-	if len(colours) < 4 {
-		t.Errorf("a picture of four members has %d colours", len(colours))
 	}
 }
 

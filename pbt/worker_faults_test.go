@@ -174,10 +174,67 @@ func (s spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	return s.Strategy.Decide(g, rng)
 }
 
+// evicting is a store that takes a lease from its holder when it is told to, as a shared folder does when the holder has been
+// silent for too long.
+type evicting struct {
+	workspace.Store
+	leases sync.Map // *evictable by member
+}
+
+func (e *evicting) Join(ctx context.Context, member int) (workspace.Lease, error) {
+	l, err := e.Store.Join(ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	own := &evictable{l, make(chan struct{})}
+	e.leases.Store(member, own)
+	return own, nil
+}
+
+func (e *evicting) evict(member int) error {
+	l, _ := e.leases.Load(member)
+	close(l.(*evictable).lost)
+	return l.(*evictable).Release()
+}
+
+type evictable struct {
+	workspace.Lease
+	lost chan struct{}
+}
+
+func (l *evictable) Lost() <-chan struct{} { return l.lost }
+
+// held runs f unless the lease has been taken away.
+func (l *evictable) held(f func() error) error {
+	select {
+	case <-l.lost:
+		return workspace.ErrLeaseLost
+	default:
+		return f()
+	}
+}
+
+func (l *evictable) Publish(r workspace.Record, weights *checkpoint.Snapshot) (published workspace.Record, err error) {
+	err = l.held(func() error { published, err = l.Lease.Publish(r, weights); return err })
+	return published, err
+}
+
+func (l *evictable) PublishBest(r workspace.Record, weights *checkpoint.Snapshot, minimise bool) error {
+	return l.held(func() error { return l.Lease.PublishBest(r, weights, minimise) })
+}
+
+func (l *evictable) Beat(h workspace.Heartbeat) error {
+	return l.held(func() error { return l.Lease.Beat(h) })
+}
+
+func (l *evictable) Prune(k workspace.Keep) error {
+	return l.held(func() error { return l.Lease.Prune(k) })
+}
+
 // TestWorkerWithoutTheDead: policies that never started, or ended without a word, hold the others up only for a while.
 func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
-		board := workspace.NewMemory(4)
+		board := &evicting{Store: workspace.NewMemory(4)}
 		r := newTribe(4, board)
 		r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
 		spy := spy{r.opt.Strategy, &shown{}}
@@ -186,7 +243,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 		// Policy 3 never comes; policy 2 dies in interval 3 without a word.
 		r.faults.train = func(m *climber) error {
 			if m.id == 2 && m.steps == 120 {
-				if err := board.Evict(2); err != nil {
+				if err := board.evict(2); err != nil {
 					return err
 				}
 				return gone
@@ -223,18 +280,34 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 	}
 }
 
+// setBack is a store whose clock goes on by a second at every look, and was set back by eleven days after the last heartbeat of
+// one member.
+type setBack struct {
+	workspace.Store
+	dead int
+	now  atomic.Int64 // seconds
+}
+
+func (s *setBack) View() (workspace.View, error) {
+	v, err := s.Store.View()
+	v.Now = time.Unix(1000+s.now.Add(1), 0)
+	for i, m := range v.Members {
+		if m.Heartbeat != nil {
+			v.Members[i].Seen = v.Now
+		}
+	}
+	v.Members[s.dead].Seen = time.Unix(1_000_000, 0)
+	return v, err
+}
+
 // TestWorkerClockSetBack: where the board's clock is set back, those who died before are not waited for until it has caught up.
 func TestWorkerClockSetBack(t *testing.T) {
-	board := workspace.NewMemory(3)
+	board := &setBack{Store: workspace.NewMemory(3), dead: 1}
 	r := newTribe(3, board)
 	r.cfg.Synchronous = true
-	var now atomic.Int64 // seconds, one for every look at the clock
-	now.Store(1_000_000)
-	board.SetClock(func() time.Time { return time.Unix(now.Add(1), 0) })
 	dead, s := r.join(t, 1), r.join(t, 0) // and policy 2 never comes
 	dead.heartbeat.end()
 	t.Cleanup(func() { dead.Close(); s.Close() })
-	now.Store(1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0
@@ -488,14 +561,14 @@ func TestWorkerNobodyToRescue(t *testing.T) {
 
 // TestWorkerTakenOver: a policy whose lease is lost writes nothing any more.
 func TestWorkerTakenOver(t *testing.T) {
-	board := workspace.NewMemory(2)
+	board := &evicting{Store: workspace.NewMemory(2)}
 	r := newTribe(2, board)
 	var before workspace.View
 	r.faults.train = func(m *climber) error {
 		if m.id == 0 && m.steps == 80 {
 			v, err := board.View()
 			before = v
-			return errors.Join(err, board.Evict(0))
+			return errors.Join(err, board.evict(0))
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 func tempDir() (dir string, remove func()) {
@@ -93,7 +94,7 @@ func ExampleOpenJSONLines() {
 		}
 	}
 	scalars, err := tracking.ReadFile(path)
-	fmt.Println(tracking.SeriesOf(scalars, "Loss / Policy loss").X, err)
+	fmt.Println(plot.SeriesOf(scalars, "Loss / Policy loss").X, err)
 	// Output: [1000 2000 3000 4000] <nil>
 }
 
@@ -182,51 +183,6 @@ func ExampleNewEpisodes() {
 	// Reward / Total reward (max) 20
 	// Reward / Total reward (mean) 12
 	// Reward / Total reward (min) 4
-}
-
-func ExampleNewProgress() {
-	// On a terminal these are bars; here, where there is none, they are lines.
-	p := tracking.NewProgress(os.Stdout, tracking.ProgressOptions{LineEvery: 0.5, Now: noon})
-	bar := p.Bar("member 0", 100)
-	for done := int64(0); done <= 100; done += 10 {
-		bar.Set(done, fmt.Sprintf("objective %d", 2*done))
-	}
-	bar.Finish("objective 200")
-	p.Wait()
-	// Output:
-	// member 0    0 %  0/100  objective 0
-	// member 0   50 %  50/100  objective 100
-	// member 0  100 %  100/100  in 0s  objective 200
-}
-
-func ExampleWritePNG() {
-	dir, remove := tempDir()
-	defer remove()
-	path := filepath.Join(dir, "population.png")
-
-	steps := []float64{0, 100_000, 200_000, 300_000}
-	objective := tracking.Panel{
-		Title: "Objective", XLabel: "steps", YLabel: "mean episode length",
-		Series: []tracking.Series{
-			{Name: "member 0", X: steps, Y: []float64{20, 150, 240, 280}},
-			{Name: "member 1", X: steps, Y: []float64{20, 40, 45, 250}},
-		},
-		Links: []tracking.Link{{From: 0, To: 1, X: 200_000}}, // member 1 continued with a copy of member 0
-	}
-	learningRate := tracking.Panel{
-		Title: "learning_rate", XLabel: "steps", LogY: true,
-		Series: []tracking.Series{
-			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}, Steps: true},
-			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}, Steps: true},
-		},
-		Links: objective.Links,
-	}
-	if err := tracking.WritePNG(path, "Population", []tracking.Panel{objective, learningRate}, 2); err != nil {
-		log.Fatal(err)
-	}
-	_, err := os.Stat(path)
-	fmt.Println(err)
-	// Output: <nil>
 }
 
 func ExampleTable() {

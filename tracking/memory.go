@@ -73,6 +73,3 @@ func (m *Memory) Last(tag string) (float64, bool) {
 	}
 	return 0, false
 }
-
-// Series returns steps and values stored under tag as a curve of that name, see [SeriesOf].
-func (m *Memory) Series(tag string) Series { return SeriesOf(m.Scalars(), tag) }

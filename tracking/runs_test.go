@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,33 +109,4 @@ func TestFindRuns(t *testing.T) {
 	if _, err := FindRuns(filepath.Join(root, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing folder gives %v", err)
 	}
-}
-
-func TestSmoothed(t *testing.T) {
-	s := Series{Name: "n", X: []float64{1, 2, 3, 4}, Y: []float64{4, 8, math.NaN(), 0}}
-	got, err := s.Smoothed(0.5)
-	// (0.5·4)/0.5; (0.5·2+0.5·8)/0.75; NaN; (0.5·5+0)/0.875
-	want := []float64{4, 5 / 0.75, math.NaN(), 2.5 / 0.875}
-	for i, y := range got.Y {
-		if math.Abs(y-want[i]) > 1e-12 && !(math.IsNaN(y) && math.IsNaN(want[i])) {
-			t.Errorf("value %d is %v, want %v", i, y, want[i])
-		}
-	}
-	if err != nil || got.Name != "n" || s.Y[1] != 8 {
-		t.Errorf("%+v, %v; the series itself is %v", got, err, s.Y)
-	}
-	if same, err := s.Smoothed(0); err != nil || same.Y[0] != 4 || same.Y[1] != 8 || same.Y[3] != 0 {
-		t.Errorf("a weight of 0 gives %v, %v", same.Y, err)
-	}
-	for _, weight := range []float64{-0.1, 1, math.NaN()} {
-		if _, err := s.Smoothed(weight); err == nil {
-			t.Errorf("a weight of %v gives no error", weight)
-		}
-	}
-}
-
-func ExampleSeries_Smoothed() {
-	s, _ := Series{X: []float64{1, 2, 3, 4}, Y: []float64{0, 10, 0, 10}}.Smoothed(0.5)
-	fmt.Printf("%.2f\n", s.Y)
-	// Output: [0.00 6.67 2.86 6.67]
 }

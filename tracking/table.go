@@ -5,9 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 
-	"github.com/mattn/go-runewidth"
+	"github.com/gorl-dev/gorl/internal/column"
 )
 
 // Table writes an aligned text table with a rule under its header. Columns of numbers are aligned to the right, the
@@ -19,14 +18,14 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	}
 	columns := make([]tableColumn, len(header))
 	for c, name := range header {
-		columns[c] = tableColumn{width: displayWidth(oneLine(name)), numeric: true}
+		columns[c] = tableColumn{width: column.Width(column.OneLine(name)), numeric: true}
 	}
 	for r, row := range rows {
 		if len(row) > len(header) {
 			return fmt.Errorf("tracking: row %d of a table has %d cells, its header %d", r, len(row), len(header))
 		}
 		for c, cell := range row {
-			columns[c].fit(oneLine(cell))
+			columns[c].fit(column.OneLine(cell))
 		}
 	}
 	var b, row strings.Builder
@@ -35,7 +34,7 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 		for c := range columns {
 			cell := ""
 			if c < len(cells) {
-				cell = oneLine(cells[c])
+				cell = column.OneLine(cells[c])
 			}
 			if c > 0 {
 				row.WriteString("  ")
@@ -66,7 +65,7 @@ type tableColumn struct {
 }
 
 func (c *tableColumn) fit(cell string) {
-	c.width = max(c.width, displayWidth(cell))
+	c.width = max(c.width, column.Width(cell))
 	switch cell {
 	case "", "-", "–":
 		return
@@ -78,29 +77,10 @@ func (c *tableColumn) fit(cell string) {
 }
 
 func (c *tableColumn) write(b *strings.Builder, cell string) {
-	pad := strings.Repeat(" ", c.width-displayWidth(cell))
+	pad := strings.Repeat(" ", c.width-column.Width(cell))
 	if c.numeric {
 		b.WriteString(pad + cell)
 	} else {
 		b.WriteString(cell + pad)
 	}
-}
-
-// displayWidth is the number of terminal columns that s takes, whatever the locale.
-func displayWidth(s string) int { return widths.StringWidth(s) }
-
-var widths = func() *runewidth.Condition {
-	c := runewidth.NewCondition()
-	c.EastAsianWidth = false
-	return c
-}()
-
-// oneLine replaces what would move the cursor.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -60,11 +61,11 @@ var ways = []struct {
 
 func run(ctx context.Context, o options) error {
 	at := o.steps * 4 / 10 / o.interval * o.interval
-	var panels []tracking.Panel
+	var panels []plot.Panel
 	var table [][]string
 	for seed := int64(1); seed <= int64(o.seeds); seed++ {
-		panel := tracking.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
-			Events: []tracking.Event{{X: float64(at), Label: "grows"}}}
+		panel := plot.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
+			Events: []plot.Event{{X: float64(at), Label: "grows"}}}
 		snapshot, first, err := begin(ctx, o, seed, at)
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func run(ctx context.Context, o options) error {
 			panel.Series = append(panel.Series, s)
 		}
 		first.Name = "before"
-		panel.Series = append([]tracking.Series{first}, panel.Series...)
+		panel.Series = append([]plot.Series{first}, panel.Series...)
 		panels, table = append(panels, panel), append(table, row)
 	}
 	header := []string{"seed", "before"}
@@ -91,13 +92,13 @@ func run(ctx context.Context, o options) error {
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
-	return tracking.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
+	return plot.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
 }
 
 func number(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 // begin trains an agent up to the place where others go on.
-func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s tracking.Series, err error) {
+func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s plot.Series, err error) {
 	a, err := models.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
 	if err != nil {
 		return nil, s, err
@@ -115,7 +116,7 @@ func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpo
 }
 
 // continued trains a copy of the agent in the snapshot from there to the end.
-func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s tracking.Series, err error) {
+func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s plot.Series, err error) {
 	architectures, err := evolution.Architectures(snapshot)
 	if err != nil {
 		return s, err
@@ -149,7 +150,7 @@ func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpo
 }
 
 // train evaluates, trains, and evaluates again, until there are so many steps.
-func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s tracking.Series, err error) {
+func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s plot.Series, err error) {
 	for {
 		e, err := t.Evaluate(ctx, o.episodes, 1000)
 		if err != nil {

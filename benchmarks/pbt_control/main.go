@@ -25,8 +25,11 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -59,13 +62,13 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	bars := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var rows [][]string
 	mean := map[string][]outcome{}
 	for seed := int64(1); seed <= int64(o.seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
 		for _, kind := range []string{"population", "control"} {
-			result, err := population(ctx, o, kind, seed, progress)
+			result, err := population(ctx, o, kind, seed, bars)
 			if err != nil {
 				return err
 			}
@@ -74,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		}
 		rows = append(rows, row)
 	}
-	progress.Wait()
+	bars.Wait()
 	row := []string{"mean"}
 	for _, kind := range []string{"population", "control"} {
 		for _, pick := range []func(outcome) float64{
@@ -95,8 +98,8 @@ func run(ctx context.Context, o options) error {
 func number(x float64) string { return fmt.Sprintf("%.1f", x) }
 
 // population trains one population or its control, and evaluates all its members.
-func population(ctx context.Context, o options, kind string, seed int64, progress tracking.Progress) (result outcome, err error) {
-	bar := progress.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
+func population(ctx context.Context, o options, kind string, seed int64, bars tracking.Progress) (result outcome, err error) {
+	bar := bars.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
 	done := map[int]int64{}
 	opt := pbt.Options{
 		Members:       o.members,
@@ -137,7 +140,11 @@ func population(ctx context.Context, o options, kind string, seed int64, progres
 		return result, err
 	}
 	bar.Finish("")
-	if err := p.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed))); err != nil {
+	history, err := journal.NewHistory(p.Journal())
+	if err != nil {
+		return result, err
+	}
+	if err := report.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed)), history); err != nil {
 		return result, err
 	}
 	var returns []float64

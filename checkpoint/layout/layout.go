@@ -1,5 +1,5 @@
-// Package layout owns the names inside the snapshots of gorl's agents and trainers: which arrays and values there are, what
-// they are called, and how to find them again.
+// Package layout owns the names inside the snapshots of gorl's agents and trainers: which arrays and values there are,
+// what they are called, and how to find them again.
 //
 // # Arrays
 //
@@ -14,10 +14,11 @@
 //	agent_0/policy/net.0.weight                   the same of the first agent of a group: Member
 //
 // "policy/net.0.weight" is made of two halves. The prefix "policy" is the network's role, which onpolicy.New
-// (agents/internal/onpolicy/core.go) and amp.New give; Core.flatten (agents/internal/onpolicy/assemble.go) puts it before
-// every parameter by [Parameter]. The suffix "net.0.weight" is the network's own: models.NewMLP (models/network.go) numbers
-// its layers as PyTorch's Sequential does, models.NewEvolvable (models/evolvable.go) says "encoder.0.weight" and
-// "head.0.weight", and a network read from a specification (models/spec_network.go) names its containers.
+// (agents/internal/onpolicy/core.go) and amp.New give; Core.flatten (agents/internal/onpolicy/assemble.go) puts it
+// before every parameter by [Parameter]. The suffix "net.0.weight" is the network's own: models.NewMLP
+// (models/network.go) numbers its layers as PyTorch's Sequential does, models.NewEvolvable (models/evolvable.go) says
+// "encoder.0.weight" and "head.0.weight", and a network read from a specification (models/spec_network.go) names its
+// containers.
 //
 // # Values
 //
@@ -80,8 +81,8 @@ const (
 	NextStates       = "next_states"
 
 	environment = "environment/"
-	// EnvironmentState and the others are a trainer's: the environment as it encodes itself, the parameters of its reward,
-	// its curriculum, and the episodes in progress with their returns and lengths.
+	// EnvironmentState and the others are a trainer's: the environment as it encodes itself, the parameters of its
+	// reward, its curriculum, and the episodes in progress with their returns and lengths.
 	EnvironmentState      = environment + "state"
 	EnvironmentParameters = environment + "parameters"
 	EnvironmentCurriculum = environment + "curriculum"
@@ -179,7 +180,8 @@ func IsEnvironment(array string) bool { return strings.HasPrefix(array, environm
 // Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
 func Member(i int) string { return fmt.Sprintf("agent_%d", i) }
 
-// MemberOf returns agent i's part of a group's snapshot, whose memory it shares. ok is false where there is no such agent.
+// MemberOf returns agent i's part of a group's snapshot, whose memory it shares. ok is false where there is no such
+// agent.
 func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bool) {
 	values, ok := snap.Values[Member(i)].(map[string]any)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // record is the scalars of one run.
@@ -150,7 +151,7 @@ func writeList(w io.Writer, records []record, chosen []string) error {
 	var rows [][]string
 	for _, tag := range chosen {
 		for _, r := range records {
-			s := tracking.SeriesOf(r.scalars, tag)
+			s := plot.SeriesOf(r.scalars, tag)
 			if len(s.X) == 0 {
 				continue
 			}
@@ -185,7 +186,7 @@ type axis struct {
 
 // steps is the axis of what runs count.
 func steps() axis {
-	return axis{"step", func(r record, tag string) []float64 { return tracking.SeriesOf(r.scalars, tag).X }}
+	return axis{"step", func(r record, tag string) []float64 { return plot.SeriesOf(r.scalars, tag).X }}
 }
 
 // elapsed is the axis of the time since a run's first value, in a unit that fits the longest run.
@@ -226,12 +227,12 @@ func elapsed(records []record) (axis, error) {
 }
 
 // panels makes a panel of every tag, with a curve of every run that has it, in the order of x.
-func panels(records []record, chosen []string, x axis, smooth float64, logarithmic func(tag string) bool) ([]tracking.Panel, error) {
-	var list []tracking.Panel
+func panels(records []record, chosen []string, x axis, smooth float64, logarithmic func(tag string) bool) ([]plot.Panel, error) {
+	var list []plot.Panel
 	for _, tag := range chosen {
-		p := tracking.Panel{Title: tag, XLabel: x.label, LogY: logarithmic(tag)}
+		p := plot.Panel{Title: tag, XLabel: x.label}
 		for _, r := range records {
-			s := tracking.SeriesOf(r.scalars, tag)
+			s := plot.SeriesOf(r.scalars, tag)
 			if len(s.X) == 0 {
 				continue
 			}
@@ -251,18 +252,20 @@ func panels(records []record, chosen []string, x axis, smooth float64, logarithm
 			}
 			p.Series = append(p.Series, smoothed)
 		}
-		p.LogY = p.LogY && slices.ContainsFunc(p.Series, positive) // else there would be nothing to see
+		if logarithmic(tag) && slices.ContainsFunc(p.Series, positive) { // else there would be nothing to see
+			p.Scale = plot.Log
+		}
 		list = append(list, p)
 	}
 	return list, nil
 }
 
-func positive(s tracking.Series) bool {
+func positive(s plot.Series) bool {
 	return slices.ContainsFunc(s.Y, func(y float64) bool { return y > 0 })
 }
 
 // inOrder sorts a curve's points by x, which several files of one run may have out of order.
-func inOrder(s tracking.Series) tracking.Series {
+func inOrder(s plot.Series) plot.Series {
 	index := make([]int, len(s.X))
 	for i := range index {
 		index[i] = i

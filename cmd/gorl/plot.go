@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // mostPanels is how many tags are drawn without being asked for.
@@ -85,7 +85,7 @@ gorl plot runs                                 # all runs in a folder`,
 		if *title == "" && len(records) == 1 {
 			*title = records[0].name
 		}
-		if err := tracking.WritePNG(*out, *title, drawn, *columns); err != nil {
+		if err := plot.WritePNG(*out, *title, drawn, *columns); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s\n", *out, plural(len(drawn), "panel"), plural(len(records), "run"))

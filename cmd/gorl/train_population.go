@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -124,8 +125,8 @@ func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stde
 			return blame(err)
 		}
 	}
-	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{LineEvery: 0.25, Silent: f.quiet})
-	defer progress.Wait()
+	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
+	defer display.Wait()
 	bars := make([]tracking.Bar, crowd.members)
 	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		if u.Event == nil {
@@ -144,17 +145,17 @@ func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stde
 		return err
 	}
 	for _, note := range crowd.notes {
-		progress.Printf("%s", note)
+		display.Printf("%s", note)
 	}
 	if err := p.Recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
-	progress.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.Section("environment")["id"])
+	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.Section("environment")["id"])
 	for id := range bars {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), crowd.total)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
 	best, err := p.train(ctx)
-	progress.Wait()
+	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
 		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))

@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -35,10 +36,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
-	progress := tracking.NewProgress(stderr, tracking.ProgressOptions{Silent: f.quiet || f.check})
-	defer progress.Wait()
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	defer bars.Wait()
 	run := singleRun{environment: settings}
-	trainer, err := f.trainer(c, env, &run, progress)
+	trainer, err := f.trainer(c, env, &run, bars)
 	if err != nil {
 		return wrong(err)
 	}
@@ -58,9 +59,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 			return err
 		}
 	}
-	progress.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
+	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
 	err = trainer.Train(ctx)
-	progress.Wait()
+	bars.Wait()
 	for _, d := range trainer.Damaged() {
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
 			fmt.Fprintln(stderr, "passed over:", d)

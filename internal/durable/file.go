@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// WriteFile replaces the file at path, or creates it, by what write writes. It writes a temporary file in the same folder,
-// syncs it, renames it to path and syncs the folder. After an error, or a crash at any moment, path has its old contents
-// or all of the new ones; a crash may leave the temporary file behind. The error names the path.
+// WriteFile replaces the file at path, or creates it, by what write writes. It writes a temporary file in the same
+// folder, syncs it, renames it to path and syncs the folder. After an error, or a crash at any moment, path has its old
+// contents or all of the new ones; a crash may leave the temporary file behind. The error names the path.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	temp, _, _, err := WriteAside(OS, path, func(w io.Writer) error {
 		buffered := bufio.NewWriter(w)
@@ -38,8 +38,8 @@ func WriteFile(path string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// WriteAside writes and syncs a temporary file in the folder of path, and returns its name, size and SHA-256. After an error
-// it removes the file as far as it can.
+// WriteAside writes and syncs a temporary file in the folder of path, and returns its name, size and SHA-256. After an
+// error it removes the file as far as it can.
 func WriteAside(fsys FS, path string, write func(w io.Writer) error) (temp string, size int64, sum []byte, err error) {
 	temp = TemporaryName(path)
 	f, err := fsys.Create(temp)

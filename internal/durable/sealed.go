@@ -13,8 +13,8 @@ import (
 // ErrUnsealed is returned by [Unseal], after it has read everything, where the file has no checksum.
 var ErrUnsealed = errors.New("it has no checksum")
 
-// Seal returns v, a pointer to a struct, as indented JSON that ends with a newline. Before that it sets *check, which must
-// be a string field of v, to the SHA-256 of v's compact JSON in which that field is empty.
+// Seal returns v, a pointer to a struct, as indented JSON that ends with a newline. Before that it sets *check, which
+// must be a string field of v, to the SHA-256 of v's compact JSON in which that field is empty.
 func Seal(v any, check *string) ([]byte, error) {
 	sum, err := checksum(v, check)
 	if err != nil {
@@ -46,8 +46,8 @@ func Unseal(text []byte, v any, check *string) error {
 	return err
 }
 
-// UnsealSchema is [Unseal] for files whose key "schema" numbers their format. It compares the number first, so that a file
-// of another format is reported as one and not as damaged: a newer format may have keys that v lacks.
+// UnsealSchema is [Unseal] for files whose key "schema" numbers their format. It compares the number first, so that a
+// file of another format is reported as one and not as damaged: a newer format may have keys that v lacks.
 func UnsealSchema(text []byte, schema int, v any, check *string) error {
 	var kind struct {
 		Schema int `json:"schema"`

@@ -14,11 +14,12 @@ import (
 )
 
 // Temporary separates the name of a file from the rest of a temporary name, which is
-// "<name>.tmp-<host>-<process>-<nonce>-<count>". By it a process that finds a leftover can tell whether its owner still lives.
+// "<name>.tmp-<host>-<process>-<nonce>-<count>". By it a process that finds a leftover can tell whether its owner still
+// lives.
 const Temporary = ".tmp-"
 
-// staleAfter is the age at which a leftover counts as abandoned although its owner may run on another machine, where this
-// process cannot see it. No write goes on for so long without touching its file.
+// staleAfter is the age at which a leftover counts as abandoned although its owner may run on another machine, where
+// this process cannot see it. No write goes on for so long without touching its file.
 const staleAfter = time.Hour
 
 var (

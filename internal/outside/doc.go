@@ -1,3 +1,4 @@
-// Package outside holds a test and no code: it shows that a program outside this
-// repository builds against gorl with plain go build, once make setup has been run.
+// Package outside holds tests and no code: they show that a program outside this
+// repository builds against gorl with plain go build, once make setup has been run, and what
+// such programs link.
 package outside

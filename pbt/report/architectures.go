@@ -4,56 +4,77 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
+	"gonum.org/v1/plot/vg"
 )
 
-// maxMutations is the number of marks up to which mutations that did nothing have one, too.
+// maxMutations is the number of signs up to which mutations that did nothing have one, too; up to four times as many have
+// tooltips.
 const maxMutations = 3000
 
-// architectures are a lane for every member with what its networks are, over environment steps, and a mark for every
-// mutation.
-func (f *facts) architectures() *scene {
-	t := &tree{facts: f, left: marginLeft, right: pageWidth - 200}
-	n := float64(len(f.lanes))
-	t.height = min(max(700/n, 8), 34)
-	if n > 100 {
-		t.height = 5
-	}
-	t.scene = &scene{width: pageWidth, label: fmt.Sprintf("architectures of %d members over environment steps", len(f.lanes))}
-	t.top = t.mutationLegend() + 34
-	bottom := t.top + n*t.height
-	t.scene.height = bottom + 42
-	t.grid(bottom)
-	marks := 0
-	for _, member := range t.lanes {
-		marks += len(t.changes[member])
-	}
-	for _, member := range t.lanes {
-		t.bands(member)
-	}
-	for _, member := range t.lanes {
-		t.mutations(member, marks)
-	}
-	t.shapes()
-	return t.scene
+// A band's description is written in this size above it, in lanes of at least wordedHeight points.
+const (
+	descriptionSize = 9
+	wordedHeight    = 22
+)
+
+// mutationSigns are the form and the ink of each kind of mutation, and its radius relative to the others'.
+var mutationSigns = map[mutation]struct {
+	sign   plot.Sign
+	ink    plot.Ink
+	radius float64
+}{
+	mutationArchitecture: {plot.Square, inkArchitecture, 1}, mutationActivation: {plot.Diamond, inkActivation, 1},
+	mutationParameters: {plot.Triangle, inkWeights, 1}, mutationHyperparameter: {plot.Dot, inkHyperparameter, 0.85},
+	mutationNone: {plot.Ring, plot.Muted, 0.6}, mutationOther: {plot.Dot, plot.Text, 0.85},
 }
 
-// worded says whether lanes are high enough for words in them.
-func (t *tree) worded() bool { return t.height >= 22 }
+// architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is the
+// thicker the more hidden nodes its networks have, with the description of the leading network where it changes, and a
+// sign for every mutation at the steps after which it was made.
+func (f *facts) architectures() plot.Picture {
+	const words = 200 // at the right: room for what the networks are now
+	t := f.newLaneChart(pageWidth-words, 700, 34)
+	has, marks := make(map[mutation]bool), 0
+	for _, member := range f.lanes {
+		for _, c := range f.changes[member] {
+			has[c.kind] = true
+			marks++
+		}
+	}
+	for _, kind := range mutationOrder {
+		if s := mutationSigns[kind]; has[kind] {
+			t.legend = append(t.legend, entry{mutationNames[kind], 16, func(t *laneChart, x, y float64) {
+				t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "")
+			}})
+		}
+	}
+	t.legend = append(t.legend, entry{words: "thicker: more hidden nodes", draw: func(*laneChart, float64, float64) {}})
+	label := fmt.Sprintf("architectures of %d members over environment steps", len(f.lanes))
+	return t.picture(label, func(t *laneChart) {
+		for _, member := range f.lanes {
+			t.bands(member)
+		}
+		for _, member := range f.lanes {
+			t.mutations(member, marks)
+		}
+		t.now()
+	})
+}
 
-// base is where a member's band lies: below its words.
-func (t *tree) base(member int) float64 {
-	if t.worded() {
+// base is the middle of a member's band: below its descriptions, if lanes are high enough for these.
+func (t *laneChart) base(member int) float64 {
+	if t.height >= wordedHeight {
 		return t.y(member) + 0.2*t.height
 	}
 	return t.y(member)
 }
 
-// bands are as thick as the member's networks are wide.
-func (t *tree) bands(member int) {
+// bands draws a band from each change of a member's networks to the next. A description is left out where it repeats the
+// one before it, or would touch it or the text at the right.
+func (t *laneChart) bands(member int) {
+	y, free, said := t.base(member), t.left, "" // free is where the lane has room for words
 	changes := t.changes[member]
-	y := t.base(member)
-	free := t.left // where words of the lane may begin
-	said := ""
 	for i, c := range changes {
 		from, to := t.x(c.steps), t.x(t.Members[member].Steps)
 		if i+1 < len(changes) {
@@ -64,131 +85,89 @@ func (t *tree) bands(member int) {
 			half += 0.15 * t.height * float64(c.nodes) / float64(t.mostNodes)
 		}
 		if to > from {
-			t.scene.add(item{kind: fill, ink: inkMuted, opacity: 0.35, title: fmt.Sprintf("member %d from interval %d on: %s", member, c.iteration, c.architecture),
-				path: polygon(point{from, y - half}, point{to, y - half}, point{to, y + half}, point{from, y + half})})
+			plot.Tip(t.canvas, fmt.Sprintf("member %d from interval %d on: %s", member, c.iteration, c.architecture))
+			t.canvas.FillPolygon(plot.Muted.Fade(0.35), []vg.Point{
+				t.at(from, y-half), t.at(to, y-half), t.at(to, y+half), t.at(from, y+half),
+			})
+			plot.Tip(t.canvas, "")
 		}
-		words := plain(leading(c.architecture), 34)
-		end := from + wordsWidth(words, 9) + 8
-		if t.worded() && words != said && from >= free && end <= t.right {
-			t.scene.words(from+1, y-0.26*t.height, 9, inkText, toLeft, words)
+		words := plot.Plain(leading(c.architecture), 34)
+		end := from + plot.Font(descriptionSize, plot.Text, false).Width(words).Points() + 8
+		if t.height >= wordedHeight && words != said && from >= free && end <= t.right {
+			t.write(from+1, t.y(member)-0.06*t.height, descriptionSize, plot.Text, toLeft, words)
 			free = end
 		}
 		said = words
 	}
 }
 
-// mutations are a member's marks.
-func (t *tree) mutations(member, marks int) {
+// mutations draws a member's signs; marks is the number of those of all members.
+func (t *laneChart) mutations(member, marks int) {
 	size := min(max(t.height/7, 1.8), 4)
 	for _, c := range t.changes[member] {
 		if c.kind == mutationAbsent || c.kind == mutationNone && marks > maxMutations {
 			continue
 		}
-		title := ""
+		tip := ""
 		if marks <= 4*maxMutations {
-			title = c.title(member)
+			tip = c.tip(member)
 		}
-		t.scene.add(mutationMark(c.kind, point{t.x(c.steps), t.base(member)}, size, title))
+		s := mutationSigns[c.kind]
+		t.sign(s.sign, s.ink, t.x(c.steps), t.base(member), size*s.radius, tip)
 	}
 }
 
-func (c change) title(member int) string {
-	title := fmt.Sprintf("interval %d: member %d", c.iteration, member)
+func (c change) tip(member int) string {
+	tip := fmt.Sprintf("interval %d: member %d", c.iteration, member)
 	if c.parent >= 0 {
-		title += fmt.Sprintf(" copied member %d", c.parent)
+		tip += fmt.Sprintf(" copied member %d", c.parent)
 	}
-	return plain(fmt.Sprintf("%s, %s; %s", title, plain(c.mutation, 120), c.architecture), 290)
+	return fmt.Sprintf("%s, %s; %s", tip, plot.Plain(c.mutation, 120), c.architecture)
 }
 
-// mutationMark has a form and a colour for every kind.
-func mutationMark(kind mutation, at point, size float64, title string) item {
-	it := item{kind: fill, title: title}
-	switch kind {
-	case mutationArchitecture:
-		it.ink, it.path = inkArchitecture, polygon(point{at.x - size, at.y - size}, point{at.x + size, at.y - size}, point{at.x + size, at.y + size}, point{at.x - size, at.y + size})
-	case mutationParameters:
-		it.ink, it.path = inkWeights, polygon(point{at.x, at.y - 1.2*size}, point{at.x + 1.2*size, at.y + size}, point{at.x - 1.2*size, at.y + size})
-	case mutationActivation:
-		it.ink, it.path = inkActivation, polygon(point{at.x, at.y - 1.35*size}, point{at.x + 1.35*size, at.y}, point{at.x, at.y + 1.35*size}, point{at.x - 1.35*size, at.y})
-	default:
-		it = item{kind: dot, ink: inkHyperparameter, at: at, radius: 0.85 * size, title: title}
-		switch kind {
-		case mutationNone:
-			it.ink, it.hollow, it.radius = inkMuted, true, 0.6*size
-		case mutationOther:
-			it.ink = inkText
-		}
-	}
-	return it
-}
-
-// mutationLegend explains the marks there are, at the top; it ends at y.
-func (t *tree) mutationLegend() (bottom float64) {
-	has := map[mutation]bool{}
-	for _, member := range t.lanes {
-		for _, c := range t.changes[member] {
-			has[c.kind] = true
-		}
-	}
-	x, y := float64(t.left), 14.0
-	for _, kind := range []mutation{mutationArchitecture, mutationActivation, mutationParameters, mutationHyperparameter, mutationNone, mutationOther} {
-		if has[kind] {
-			t.scene.add(mutationMark(kind, point{x + 6, y - 4}, 4, ""))
-			t.scene.words(x+16, y, fontSize, inkMuted, toLeft, mutationNames[kind])
-			x += 16 + wordsWidth(mutationNames[kind], fontSize) + 20
-		}
-	}
-	t.scene.words(x, y, fontSize, inkMuted, toLeft, "thicker: more hidden nodes")
-	return y
-}
-
-// shapes are the members' numbers at the left and what their networks are now at the right.
-func (t *tree) shapes() {
-	every := 1
-	for float64(every)*t.height < 9 {
-		every++
-	}
+// now writes the members' numbers at the left and what their networks are now at the right, as many as fit.
+func (t *laneChart) now() {
 	for i, member := range t.lanes {
-		if i%every != 0 {
+		if i%t.every() != 0 {
 			continue
 		}
 		size := min(10, t.height+1)
 		y := t.base(member) + size*0.36
 		best := t.best != nil && t.best.member == member
-		t.scene.add(item{kind: text, ink: inkText, at: point{t.left - 8, y}, size: size, align: toRight, text: fmt.Sprint(member), bold: best})
+		t.writeBold(t.left-8, y, size, plot.Text, toRight, best, fmt.Sprint(member))
 		if changes := t.changes[member]; len(changes) > 0 {
-			shape := changes[len(changes)-1].architecture
-			t.scene.add(item{kind: text, ink: inkText, at: point{t.right + 10, y}, size: size, text: plain(leading(shape), 36), bold: best})
+			const gaps = 16 // before and after it
+			style := plot.Font(vg.Length(size), plot.Text, best)
+			shape := leading(changes[len(changes)-1].architecture)
+			n := 36
+			for n > 1 && style.Width(plot.Plain(shape, n)).Points() > pageWidth-t.right-gaps {
+				n--
+			}
+			t.writeBold(t.right+10, y, size, plot.Text, toLeft, best, plot.Plain(shape, n))
 		}
 	}
-	t.scene.words(t.right+10, t.top-6, 10, inkMuted, toLeft, "now")
+	t.write(t.right+10, t.top-6, smallSize, plot.Muted, toLeft, "now")
 }
 
-// hidden is the number of hidden nodes of all networks of all members.
-func (f *facts) hidden() *scene {
-	var values []float64
-	for _, member := range f.lanes {
-		for _, p := range f.nodes[member] {
-			values = append(values, p.Value)
-		}
+// hidden returns the panel of the number of hidden nodes of all networks of each member.
+func (f *facts) hidden() plot.Panel {
+	p := f.chart("hidden nodes of all networks", true, f.curves(true, func(s *stretch, to int64) []journal.Point {
+		return f.within(s, f.nodes[s.member], to)
+	}))
+	if p.Scale == plot.Log {
+		p.Title += " (logarithmic)"
 	}
-	y := axisFor(values, true)
-	title := "hidden nodes of all networks"
-	if y.law == decades {
-		title += " (logarithmic)"
-	}
-	c := f.newChart(pageWidth, 250, title, y, "hidden nodes of all networks of all members over environment steps")
-	c.draw(true, func(s *stretch, to int64) []journal.Point { return f.within(s, f.nodes[s.member], to) })
-	return c.scene
+	return p
 }
 
-// evolution is both pictures in one.
-func (f *facts) evolution() *scene {
-	all := f.architectures()
-	if f.mostNodes > 0 {
-		below := f.hidden()
-		all.put(below, 0, all.height+12)
-		all.height += 12 + below.height
+// hiddenPicture and evolution are for the page and for the PNG file, which has both pictures in one.
+func (f *facts) hiddenPicture() plot.Picture {
+	return wide(f.hidden(), 250, "hidden nodes of all networks of all members over environment steps")
+}
+
+func (f *facts) evolution() plot.Picture {
+	if f.mostNodes == 0 {
+		return f.architectures()
 	}
-	return all
+	return f.architectures().Above(f.hiddenPicture(), 12)
 }

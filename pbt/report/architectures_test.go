@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"image/color"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 func TestGoldenEvolvingPage(t *testing.T) {
@@ -125,18 +127,19 @@ func TestWordsInLanesKeepApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := map[float64]float64{}
+		end := map[string]float64{}
 		words := 0
-		for _, it := range f.architectures().items {
-			if it.kind != text || it.size != 9 || !strings.Contains(it.text, "→") {
+		for _, e := range elements(t, string(f.architectures().SVG())) {
+			if e.Name.Local != "text" || attribute(e, "font-size") != "9" || !strings.Contains(e.text, "→") {
 				continue
 			}
 			words++
-			if it.at.x < end[it.at.y] {
-				t.Errorf("%d members: %q begins at %.0f, where other words end at %.0f", members, it.text, it.at.x, end[it.at.y])
+			x, y := numbers(t, attribute(e, "x"))[0], attribute(e, "y")
+			if x < end[y] {
+				t.Errorf("%d members: %q begins at %.0f, where other words end at %.0f", members, e.text, x, end[y])
 			}
-			if end[it.at.y] = it.at.x + wordsWidth(it.text, 9); end[it.at.y] > pageWidth-200 {
-				t.Errorf("%d members: %q ends at %.0f", members, it.text, end[it.at.y])
+			if end[y] = x + wordsWidth(e.text, 9); end[y] > pageWidth-200 {
+				t.Errorf("%d members: %q ends at %.0f", members, e.text, end[y])
 			}
 		}
 		if words < 2*members {
@@ -158,13 +161,12 @@ func TestWriteArchitectures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[ink]bool{}
+	seen := map[plot.Ink]bool{}
 	for y := range picture.Bounds().Dy() {
 		for x := range picture.Bounds().Dx() {
-			r, g, b, _ := picture.At(x, y).RGBA()
-			for _, k := range []ink{inkArchitecture, inkWeights, inkActivation, inkHyperparameter} {
-				c := k.shades().light
-				if uint8(r>>8) == c.R && uint8(g>>8) == c.G && uint8(b>>8) == c.B {
+			at := color.NRGBAModel.Convert(picture.At(x, y))
+			for _, k := range []plot.Ink{inkArchitecture, inkWeights, inkActivation, inkHyperparameter} {
+				if at == color.NRGBAModel.Convert(k) {
 					seen[k] = true
 				}
 			}

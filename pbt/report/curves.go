@@ -6,181 +6,131 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
+	"gonum.org/v1/plot/vg"
 )
 
-// chart is one pair of axes: environment steps to the right.
-type chart struct {
-	*facts
-	scene                    *scene
-	left, right, top, bottom float64
-	titled                   float64 // about how wide the title is
-	y                        axis
+// The curves of a report are over environment steps of the member itself, from 0 to the greatest of any member, in all
+// pictures of a page. A member's curve is cut where it takes over
+// weights: every stretch of training between two copies is a curve of its own, in the colour of the member with which the
+// weights began. On top lies one thick curve: the path that the best member's weights took through the population.
+
+// maxNamed is the number of lineages up to which all are in the legend. Of more the first 7 are: more colours than that
+// cannot be told apart.
+const maxNamed = 8
+
+// curves draws values of all members that have a lane; points gives those of a stretch, up to a number of the member's
+// steps. steps holds each value until the next, as hyperparameters do.
+func (f *facts) curves(steps bool, points func(s *stretch, to int64) []journal.Point) []plot.Series {
+	opacity := 0.5
+	if f.best == nil { // nothing lies in front of the curves
+		opacity = 0.9
+	}
+	var all []plot.Series
+	for _, s := range f.drawn() {
+		c := plot.Series{Color: f.ink(s.founder).Fade(opacity), Steps: steps, Tip: fmt.Sprintf("member %d", s.member)}
+		all = append(all, f.extended(c, points(s, math.MaxInt64)))
+	}
+	if len(f.ancestry) > 0 {
+		best := plot.Series{Color: f.ink(f.ancestry[0].Member), Steps: steps, Strong: true, Tip: "the path of the best member's weights"}
+		for _, a := range f.ancestry {
+			if s := f.find(a); s != nil {
+				best = f.extended(best, points(s, a.ToSteps))
+			}
+		}
+		all = append(all, best)
+	}
+	return all
 }
 
-// newChart draws the frame.
-func (f *facts) newChart(width, height float64, title string, y axis, label string) *chart {
-	c := &chart{facts: f, left: marginLeft, right: width - 16, top: 30, bottom: height - 40, y: y}
-	c.scene = &scene{width: width, height: height, label: label}
-	s := c.scene
-	if beyond := y.beyond; beyond > 0 {
-		title += fmt.Sprintf(" (%d values far outside are not shown)", beyond)
+// drawn returns the stretches of the members that have a lane, by lineages as in the legend; those that it does not name
+// are first, so that they lie behind the others.
+func (f *facts) drawn() []*stretch {
+	var all []*stretch
+	for _, member := range f.lanes {
+		for i := range f.courses[member] {
+			all = append(all, &f.courses[member][i])
+		}
 	}
-	title = plain(title, int((width-c.left)/7))
-	c.titled = 1.2 * wordsWidth(title, 12.5)
-	s.add(item{kind: text, ink: inkText, at: point{c.left, 16}, size: 12.5, bold: true, text: title})
-	for _, k := range y.ticks(max(3, int((c.bottom-c.top)/34))) {
-		at := c.bottom - (c.bottom-c.top)*k.at
-		s.add(item{kind: stroke, ink: inkGrid, width: 1, path: path{{'M', [3]point{2: {c.left, at}}}, {'L', [3]point{2: {c.right, at}}}}})
-		s.words(c.left-6, at+3.5, fontSize, inkMuted, toRight, k.label)
+	order := func(s *stretch) int {
+		if f.name(s.founder) == "" {
+			return -1
+		}
+		return s.founder
 	}
-	s.add(item{kind: stroke, ink: inkMuted, width: 1, path: path{{'M', [3]point{2: {c.left, c.bottom}}}, {'L', [3]point{2: {c.right, c.bottom}}}}})
-	for _, k := range (axis{lo: 0, hi: float64(f.span)}).ticks(max(3, int((c.right-c.left)/110))) {
-		x := c.left + (c.right-c.left)*k.at
-		s.add(item{kind: stroke, ink: inkMuted, width: 1, path: path{{'M', [3]point{2: {x, c.bottom}}}, {'L', [3]point{2: {x, c.bottom + 4}}}}})
-		s.words(x, c.bottom+16, fontSize, inkMuted, toMiddle, k.label)
+	slices.SortStableFunc(all, func(a, b *stretch) int { return order(a) - order(b) })
+	return all
+}
+
+// name returns what the legend says of the curves of a lineage, "" for one that has no entry.
+func (f *facts) name(founder int) string {
+	if len(f.Members) > maxNamed && f.rank[founder] >= maxNamed-1 {
+		return ""
 	}
-	s.words((c.left+c.right)/2, c.bottom+32, fontSize, inkMuted, toMiddle, "environment steps")
+	return fmt.Sprintf("from member %d", founder)
+}
+
+// extended appends points to a curve. Steps below 0 or beyond the axis, which only a damaged journal has, lie at its ends.
+func (f *facts) extended(c plot.Series, points []journal.Point) plot.Series {
+	for _, p := range points {
+		c.X, c.Y = append(c.X, float64(min(max(p.Steps, 0), f.span))), append(c.Y, p.Value)
+	}
 	return c
 }
 
-func (c *chart) place(steps int64, value float64) (point, bool) {
-	at, ok := c.y.place(value)
-	x := float64(min(max(steps, 0), c.span)) / float64(c.span)
-	return point{c.left + (c.right-c.left)*x, c.bottom - (c.bottom-c.top)*at}, ok
-}
-
-// trail collects points into a path, with gaps where a value cannot be shown.
-type trail struct {
-	chart *chart
-	steps bool // hold each value until the next
-	path  path
-	dots  []point // values that stand alone
-	run   []point
-}
-
-func (t *trail) add(p journal.Point) {
-	at, ok := t.chart.place(p.Steps, p.Value)
-	if !ok {
-		t.end()
-		return
-	}
-	if n := len(t.run); t.steps && n > 0 && t.run[n-1].y != at.y {
-		t.run = append(t.run, point{at.x, t.run[n-1].y})
-	}
-	t.run = append(t.run, at)
-}
-
-func (t *trail) end() {
-	switch run := thin(t.run, t.chart.pointsPerCurve()); {
-	case len(run) == 1:
-		t.dots = append(t.dots, run[0])
-	case len(run) > 1:
-		t.path.move(run[0].x, run[0].y)
-		for _, at := range run[1:] {
-			t.path.line(at.x, at.y)
-		}
-	}
-	t.run = t.run[:0]
-}
-
-func (c *chart) pointsPerCurve() int {
-	return min(max(14_000/len(c.lanes), 60), 700)
-}
-
-// thin leaves about n points, of every stretch of a long run the first, the lowest, the highest and the last.
-func thin(run []point, n int) []point {
-	if len(run) <= n {
-		return run
-	}
-	var out []point
-	groups := max(1, n/4)
-	for g := range groups {
-		part := run[g*len(run)/groups : (g+1)*len(run)/groups]
-		lo, hi := 0, 0
-		for i, at := range part {
-			if at.y < part[lo].y {
-				lo = i
-			}
-			if at.y > part[hi].y {
-				hi = i
-			}
-		}
-		last := -1
-		for _, i := range []int{0, min(lo, hi), max(lo, hi), len(part) - 1} {
-			if i > last {
-				out, last = append(out, part[i]), i
-			}
-		}
-	}
-	return out
-}
-
-// draw adds the curves of stretches, given their points, and then the way of the best over them.
-func (c *chart) draw(steps bool, points func(s *stretch, to int64) []journal.Point) {
-	dim := 0.5
-	if c.best == nil {
-		dim = 0.9
-	}
-	curve := func(s *stretch, to int64) trail {
-		t := trail{chart: c, steps: steps}
-		for _, p := range points(s, to) {
-			t.add(p)
-		}
-		t.end()
-		return t
-	}
-	for _, member := range c.lanes {
-		for i := range c.courses[member] {
-			s := &c.courses[member][i]
-			t := curve(s, math.MaxInt64)
-			k := c.inks[s.founder]
-			if t.path != nil {
-				c.scene.add(item{kind: stroke, ink: k, width: 1.3, opacity: dim, path: t.path, title: fmt.Sprintf("member %d", member)})
-			}
-			for _, at := range t.dots {
-				c.scene.add(item{kind: dot, ink: k, opacity: dim, at: at, radius: 1.8, title: fmt.Sprintf("member %d", member)})
-			}
-		}
-	}
-	way := trail{chart: c, steps: steps}
-	for _, a := range c.ancestry {
-		if s := c.find(a); s != nil {
-			for _, p := range points(s, a.ToSteps) {
-				way.add(p)
-			}
-		}
-	}
-	way.end()
-	const title = "the way of the best's weights"
-	if way.path != nil {
-		c.scene.add(
-			item{kind: stroke, ink: inkText, width: 4.4, path: way.path},
-			item{kind: stroke, ink: c.inks[c.ancestry[0].Member], width: 2.3, path: way.path, title: title},
-		)
-	}
-	for _, at := range way.dots {
-		c.scene.add(item{kind: dot, ink: inkText, at: at, radius: 3, title: title})
-	}
-}
-
-// objective is the objective of all members; the curve of a member that took over weights begins at the source's.
-func (f *facts) objective() *scene {
+// chart returns the panel of curves, without a few values that lie so far from all others that these could not be told
+// apart beside them. scaled allows a logarithmic axis.
+func (f *facts) chart(title string, scaled bool, curves []plot.Series) plot.Panel {
 	var values []float64
-	for _, member := range f.lanes {
-		for _, p := range f.Members[member].Objective {
-			values = append(values, p.Value)
+	for _, c := range curves {
+		if !c.Strong { // it repeats values of the others
+			values = append(values, c.Y...)
 		}
 	}
-	title := f.Run.Objective
+	p := plot.Panel{Title: title, XLabel: "environment steps", XLimits: [2]float64{0, float64(f.span)}, Series: curves}
+	if scaled {
+		p.Scale = plot.ScaleFor(values...)
+	}
+	if p.Scale == plot.Linear {
+		var beyond int
+		if p.YLimits, beyond = outliers(values); beyond > 0 {
+			p.Title += fmt.Sprintf(" (%d values far outside are not shown)", beyond)
+		}
+	}
+	return p
+}
+
+// outliers returns limits that leave out values farther from the middle nine tenths than ten times their range, and how
+// many values that are. Without such values, and of fewer than 20, it returns no limits.
+func outliers(values []float64) (limits [2]float64, beyond int) {
+	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !drawable(v) })
+	slices.Sort(values)
+	n := len(values)
+	if n < 20 {
+		return limits, 0
+	}
+	low, high := values[n/20], values[n-1-n/20]
+	room := 10 * (high - low)
+	if room == 0 || values[0] >= low-room && values[n-1] <= high+room {
+		return limits, 0
+	}
+	limits = [2]float64{max(values[0], low-room/10), min(values[n-1], high+room/10)}
+	for _, v := range values {
+		if v < limits[0] || v > limits[1] {
+			beyond++
+		}
+	}
+	return limits, beyond
+}
+
+// objective is the panel of the objective. The curve of a member that took over weights begins at the source's objective;
+// crosses and diamonds at the lower edge are failures and divergences, which have no objective.
+func (f *facts) objective() plot.Panel {
+	title := plot.Plain(f.Run.Objective, 120)
 	if f.Run.Minimise {
 		title += " (lower is better)"
 	}
-	c := f.newChart(pageWidth, 380, title, axisFor(values, f.Run.Minimise), "the objective of all members over environment steps")
-	c.key()
-	if len(values) == 0 {
-		c.scene.words((c.left+c.right)/2, (c.top+c.bottom)/2, 13, inkMuted, toMiddle, "no objective is known yet")
-	}
-	c.draw(false, func(s *stretch, to int64) []journal.Point {
+	p := f.chart(title, f.Run.Minimise, f.curves(false, func(s *stretch, to int64) []journal.Point {
 		var points []journal.Point
 		if s.copied != nil {
 			for _, p := range slices.Backward(f.Members[s.copied.Parent].Objective) {
@@ -197,53 +147,44 @@ func (f *facts) objective() *scene {
 			}
 		}
 		return points
-	})
-	c.lost()
-	if f.ever != nil && f.lane[f.ever.member] >= 0 {
-		if at, ok := c.place(f.ever.point.Steps, f.ever.point.Value); ok {
-			c.scene.add(item{kind: fill, ink: inkBest, path: star(at, 7), title: fmt.Sprintf("the best there was: member %d, %s", f.ever.member, short(f.ever.point.Value))})
-		}
+	}))
+	for i, s := range f.drawn() {
+		p.Series[i].Name = f.name(s.founder)
 	}
-	return c.scene
-}
-
-// lost marks, at the bottom, where members failed or diverged.
-func (c *chart) lost() {
-	marks := &tree{facts: c.facts}
-	for _, m := range c.troubles {
+	for _, m := range f.troubles {
 		if m.kind == journal.Failed || m.kind == journal.Diverged {
-			at, _ := c.place(m.steps, 0)
-			c.scene.add(marks.mark(m.kind, point{at.x, c.bottom - 6}, 3.2, fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause))...)
+			p.Marks = append(p.Marks, plot.Mark{
+				X: float64(m.steps), Y: math.NaN(), Sign: signs[m.kind], Color: inkBad, Tip: m.tip(),
+			})
 		}
 	}
+	if f.ever != nil && f.lane[f.ever.member] >= 0 {
+		p.Marks = append(p.Marks, plot.Mark{
+			X: float64(f.ever.point.Steps), Y: f.ever.point.Value, Sign: plot.Star, Color: inkBest,
+			Tip: fmt.Sprintf("the best there was: member %d, %s", f.ever.member, short(f.ever.point.Value)),
+		})
+	}
+	return p
 }
 
-// hyperparameter is the course of one of them.
-func (f *facts) hyperparameter(key string) *scene {
-	var values []float64
-	for _, member := range f.lanes {
-		for _, p := range f.Members[member].Hyperparameters[key] {
-			values = append(values, p.Value)
-		}
-	}
-	y := axisFor(values, true)
-	title := plain(key, 60)
-	switch y.law {
-	case decades:
-		title += " (logarithmic)"
-	case complement:
-		title += " (logarithmic below 1)"
-	}
-	c := f.newChart(pageWidth/2-8, 230, title, y, "the hyperparameter "+key+" of all members over environment steps")
-	c.key()
-	c.draw(true, func(s *stretch, to int64) []journal.Point {
+// hyperparameter is the panel of one of them, on a logarithmic axis where its values differ by a factor of 5 or more.
+func (f *facts) hyperparameter(key string) plot.Panel {
+	p := f.chart(plot.Plain(key, 60), true, f.curves(true, func(s *stretch, to int64) []journal.Point {
 		return f.within(s, f.Members[s.member].Hyperparameters[key], to)
-	})
-	return c.scene
+	}))
+	switch p.Scale {
+	case plot.Log:
+		p.Title += " (logarithmic)"
+	case plot.Complement:
+		p.Title += " (logarithmic below 1)"
+	}
+	return p
 }
 
-// within are those of all values of a member, such as a hyperparameter's, during a stretch: what was set at its beginning, and what follows up to
-// what is handed on at its end.
+// within returns the points of a stretch, of all values of a member such as a hyperparameter's: what was set at its
+// beginning, and what follows up to what is handed on at its end. A journal has two points at an interval's end at which a
+// value changed, before and after the decision; the second belongs to the next stretch if the member took over weights
+// there, and is not handed on by a member that was copied at that very moment.
 func (f *facts) within(s *stretch, all []journal.Point, to int64) []journal.Point {
 	begin := 0
 	if s.copied != nil {
@@ -271,22 +212,35 @@ func (f *facts) within(s *stretch, all []journal.Point, to int64) []journal.Poin
 	return all[begin:end]
 }
 
-// panels are all hyperparameters in one picture.
-func (f *facts) panels() *scene {
-	const gap = 16
-	columns := min(2, max(1, len(f.keys)))
-	all := &scene{width: pageWidth, label: "hyperparameters over environment steps"}
-	if columns == 1 {
-		all.width = pageWidth/2 - 8
+// objectivePicture is as wide as the page.
+func (f *facts) objectivePicture() plot.Picture {
+	return wide(f.objective(), 380, "the objective of all members over environment steps")
+}
+
+// hyperparameterPictures are all hyperparameters in one picture, or one that says that there are none.
+func (f *facts) hyperparameterPictures() plot.Picture {
+	var panels []plot.Panel
+	for _, key := range f.keys {
+		panels = append(panels, f.hyperparameter(key))
 	}
-	for i, key := range f.keys {
-		panel := f.hyperparameter(key)
-		all.put(panel, float64(i%columns)*(panel.width+gap), float64(i/columns)*(panel.height+gap))
-		all.height = float64(i/columns+1)*(panel.height+gap) - gap
+	if panels == nil {
+		panels = []plot.Panel{{Title: "the journal has no hyperparameters"}}
 	}
-	if len(f.keys) == 0 {
-		all.height = 60
-		all.words(all.width/2, 34, 13, inkMuted, toMiddle, "the journal has no hyperparameters")
-	}
-	return all
+	return half("hyperparameters over environment steps", panels...)
+}
+
+// textScale makes the text of curves as large as that of the other pictures on the page.
+const textScale = 1.2
+
+// wide returns a picture of one panel that is as wide as the page.
+func wide(p plot.Panel, height vg.Length, label string) plot.Picture {
+	const edges = 20 // of both sides of a figure
+	f := plot.Figure{Panels: []plot.Panel{p}, PanelWidth: pageWidth - edges, PanelHeight: height, TextScale: textScale, Label: label}
+	return f.Picture()
+}
+
+// half returns a picture of panels of half the page's width, two in a row.
+func half(label string, panels ...plot.Panel) plot.Picture {
+	const edges = 34 // of both sides, and the gap between two columns
+	return plot.Figure{Panels: panels, Columns: 2, PanelWidth: (pageWidth - edges) / 2, TextScale: textScale, Label: label}.Picture()
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // maxLanes is the number of members that are drawn; those on the way to the best come first.
@@ -38,7 +39,7 @@ type facts struct {
 	copied   []int       // how often each member was copied
 	troubles []trouble
 	alive    map[int]int // by founder, how many members have weights that began with it
-	inks     map[int]ink // by founder
+	rank     []int       // by founder, its place in the order of colours and of the legend
 
 	evolves   bool              // networks do, so far as the journal says
 	changes   [][]change        // by member, of those that evolve
@@ -69,21 +70,27 @@ type trouble struct {
 	cause  string
 }
 
+// tip is the tooltip of its sign.
+func (m trouble) tip() string { return fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause) }
+
+// drawable values are finite, and so are their differences.
+func drawable(v float64) bool { return math.Abs(v) < 1e150 }
+
 func gather(h *journal.History) (*facts, error) {
 	switch {
 	case h == nil:
-		return nil, errors.New("report: there is no history; make one with pbt.NewHistory")
+		return nil, errors.New("report: there is no history; make one with journal.NewHistory")
 	case len(h.Members) == 0:
 		return nil, errors.New("report: the journal has no members yet: the population has not begun to train")
 	}
 	f := &facts{History: h, alive: make(map[int]int), copied: make([]int, len(h.Members))}
 	for i, t := range h.Members {
 		if t.Member != i {
-			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with pbt.NewHistory", i, t.Member)
+			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i, t.Member)
 		}
 		for _, c := range t.Copies {
 			if c.Parent < 0 || c.Parent >= len(h.Members) || c.Founder < 0 || c.Founder >= len(h.Members) {
-				return nil, fmt.Errorf("report: member %d copied member %d, which the history does not have; make it with pbt.NewHistory", i, c.Parent)
+				return nil, fmt.Errorf("report: member %d copied member %d, which the history does not have; make it with journal.NewHistory", i, c.Parent)
 			}
 			f.copied[c.Parent]++
 		}
@@ -98,7 +105,7 @@ func gather(h *journal.History) (*facts, error) {
 	if err := f.count(); err != nil {
 		return nil, err
 	}
-	if err := f.rank(); err != nil {
+	if err := f.findBest(); err != nil {
 		return nil, err
 	}
 	f.evolve()
@@ -149,7 +156,7 @@ func (f *facts) count() error {
 	lost := make(map[int]bool) // members that failed or diverged since they last trained well
 	for _, e := range f.Events {
 		if e.Member < 0 || e.Member >= len(f.Members) {
-			return fmt.Errorf("report: the history has an event of member %d, which it does not have; make it with pbt.NewHistory", e.Member)
+			return fmt.Errorf("report: the history has an event of member %d, which it does not have; make it with journal.NewHistory", e.Member)
 		}
 		diverged := e.HasObjective && (math.IsNaN(e.Objective) || math.IsInf(e.Objective, 0))
 		mark := func() {
@@ -198,8 +205,8 @@ func (f *facts) better(a, b float64) bool {
 	return a > b
 }
 
-// rank finds the best member there is and the best there ever was.
-func (f *facts) rank() (err error) {
+// findBest finds the best member there is and the best there ever was.
+func (f *facts) findBest() (err error) {
 	var replaced *stand // the best whose weights have been replaced since
 	if member, at, ok := f.Best(); ok {
 		f.ever = &stand{member, at}
@@ -275,10 +282,25 @@ func (f *facts) choose() {
 	slices.SortStableFunc(founders, func(a, b int) int {
 		return cmp.Or(compareBool(b == onPath, a == onPath), cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(descendants[b], descendants[a]))
 	})
-	f.inks = make(map[int]ink, len(founders))
+	f.rank = make([]int, len(founders))
 	for i, founder := range founders {
-		f.inks[founder] = ink(i % maxInks)
+		f.rank[founder] = i
 	}
+}
+
+// maxInks is the number of lineages after which colours begin again.
+const maxInks = 2 * maxLanes
+
+// ink returns the colour of a lineage.
+func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
+
+// inks returns all inks that the page's pictures have.
+func (f *facts) inks() []plot.Ink {
+	inks := slices.Clone(ownInks)
+	for k := range min(len(f.Members), maxInks) {
+		inks = append(inks, plot.Color(k))
+	}
+	return inks
 }
 
 func compareBool(a, b bool) int {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 //go:embed page.html
@@ -77,17 +78,19 @@ func (f *facts) page(w io.Writer, opt Options) error {
 		opt.Title = fmt.Sprintf("Population of %d", f.Run.Members)
 	}
 	p := page{
-		Title: plain(opt.Title, 200), Summary: f.summary(),
-		Light: template.CSS(styles(min(len(f.inks), maxInks), false)), Dark: template.CSS(styles(min(len(f.inks), maxInks), true)), // colours made of numbers
-		Lineage: f.lineage().svg(), Objective: f.objective().svg(), Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
+		Title: plot.Plain(opt.Title, 200), Summary: f.summary(),
+		Light: template.CSS(plot.Styles(false, f.inks()...)), Dark: template.CSS(plot.Styles(true, f.inks()...)), // of numbers
+		Lineage: f.lineage().SVG(), Objective: f.objectivePicture().SVG(),
+		Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
 	}
 	for _, key := range f.keys {
-		p.Panels = append(p.Panels, f.hyperparameter(key).svg())
+		label := "the hyperparameter " + key + " of all members over environment steps"
+		p.Panels = append(p.Panels, half(label, f.hyperparameter(key)).SVG())
 	}
 	if f.evolves {
-		p.Shapes = f.architectures().svg()
+		p.Shapes = f.architectures().SVG()
 		if f.mostNodes > 0 {
-			p.Nodes = f.hidden().svg()
+			p.Nodes = f.hiddenPicture().SVG()
 		}
 	}
 	var hidden []string
@@ -132,7 +135,7 @@ func (f *facts) summary() []pair {
 	}
 	all := []pair{
 		{"State", f.state},
-		{"Objective", plain(f.Run.Objective, 100) + ", " + direction},
+		{"Objective", plot.Plain(f.Run.Objective, 100) + ", " + direction},
 		{"Best now", best}, {"Best there was", ever},
 		{"Members", fmt.Sprint(f.Run.Members)},
 		{"Intervals", fmt.Sprintf("%d of %d steps", f.intervals, f.Run.IntervalSteps)},
@@ -143,7 +146,7 @@ func (f *facts) summary() []pair {
 		{"Not applied", nonzero(f.notApplied)},
 		{"Lineages left", alive},
 		{"Seed", fmt.Sprint(f.Run.Seed)},
-		{"Strategy", plain(f.Run.Strategy, 400)},
+		{"Strategy", plot.Plain(f.Run.Strategy, 400)},
 	}
 	return slices.DeleteFunc(all, func(p pair) bool { return p.Value == "" })
 }
@@ -195,7 +198,7 @@ func (f *facts) schedule(p *page) {
 			}
 		}
 		if len(shapes) > 0 {
-			r.Cells = append(r.Cells, plain(phase.Architecture, 200))
+			r.Cells = append(r.Cells, plot.Plain(phase.Architecture, 200))
 		}
 		p.Schedule.Rows = append(p.Schedule.Rows, r)
 	}

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // events are all of them, or so many that the page stays small.
 func (f *facts) events(p *page, most int) {
-	p.Events = table{Header: []string{"interval", "member", "event", "from", "steps", plain(f.Run.Objective, 40), "why", "changed"}, Left: []bool{2: true, 6: true, 7: true}}
+	p.Events = table{Header: []string{"interval", "member", "event", "from", "steps", plot.Plain(f.Run.Objective, 40), "why", "changed"}, Left: []bool{2: true, 6: true, 7: true}}
 	events := f.Events
 	if len(events) > most {
 		events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind == journal.Keep })
@@ -28,7 +29,7 @@ func (f *facts) events(p *page, most int) {
 		if e.HasObjective {
 			objective = short(e.Objective)
 		}
-		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plain(e.Cause, 500), f.changed(e)}}
+		r := row{Cells: []string{fmt.Sprint(e.Iteration), fmt.Sprint(e.Member), string(e.Kind), from, fmt.Sprint(e.Steps), objective, plot.Plain(e.Cause, 500), f.changed(e)}}
 		switch e.Kind {
 		case journal.Failed, journal.Diverged, journal.ApplyFailed, journal.Hopeless:
 			r.Class = "bad"
@@ -43,7 +44,7 @@ func (f *facts) events(p *page, most int) {
 func (f *facts) changed(e journal.Event) string {
 	var changes []string
 	if e.Mutation != "" && mutationOf(e) != mutationHyperparameter {
-		changes = append(changes, plain(e.Mutation, 200))
+		changes = append(changes, plot.Plain(e.Mutation, 200))
 	}
 	for _, key := range f.keys {
 		before, had := e.Before[key]
@@ -51,9 +52,9 @@ func (f *facts) changed(e journal.Event) string {
 		switch {
 		case !has || had && before == after:
 		case had:
-			changes = append(changes, fmt.Sprintf("%s %s → %s", plain(key, 60), short(before), short(after)))
+			changes = append(changes, fmt.Sprintf("%s %s → %s", plot.Plain(key, 60), short(before), short(after)))
 		default:
-			changes = append(changes, fmt.Sprintf("%s %s", plain(key, 60), short(after)))
+			changes = append(changes, fmt.Sprintf("%s %s", plot.Plain(key, 60), short(after)))
 		}
 	}
 	return strings.Join(changes, ", ")

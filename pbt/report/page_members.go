@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // standings are the members, the best first.
 func (f *facts) standings() table {
-	t := table{Header: append([]string{"member", "lineage", plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied"}, f.keys...)}
+	t := table{Header: append([]string{"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied"}, f.keys...)}
 	type member struct {
 		id          int
 		last, best  float64
@@ -48,7 +51,7 @@ func (f *facts) standings() table {
 		track := f.Members[m.id]
 		course := f.courses[m.id]
 		founder := course[len(course)-1].founder
-		r := row{Ink: f.inks[founder].class(), Cells: []string{fmt.Sprint(m.id), fmt.Sprint(founder), "–", "–", fmt.Sprint(track.Steps), fmt.Sprint(len(track.Copies)), fmt.Sprint(f.copied[m.id])}}
+		r := row{Ink: f.ink(founder).Class(), Cells: []string{fmt.Sprint(m.id), fmt.Sprint(founder), "–", "–", fmt.Sprint(track.Steps), fmt.Sprint(len(track.Copies)), fmt.Sprint(f.copied[m.id])}}
 		if m.hasLast {
 			r.Cells[2] = short(m.last)
 			if !m.measuredNow {
@@ -71,7 +74,7 @@ func (f *facts) standings() table {
 		if f.evolves {
 			shape := "–"
 			if c := f.changes[m.id]; len(c) > 0 {
-				shape = plain(c[len(c)-1].architecture, 200)
+				shape = plot.Plain(c[len(c)-1].architecture, 200)
 			}
 			r.Cells = append(r.Cells, shape)
 		}
@@ -90,7 +93,7 @@ func (f *facts) standings() table {
 // shorten cuts the names of columns, which may be anything.
 func (t table) shorten(n int) table {
 	for i := range t.Header {
-		t.Header[i] = plain(t.Header[i], n)
+		t.Header[i] = plot.Plain(t.Header[i], n)
 	}
 	return t
 }
@@ -160,4 +163,20 @@ func (f *facts) sources() table {
 		t.Rows = append(t.Rows, row{Cells: []string{fmt.Sprint(i), fmt.Sprint(f.copied[i]), strings.Join(who, ", ")}})
 	}
 	return t
+}
+
+// short writes a number in few characters: at most five digits, and 1e-5 rather than 1e-05.
+func short(v float64) string {
+	if a := math.Abs(v); a >= 1e-3 && a < 1e6 || v == 0 {
+		digits := 5
+		if a < 1 && 1-a < 0.01 { // a discount factor's digits count from one downwards
+			digits = 7
+		}
+		s := strconv.FormatFloat(v, 'g', digits, 64)
+		if !strings.Contains(s, "e") {
+			return s
+		}
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return plot.ShortExponent(strconv.FormatFloat(v, 'e', 4, 64)) // of NaN and the infinities, these
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // The names of the files that Write makes.
@@ -37,7 +38,7 @@ type Options struct {
 
 // Write puts a report into the folder dir, which it makes where it is missing: report.html, lineage.png, objective.png,
 // hyperparameters.png and, where networks evolve, architectures.png. Each file holds the old content or the new one, whatever happens. History is usually
-// pbt.NewHistory of pbt.ReadJournal; a journal without members is an error.
+// journal.NewHistory of journal.Read; a journal without members is an error.
 func Write(dir string, history *journal.History, opt Options) error {
 	f, err := gather(history)
 	if err != nil {
@@ -50,17 +51,15 @@ func Write(dir string, history *journal.History, opt Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	type picture struct {
-		name string
-		draw func() *scene
+	pictures := map[string]func() plot.Picture{
+		LineageFile: f.lineage, ObjectiveFile: f.objectivePicture, HyperparametersFile: f.hyperparameterPictures,
 	}
-	pictures := []picture{{LineageFile, f.lineage}, {ObjectiveFile, f.objective}, {HyperparametersFile, f.panels}}
 	if f.evolves {
-		pictures = append(pictures, picture{ArchitecturesFile, f.evolution})
+		pictures[ArchitecturesFile] = f.evolution
 	}
-	for _, picture := range pictures {
-		if err := picture.draw().writePNG(filepath.Join(dir, picture.name)); err != nil {
-			return err
+	for name, picture := range pictures {
+		if err := picture().WritePNG(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("report: %w", err)
 		}
 	}
 	if err := durable.WriteFile(filepath.Join(dir, PageFile), func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {

@@ -32,6 +32,11 @@ const (
 	mutationOther
 )
 
+// mutationOrder is the legend's.
+var mutationOrder = []mutation{
+	mutationArchitecture, mutationActivation, mutationParameters, mutationHyperparameter, mutationNone, mutationOther,
+}
+
 // mutationNames are what the legend says.
 var mutationNames = map[mutation]string{
 	mutationArchitecture: "architecture", mutationParameters: "weights", mutationActivation: "activation",

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // Summary is a result in a few numbers, all means over the seeds.
@@ -109,12 +110,12 @@ func label(r *Result, i int) string {
 
 // Panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
 // environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile are drawn too.
-func Panels(results ...*Result) []tracking.Panel {
-	best := tracking.Panel{Title: "best member", YLabel: "objective, without noise"}
-	median := tracking.Panel{Title: "median member", YLabel: "objective, without noise"}
-	replaced := tracking.Panel{Title: "members replaced", YLabel: "% of the population"}
-	lineages := tracking.Panel{Title: "founding members whose weights are left", YLabel: "lineages"}
-	curves := func(p *tracking.Panel, name string, r *Result, outcomes []Outcome, from int, of func(o *Outcome, i int) float64) {
+func Panels(results ...*Result) []plot.Panel {
+	best := plot.Panel{Title: "best member", YLabel: "objective, without noise"}
+	median := plot.Panel{Title: "median member", YLabel: "objective, without noise"}
+	replaced := plot.Panel{Title: "members replaced", YLabel: "% of the population"}
+	lineages := plot.Panel{Title: "founding members whose weights are left", YLabel: "lineages"}
+	curves := func(p *plot.Panel, name string, r *Result, outcomes []Outcome, from int, of func(o *Outcome, i int) float64) {
 		mean, low, high := bands(r, outcomes, from, of)
 		mean.Name, low.Name, high.Name = name, name, name
 		low.Dashed, high.Dashed = true, true
@@ -150,7 +151,7 @@ func Panels(results ...*Result) []tracking.Panel {
 			best.Series[len(best.Series)-1].Dashed, median.Series[len(median.Series)-1].Dashed = true, true
 		}
 	}
-	panels := []tracking.Panel{best, median, replaced, lineages}
+	panels := []plot.Panel{best, median, replaced, lineages}
 	for i := range panels {
 		panels[i].XLabel = "environment steps"
 	}
@@ -158,7 +159,7 @@ func Panels(results ...*Result) []tracking.Panel {
 }
 
 // bands are mean and percentiles over the seeds, without the last omit intervals where there are more.
-func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) float64) (mean, low, high tracking.Series) {
+func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) float64) (mean, low, high plot.Series) {
 	values := make([]float64, len(outcomes))
 	for i, steps := range r.Steps[:max(1, len(r.Steps)-omit)] {
 		for j := range outcomes {
@@ -167,7 +168,7 @@ func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) f
 		slices.Sort(values)
 		x := float64(steps)
 		for _, p := range []struct {
-			to *tracking.Series
+			to *plot.Series
 			y  float64
 		}{{&mean, stat.Mean(values, nil)}, {&low, stat.Quantile(0.1, stat.Empirical, values, nil)}, {&high, stat.Quantile(0.9, stat.Empirical, values, nil)}} {
 			p.to.X, p.to.Y = append(p.to.X, x), append(p.to.Y, p.y)
@@ -186,7 +187,7 @@ func WritePNG(path string, results ...*Result) error {
 	if len(results) == 1 {
 		title += ", dashed: 10th and 90th percentile"
 	}
-	if err := tracking.WritePNG(path, title, Panels(results...), 2); err != nil {
+	if err := plot.WritePNG(path, title, Panels(results...), 2); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil

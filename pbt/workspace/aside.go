@@ -11,16 +11,17 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// writeAside makes name hold the text: it writes a temporary file in the same folder, asks permitted, renames, and where
-// durable is set syncs both the file and the folder.
-func (f *Folder) writeAside(name, temporary string, text []byte, durable bool, permitted func() error) error {
+// writeAside makes name hold the text: it writes a temporary file in the same folder, calls permitted, and renames. An
+// error of permitted, which looks at the lease, keeps name as it was. Where sync is set it syncs the file before the
+// rename and the folder after it, so that the change survives a power failure; otherwise only a crash of the process.
+func (f *Folder) writeAside(name, temporary string, text []byte, sync bool, permitted func() error) error {
 	temp := path.Dir(name) + "/" + temporary
 	file, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
-	if err == nil && durable {
+	if err == nil && sync {
 		err = file.Sync()
 	}
 	err = errors.Join(err, file.Close())
@@ -36,19 +37,19 @@ func (f *Folder) writeAside(name, temporary string, text []byte, durable bool, p
 		f.root.Remove(temp)
 		return err
 	}
-	if durable {
+	if sync {
 		return f.syncDir(path.Dir(name))
 	}
 	return nil
 }
 
-// irregular reports whether a name stands for something that is not a plain file.
+// irregular reports whether a name stands for something that is not a plain file, such as a link.
 func (f *Folder) irregular(name string) bool {
 	info, err := f.root.Lstat(name)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// syncDir makes the names in a folder durable, where folders can be synced.
+// syncDir is durable.SyncDir within the store's folder, which it cannot leave by a link.
 func (f *Folder) syncDir(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -60,7 +61,7 @@ func (f *Folder) syncDir(folder string) error {
 	return durable.SyncOpened(dir)
 }
 
-// unsupported reports whether a file system does not know an operation.
+// unsupported reports whether an error says that the file system has no links, or allows none.
 func unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EMLINK)
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// writeForever goes on from the newest record, and publishes, offers for the best, beats and prunes as fast as it can. It prints
-// each iteration once it is published, and returns only where something is wrong.
+// writeForever goes on from the newest record, and publishes, offers for the best, beats and prunes as fast as it can.
+// It prints each iteration once it is published, and returns only where something is wrong.
 func writeForever(f *Folder) error {
 	s, err := f.Join(context.Background(), 0)
 	if err != nil {
@@ -90,8 +90,9 @@ func readForever(f *Folder) error {
 
 var kills = flag.Int("kills", 12, "how often TestKillNine kills the process that publishes")
 
-// A process is killed at a random moment of a loop of publishing, a dozen times (-kills says how often), while another reads all that is on the store. What
-// was published stays; nothing half-written is ever seen; each restart goes on in the sequence.
+// A process is killed at a random moment of a loop of publishing, a dozen times (-kills says how often), while another
+// reads all that is on the store. What was published stays; nothing half-written is ever seen; each restart goes on in
+// the sequence.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,13 +12,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// fields are a YAML file's keys and values. The first failure is kept.
+// fields are the keys and values of a YAML file, of which each is read once by name. The first failure is kept and
+// returned by end, so that a decoder reads like a list of fields. Unlike yaml's own decoding it refuses keys given
+// twice, unknown keys and values of another type, and it takes no anchors or tags into values.
 type fields struct {
 	node map[string]*yaml.Node
 	used map[string]bool
 	err  error
 }
 
+// yamlFields parses a file of one mapping, of at most maxRecord bytes.
 func yamlFields(text []byte) (*fields, error) {
 	if len(text) > maxRecord {
 		return nil, fmt.Errorf("it has more than %d bytes", maxRecord)
@@ -37,6 +40,7 @@ func yamlFields(text []byte) (*fields, error) {
 	return &fields{node: node, used: make(map[string]bool)}, err
 }
 
+// mapping returns a mapping's values by key, and refuses keys that stand there twice.
 func mapping(n *yaml.Node) (map[string]*yaml.Node, error) {
 	m := make(map[string]*yaml.Node)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -55,6 +59,7 @@ func mapping(n *yaml.Node) (map[string]*yaml.Node, error) {
 func (f *fields) has(key string) bool { return f.node[key] != nil }
 func (f *fields) use(key string)      { f.used[key] = true }
 
+// fail remembers that a key is missing or has a value of another type, unless something failed before.
 func (f *fields) fail(key, want string) {
 	if f.err == nil {
 		f.err = fmt.Errorf("%s is missing or not %s", key, want)
@@ -68,11 +73,13 @@ func (f *fields) scalar(key string) (*yaml.Node, bool) {
 	return n, n != nil && n.Kind == yaml.ScalarNode
 }
 
+// null reports whether a key has the value null.
 func (f *fields) null(key string) bool {
 	n, ok := f.scalar(key)
 	return ok && n.ShortTag() == "!!null"
 }
 
+// integer reads a whole number.
 func (f *fields) integer(key string) int64 {
 	n, ok := f.scalar(key)
 	if ok && n.ShortTag() == "!!int" {
@@ -84,6 +91,7 @@ func (f *fields) integer(key string) int64 {
 	return 0
 }
 
+// text reads a text; a number without quotes is none.
 func (f *fields) text(key string) string {
 	n, ok := f.scalar(key)
 	if !ok || n.ShortTag() != "!!str" {
@@ -93,7 +101,7 @@ func (f *fields) text(key string) string {
 	return n.Value
 }
 
-// float reads a number; null is none.
+// float reads a number; has is false for null.
 func (f *fields) float(key string) (v float64, has bool) {
 	if f.null(key) {
 		return 0, false
@@ -101,7 +109,7 @@ func (f *fields) float(key string) (v float64, has bool) {
 	return f.anyFloat(key)
 }
 
-// anyFloat also takes text, as YAML 1.1 writers take 1e-4 for one.
+// anyFloat reads a number, also from a text: YAML 1.1 writers such as PyYAML take 1e-4 for a text.
 func (f *fields) anyFloat(key string) (float64, bool) {
 	n, ok := f.scalar(key)
 	if ok {
@@ -113,6 +121,7 @@ func (f *fields) anyFloat(key string) (float64, bool) {
 	return 0, false
 }
 
+// nodeFloat returns the number that a node is or spells; ok is false for everything else.
 func nodeFloat(n *yaml.Node) (float64, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return 0, false
@@ -130,6 +139,7 @@ func nodeFloat(n *yaml.Node) (float64, bool) {
 	return 0, false
 }
 
+// floats reads numbers by name, all of which must be finite.
 func (f *fields) floats(key string) map[string]float64 {
 	m := f.anyFloats(key)
 	if n := f.node[key]; f.err == nil && len(m) != len(n.Content)/2 {
@@ -138,7 +148,7 @@ func (f *fields) floats(key string) map[string]float64 {
 	return m
 }
 
-// anyFloats reads those entries that are finite numbers.
+// anyFloats reads those entries that are finite numbers, and ignores the others.
 func (f *fields) anyFloats(key string) map[string]float64 {
 	f.use(key)
 	n := f.node[key]
@@ -163,7 +173,7 @@ func (f *fields) anyFloats(key string) map[string]float64 {
 	return m
 }
 
-// anyText reads a text, whatever YAML takes it for; null is none.
+// anyText reads a plain value as text, whatever YAML takes it for; null is empty.
 func (f *fields) anyText(key string) string {
 	n, ok := f.scalar(key)
 	if !ok {
@@ -176,7 +186,7 @@ func (f *fields) anyText(key string) string {
 	return n.Value
 }
 
-// end returns the first failure, unknown keys among them.
+// end returns the first failure. Keys that were not read are failures too.
 func (f *fields) end() error {
 	for _, key := range slices.Sorted(maps.Keys(f.node)) {
 		if f.err == nil && !f.used[key] {

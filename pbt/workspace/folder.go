@@ -14,16 +14,19 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// FolderOptions configure a Folder. The zero value is usable.
+// FolderOptions configure a [Folder]. The zero value is usable.
 type FolderOptions struct {
 	// LeaseTTL is how long the process that holds a member may be silent, neither beating nor publishing, before
-	// another may take the member over. The default (0) is a minute; processes should beat at least three times as
-	// often. A process that has died is replaced at once by one on the same machine.
+	// another process may take the member over. Default one minute (0). A larger value tolerates longer pauses of a
+	// process and outages of the file system; a smaller one replaces a process that died on another machine sooner. All
+	// processes of a population give the same value, and beat at least three times as often. A process that died on the
+	// same machine is replaced at once, whatever the value.
 	LeaseTTL time.Duration
-	// Owner names this process to people. Default "<host>:<process number>".
+	// Owner names this process to people, in heartbeats and in the error of a Join that waited in vain. Default
+	// "<host>:<process number>". Give another where hosts have no telling names, such as a job's number.
 	Owner string
 	// ReadOnly opens a folder that must exist, to look at it: nothing is written, and Join is refused. View then tells
-	// the time by this machine's clock.
+	// the time by this machine's clock, because asking the file server means writing a file.
 	ReadOnly bool
 }
 
@@ -31,31 +34,43 @@ type FolderOptions struct {
 const DefaultLeaseTTL = time.Minute
 
 // Folder is a store in a folder that several processes share, on one machine or, over a network file system, on many.
-// Its layout is Isaac Lab's:
+// Its layout is Isaac Lab's, and its records can be read by tools for Isaac Lab's workspaces:
 //
 //	000/000001.yaml          what member 0 published at the end of interval 1 (see Record)
 //	000/000001.safetensors   its weights, with their manifest 000001.json
-//	000/heartbeat.json       its last sign of life
+//	000/heartbeat.json       its last heartbeat
 //	000/lease-000002.json    who holds the member: the lease of the highest number counts
-//	best/000/                the best that member 0 ever offered
+//	best/000/                the best that member 0 ever offered, in files like those above
+//	clock                    an empty file whose time is the file server's
 //
-// Every file is written aside and renamed, a record only after its weights are durable, so no reader sees half of one,
-// whenever a writer dies. Records, heartbeats and leases carry checksums, and records the size and SHA-256 of their weights.
-// Links, and paths that lead out of the member's folder, are refused.
+// # Commit order and crashes
 //
-// A process that has been taken over finds out by its next Beat or Publish, which look at the lease immediately before the
-// rename. No file system can rule out that a process is paused between that look and the rename and writes one
-// last, complete file when it wakes up; the new owner's next one replaces it.
+// Publish does the following in this order. A crash after each step leaves:
 //
-// All times are those of the file server, taken from the files' own; the clocks of the machines need not agree.
+//  1. Weights and manifest are written by a checkpoint.Store, which describes its own steps. Crash: weights that no
+//     record refers to. No reader looks at them; Prune deletes them.
+//  2. The record is written and synced under a temporary name (".000001.yaml-<token>-<n>"). Crash: a temporary file
+//     that Prune of the next process deletes, because it has another token.
+//  3. The lease is looked at. Where another process has taken it over, the temporary file is removed and the call
+//     fails.
+//  4. The record is renamed to its name. This commits it: from here on every reader finds it, and its weights with it.
+//  5. The folder is synced, so that the name survives a power failure of the file server, and the lease is renewed.
+//
+// Beat does steps 2 to 4 for heartbeat.json without syncing: a heartbeat that is lost in a power failure is followed by
+// the next. A process that is paused between steps 3 and 4, and wakes up after it has been taken over, still writes one
+// complete file of its own; no file system can rule that out. The new owner's next file of that name replaces it.
+//
+// Records, heartbeats and leases carry checksums, and records the size and SHA-256 of their weights. Links, and paths
+// that lead out of the member's folder, are refused, so that a record cannot make a reader open another file. All times
+// are those of the file server, taken from the files' own.
 type Folder struct {
 	dir     string
 	members int
 	opt     FolderOptions
 	root    *os.Root
-	// domain names the machine within which advisory locks can be relied on; empty where they cannot.
+	// domain names the machine within which advisory locks are seen by all processes; empty where that cannot be told.
 	domain string
-	// link gives a file of the store a second name.
+	// link gives a file of the store a second name; tests replace it by that of a file system without links.
 	link func(from, to string) error
 
 	mu    sync.Mutex
@@ -110,8 +125,8 @@ func (f *Folder) Dir() string { return f.dir }
 
 const clockName = "clock"
 
-// now is the time of the file server: that of a file written now. Where none can be written it is this machine's, and ok is
-// false.
+// now returns the time of the file server, which is that of a file written now. Where none can be written it returns
+// this machine's, and ok is false.
 func (f *Folder) now() (now time.Time, ok bool) {
 	if f.opt.ReadOnly {
 		return time.Now(), false
@@ -134,7 +149,8 @@ func (f *Folder) now() (now time.Time, ok bool) {
 // errIrregular says that a name stands for something that is not a plain file.
 var errIrregular = errors.New("it is a link, a folder or a device, where only a plain file may be: remove it")
 
-// readFile reads a file of the store of at most limit bytes, by its name with forward slashes.
+// readFile reads a file of the store of at most limit bytes, by its name with forward slashes. It tries again where a
+// network file system says that the file was replaced in between (ESTALE).
 func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {
 	for range 3 {
 		text, info, err = f.readOnce(name, limit)
@@ -145,6 +161,8 @@ func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileIn
 	return text, info, err
 }
 
+// readOnce is one try of readFile. It returns the information of the file that it read, not of the one that has the
+// name now.
 func (f *Folder) readOnce(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -177,6 +195,8 @@ func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(
 // FetchBest reads the weights of what Best returned, see Store.
 func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
 
+// fetch reads weights that Publish or, with best, PublishBest stored. Where reading fails it looks at the record again:
+// if that is no longer the one given, the weights were replaced, which is not damage.
 func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
@@ -206,7 +226,7 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	return nil, err
 }
 
-// readWeights reads a file that must have size bytes, which it is asked for before memory is.
+// readWeights reads a file that must have size bytes. It compares the size first, so that a wrong file costs no memory.
 func (f *Folder) readWeights(name string, size int64) ([]byte, error) {
 	info, err := f.root.Lstat(name)
 	switch {
@@ -232,8 +252,8 @@ func (f *Folder) readWeights(name string, size int64) ([]byte, error) {
 	return nil, err
 }
 
-// replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name may
-// be another's.
+// replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name
+// may be another's.
 func (f *Folder) replaced(r Record, folder string) bool {
 	text, _, err := f.readFile(folder+"/"+recordName(r.Iteration), maxRecord)
 	if err != nil {

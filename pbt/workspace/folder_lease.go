@@ -12,10 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// folderLease is a lease on a Folder.
+// folderLease is a [Lease] of a Folder.
 type folderLease struct {
 	store *Folder
-	// folder is the member's, bestFolder that of its best.
+	// folder is the member's, bestFolder that of its best, both with forward slashes below the store's.
 	member             int
 	folder, bestFolder string
 	weights            *checkpoint.Store
@@ -54,7 +54,8 @@ func (s *folderLease) Member() int           { return s.member }
 func (s *folderLease) Dir() string           { return s.store.path(s.folder) }
 func (s *folderLease) Lost() <-chan struct{} { return s.lost }
 
-// mine returns an error unless the lease is still this process's.
+// mine returns an error unless the lease is still this process's. Publish and Beat call it immediately before each
+// rename. The first call that finds the lease lost closes Lost.
 func (s *folderLease) mine() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *folderLease) mine() error {
 	return err
 }
 
-// did says what did not succeed.
+// did adds the member and what was being done to an error that does not name them.
 func (s *folderLease) did(what string, err error) error {
 	if err == nil || strings.HasPrefix(err.Error(), "workspace: ") {
 		return err
@@ -80,11 +81,14 @@ func (s *folderLease) did(what string, err error) error {
 	return fmt.Errorf("workspace: member %d: %s: %w", s.member, what, err)
 }
 
-// temporary returns a name that no other write has, and that tells whose it is.
+// temporary returns a name for a file aside that no other write has. The lease's token in it tells Prune of a later
+// process that the file is not its own.
 func (s *folderLease) temporary(base string) string {
 	return fmt.Sprintf(".%s-%s-%d", base, s.lease.text.Token, s.temporaries.Add(1))
 }
 
+// Publish makes weights and their record visible; [Folder] lists the steps. The lease is renewed last, so that a record
+// counts as a sign of life.
 func (s *folderLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
 	r, err := prepare(r, s.member, s.store.members)
 	if err != nil {
@@ -99,7 +103,7 @@ func (s *folderLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, e
 	return r, s.did("renewing the lease", s.renew())
 }
 
-// publish writes weights and then their record into a folder.
+// publish writes weights and then the record that refers to them into a folder.
 func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *checkpoint.Store, folder string) error {
 	if weights != nil {
 		file, err := store.Save(fmt.Sprintf("%06d", r.Iteration), r.Steps, weights)
@@ -120,6 +124,7 @@ func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *ch
 	return s.store.writeAside(folder+"/"+name, s.temporary(name), text, true, s.mine)
 }
 
+// Beat replaces the member's heartbeat and renews the lease. It does not sync: the next heartbeat follows soon.
 func (s *folderLease) Beat(h Heartbeat) error {
 	h, err := h.prepare(s.member, s.store.members, s.store.opt.Owner)
 	if err != nil {
@@ -138,7 +143,7 @@ func (s *folderLease) Beat(h Heartbeat) error {
 	return s.did("renewing the lease", s.renew())
 }
 
-// renew tells others that this process lives.
+// renew sets the lease's time to now, so that no other process takes the member over for another LeaseTTL.
 func (s *folderLease) renew() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,6 +158,7 @@ func (s *folderLease) renew() error {
 	return err
 }
 
+// Release marks the lease as given back. A lease that is lost is another's and stays as it is.
 func (s *folderLease) Release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,4 +170,40 @@ func (s *folderLease) Release() error {
 		return s.lease.file.Close()
 	}
 	return s.did("releasing", s.store.release(s.lease))
+}
+
+// PublishBest stores weights in the folder of the member's best, see [Lease]. It writes the new one before it deletes
+// the old one, so that a crash leaves one of them, or both, of which Best chooses the better.
+func (s *folderLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if weights == nil {
+		return errNoBest
+	}
+	r, err := prepare(r, s.member, s.store.members)
+	if err != nil {
+		return err
+	}
+	return s.did("publishing the best", s.publishBest(r, weights, minimise))
+}
+
+func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if err := s.mine(); err != nil {
+		return err
+	}
+	if _, ok := r.score(); !ok {
+		return nil
+	}
+	s.store.mu.Lock()
+	records, _ := s.store.records(s.member, true)
+	s.store.mu.Unlock()
+	if best, ok := bestOf(records, minimise); ok && !r.beats(best, minimise) {
+		return nil
+	}
+	store, err := checkpoint.NewStore(s.store.path(s.bestFolder), checkpoint.Options{})
+	if err != nil {
+		return err
+	}
+	if err := s.publish(&r, weights, store, s.bestFolder); err != nil {
+		return err
+	}
+	return s.sweep(s.bestFolder, func(iteration int64) bool { return iteration == r.Iteration })
 }

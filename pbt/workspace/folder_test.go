@@ -307,8 +307,8 @@ func TestForeignRecords(t *testing.T) {
 	}
 }
 
-// A reader that holds a record whose weights' name has meanwhile gone to other weights is told to look again, not that the
-// disk is failing.
+// A reader that holds a record whose weights' name has meanwhile gone to other weights is told to look again, not that
+// the disk is failing.
 func TestFetchOfAReplacedRecord(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 1, FolderOptions{})

@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// Whatever stands in a record's file, reading it ends with an error or with a record that is written and read again as it is.
+// Whatever stands in a record's file, reading it ends with an error or with a record that is written and read again as
+// it is.
 func FuzzDecodeRecord(f *testing.F) {
 	r := record(1, 3, math.NaN())
 	r.Weights = &Weights{Path: "001/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}

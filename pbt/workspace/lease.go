@@ -2,40 +2,55 @@ package workspace
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// A member's leases are numbered files, of which the one with the highest number counts. Taking a member over is creating
-// the next number, which exactly one process can do, with the lease complete in it: there is nothing to break or to clean
-// up first, and no moment at which a crash would leave the member locked. Numbers are never used again.
+// A member's leases are numbered files, lease-000001.json and so on, of which the one with the highest number counts. A
+// process takes a member over by creating the file of the next number, complete with its contents, which the file
+// system lets exactly one process do (by a link of a file that was written aside). So there is no lock to break first,
+// and no moment at which a crash leaves the member locked. Numbers are never used again.
 //
-// The owner holds an advisory lock on its lease, and rewrites it, byte for byte the same, at every sign of life, which sets
-// its time by the file server's clock. A lease ends when it is released, when its lock has gone with the process on the same
-// machine, or when it has been silent for LeaseTTL.
+// The owner keeps its lease open with an advisory lock on it, and at every Beat and Publish rewrites it with the same
+// bytes, which sets its time by the file server's clock. A lease has ended, and the next number may be created, when
+//
+//   - it says that it was released, or
+//   - its lock is free and its Domain is this machine's: the process has died here, which is noticed at once, or
+//   - its time is LeaseTTL old by the file server's clock, or did not change for LeaseTTL by this process's own clock,
+//     which helps where the server's was set back.
+//
+// Of a crash while a lease is created there remains ".lease-<token>", which Prune deletes; the member stays free. On a
+// file system without links the file is created first and filled in then; a crash in between leaves a lease that cannot
+// be read, which ends LeaseTTL later like any other.
 const (
 	leaseSchema = 1
 	maxLease    = 1 << 16
 )
 
+// leaseFileText is the JSON of a lease's file. "policy" is the member; keys are older than the names in Go.
 type leaseFileText struct {
-	Schema int    `json:"schema"`
-	Member int    `json:"policy"`
-	Number int64  `json:"number"`
-	Token  string `json:"token"`
-	Owner  string `json:"owner"`
-	// Domain is where the owner's lock can be seen; empty where it has none.
+	Schema int   `json:"schema"`
+	Member int   `json:"policy"`
+	Number int64 `json:"number"`
+	// Token is drawn anew for every lease. It tells two leases of one number apart, and names temporary files.
+	Token string `json:"token"`
+	Owner string `json:"owner"`
+	// Domain is the machine on which the owner's lock can be seen; empty where it has none.
 	Domain   string `json:"domain,omitempty"`
 	Released bool   `json:"released,omitempty"`
 	Check    string `json:"check"`
 }
 
+// decodeLease reads the text of a lease, and refuses one that was copied from another member or number.
 func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 	var l leaseFileText
 	if err := durable.UnsealSchema(text, leaseSchema, &l, &l.Check); err != nil {
@@ -47,19 +62,20 @@ func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 	return l, nil
 }
 
-// heldLease is one that this process holds.
+// heldLease is a lease that this process holds.
 type heldLease struct {
 	folder string
 	text   leaseFileText
-	bytes  []byte   // the file's contents
-	file   *os.File // open for the lock
+	bytes  []byte   // the file's contents, which renew writes again
+	file   *os.File // open, because closing it would free the lock
 }
 
 func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
 
-// createLease makes a lease of that number appear, complete and locked, or returns fs.ErrExist.
+// createLease makes a lease of that number appear, complete and locked. It returns fs.ErrExist where another process
+// was faster.
 func (f *Folder) createLease(member int, folder string, number int64) (*heldLease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
@@ -82,7 +98,7 @@ func (f *Folder) createLease(member int, folder string, number int64) (*heldLeas
 	if errors.Is(err, fs.ErrExist) || !unsupported(err) {
 		return nil, err
 	}
-	// A file system without links: whoever creates the name has it, and then fills it in.
+	// A file system without links: the process that creates the name has the lease, and fills it in afterwards.
 	if file, err = f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 		return nil, err
 	}
@@ -93,7 +109,8 @@ func (f *Folder) createLease(member int, folder string, number int64) (*heldLeas
 	return l, nil
 }
 
-// fillLease locks a new file and writes the lease into it.
+// fillLease locks a new file, and then writes and syncs the lease, so that no reader sees a lease whose lock is still
+// free.
 func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	l.file, l.text.Domain = file, ""
 	if f.domain != "" && lockFile(file) {
@@ -106,13 +123,15 @@ func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	return errors.Join(err, file.Sync())
 }
 
+// token returns a name that no other lease has.
 func token() string {
 	b := make([]byte, 12)
 	rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// verify returns ErrLeaseLost where the lease is not the last one any more, and other errors where that cannot be told.
+// verify returns ErrLeaseLost where the lease is not the one of the highest number any more, and other errors where
+// that cannot be told. It looks for the next number first, which costs one request: numbers have no gaps.
 func (f *Folder) verify(l *heldLease) error {
 	_, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
 	if err == nil {
@@ -129,7 +148,8 @@ func (f *Folder) verify(l *heldLease) error {
 	return err
 }
 
-// same reports whether the lease's name still stands for the file that was created. A damaged one is restored by renew.
+// same reports whether the lease's name still stands for the file that this process created. Then other contents are
+// damage, which renew repairs, and not another owner's.
 func (f *Folder) same(l *heldLease) bool {
 	named, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number))
 	if err != nil {
@@ -139,7 +159,8 @@ func (f *Folder) same(l *heldLease) bool {
 	return err == nil && os.SameFile(named, open)
 }
 
-// renew gives the lease the file server's present time, by writing what stands there already.
+// renew gives the lease the file server's present time, by writing what stands there already: a change of the time
+// alone would carry this machine's.
 func (f *Folder) renew(l *heldLease) error {
 	file, err := f.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +173,8 @@ func (f *Folder) renew(l *heldLease) error {
 	return errors.Join(err, file.Close()) // a network file system writes when it closes
 }
 
-// release marks the lease as given back, for those who cannot see its lock.
+// release marks the lease as given back, for processes on other machines, which cannot see its lock, and frees the
+// lock.
 func (f *Folder) release(l *heldLease) error {
 	err := f.verify(l)
 	if err == nil {
@@ -166,4 +188,146 @@ func (f *Folder) release(l *heldLease) error {
 		err = nil // another's already
 	}
 	return errors.Join(err, l.file.Close())
+}
+
+// watched is what a waiting process remembers of the lease that it waits for.
+type watched struct {
+	number int64
+	time   time.Time // the file's
+	since  time.Time // when it was first seen with that time, by this process's own clock
+}
+
+// acquire waits for a member's lease. It looks ever more rarely, at most every twentieth of LeaseTTL or second: a
+// population of hundreds of waiting processes must not keep the file server busy.
+func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
+	var w watched
+	longest := min(f.opt.LeaseTTL/20, time.Second)
+	for pause := 5 * time.Millisecond; ; pause = max(pause, min(2*pause, longest)) {
+		l, owner, err := f.claim(member, &w)
+		if l != nil || err != nil {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, taken(ctx, member, owner)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// claim tries once to take a member. It returns the lease, or the name of the owner where another process holds it. The
+// loop is for processes that take the member and release it between two looks.
+func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err error) {
+	folder := folderOf(member, false)
+	for range 100 {
+		last, err := f.lastLease(folder)
+		if err != nil {
+			return nil, "", fmt.Errorf("workspace: member %d: %s: %w", member, f.path(folder), err)
+		}
+		if last > 0 {
+			free, owner, err := f.ended(member, folder, last, w)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // there is a later one by now
+			}
+			if err != nil {
+				return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
+			}
+			if !free {
+				return nil, owner, nil
+			}
+		}
+		l, err := f.take(member, folder, last+1)
+		if err == nil {
+			return l, "", nil
+		}
+		if !errors.Is(err, fs.ErrExist) { // there another process was faster
+			return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
+		}
+	}
+	return nil, "somebody who comes and goes", nil
+}
+
+// take creates the lease of that number. It returns fs.ErrExist where another process has it, or where the number is
+// history: a network file system may list a folder as it was some time ago.
+func (f *Folder) take(member int, folder string, number int64) (*heldLease, error) {
+	l, err := f.createLease(member, folder, number)
+	if err != nil {
+		return nil, err
+	}
+	// Where the listing was out of date, a later lease has been there all the time.
+	highest, err := f.lastLease(folder)
+	if err == nil && highest == number {
+		// The one before is left, so that a listing made meanwhile does not miss both.
+		f.dropLeases(folder, number-1)
+		return l, nil
+	}
+	l.file.Close()
+	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) { // dropped as history
+		err = errors.Join(err, removed)
+	}
+	if err == nil {
+		err = fs.ErrExist
+	}
+	return nil, err
+}
+
+// lastLease returns the highest number of a lease in a folder, 0 where there is none.
+func (f *Folder) lastLease(folder string) (last int64, err error) {
+	names, err := f.list(folder)
+	for _, name := range names {
+		if n, kind := parseName(name); kind == leaseFile {
+			last = max(last, n)
+		}
+	}
+	return last, err
+}
+
+// dropLeases removes all leases before a number as far as it can. Errors are ignored, because only the highest number
+// counts.
+func (f *Folder) dropLeases(folder string, number int64) {
+	names, _ := f.list(folder)
+	for _, name := range names {
+		if n, kind := parseName(name); kind == leaseFile && n < number {
+			f.root.Remove(folder + "/" + name)
+		}
+	}
+}
+
+// ended reports whether a lease has ended, by the rules at the top of this file, and who owns or owned it.
+func (f *Folder) ended(member int, folder string, number int64, w *watched) (free bool, owner string, err error) {
+	name := leaseFileName(folder, number)
+	info, err := f.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", f.path(name), errIrregular)
+	}
+	if err != nil {
+		return false, "", err
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return false, "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxLease))
+	if err != nil {
+		return false, "", err
+	}
+	owner = "a process that is not known"
+	if l, err := decodeLease(text, member, number); err == nil {
+		owner = l.Owner
+		if l.Released || l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+			return true, owner, nil
+		}
+	}
+	// A lease that cannot be read may be in the making, on a file system without links. It has as much time as any
+	// other.
+	if w.number != number || !w.time.Equal(info.ModTime()) {
+		*w = watched{number: number, time: info.ModTime(), since: time.Now()}
+	}
+	now, ok := f.now()
+	if ok && now.Sub(info.ModTime()) >= f.opt.LeaseTTL {
+		return true, owner, nil
+	}
+	// The other clock helps where the server's has been set back or cannot be read.
+	return time.Since(w.since) >= f.opt.LeaseTTL, owner, nil
 }

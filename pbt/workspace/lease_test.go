@@ -70,8 +70,8 @@ func TestKilledOwnerIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// A process that has been stopped is replaced when its lease has run out, not before, and when it goes on it finds out and writes
-// nothing more.
+// A process that has been stopped is replaced when its lease has run out, not before, and when it goes on it finds out
+// and writes nothing more.
 func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 	for _, machine := range []string{"the same", "another"} {
 		t.Run(machine+" machine", func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestOwnerOnAnotherMachine(t *testing.T) {
 	}
 }
 
-// ownerOnAnotherMachine is the test with one time to live. It reports false where a loaded machine let so much time pass between
-// two beats that the lease ran out rightly.
+// ownerOnAnotherMachine is the test with one time to live. It reports false where a loaded machine let so much time
+// pass between two beats that the lease ran out rightly.
 func ownerOnAnotherMachine(t *testing.T, ttl time.Duration) (beaten bool) {
 	t.Helper()
 	dir := t.TempDir()

@@ -7,25 +7,29 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Memory is a store for the goroutines of one process, with the semantics of Folder: what is published is encoded and
-// checksummed, and what is read is the reader's own. It is safe for concurrent use.
+// Memory is a store for the goroutines of one process, with the semantics of [Folder]: weights are encoded and
+// checksummed when they are published and decoded when they are fetched, so that readers and the publisher share no
+// memory. It keeps nothing beyond the process. A goroutine cannot die alone, so leases are never lost: a goroutine that
+// does not release its lease holds the member for ever. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
-	clock   func() time.Time
 	members []*memoryMember
 	files   map[string][]byte
 	written int64
 }
 
+// memoryMember is what Memory keeps of one member.
 type memoryMember struct {
-	holder    *memoryLease
+	holder    *memoryLease  // nil while the member is free
 	free      chan struct{} // closed when the holder leaves
 	heartbeat *Heartbeat
 	seen      time.Time
@@ -40,35 +44,14 @@ func NewMemory(members int) *Memory {
 	if err := checkMembers(members); err != nil {
 		panic(err)
 	}
-	m := &Memory{clock: time.Now, files: make(map[string][]byte)}
+	m := &Memory{files: make(map[string][]byte)}
 	for range members {
 		m.members = append(m.members, &memoryMember{records: make(map[int64]Record)})
 	}
 	return m
 }
 
-// SetClock replaces the store's clock, which is time.Now otherwise. The store calls it one call at a time.
-func (m *Memory) SetClock(now func() time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clock = now
-}
-
-// Evict takes a member's lease from its holder, as a shared folder does with a process that has been silent for too
-// long: the lease's Lost is closed and its methods return ErrLeaseLost. Without a holder it does nothing.
-func (m *Memory) Evict(member int) error {
-	if err := checkMember(member, len(m.members)); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.members[member].holder; s != nil {
-		close(s.lost)
-		m.vacate(member)
-	}
-	return nil
-}
-
+// vacate frees a member and wakes up those that wait for it. m.mu is held.
 func (m *Memory) vacate(member int) {
 	p := m.members[member]
 	close(p.free)
@@ -78,7 +61,7 @@ func (m *Memory) vacate(member int) {
 // Members is the number of members.
 func (m *Memory) Members() int { return len(m.members) }
 
-// Join takes a member's lease, see Store. A holder that does not release it holds it until Evict.
+// Join takes a member's lease, see [Store].
 func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
@@ -87,7 +70,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 		m.mu.Lock()
 		p := m.members[member]
 		if p.holder == nil {
-			s := &memoryLease{store: m, member: member, lost: make(chan struct{})}
+			s := &memoryLease{store: m, member: member}
 			p.holder, p.free = s, make(chan struct{})
 			m.mu.Unlock()
 			return s, nil
@@ -104,7 +87,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 
 const memoryOwner = "another goroutine"
 
-// taken says who keeps a lease that was waited for.
+// taken is the error of a Join that waited until its context ended. It names the owner.
 func taken(ctx context.Context, member int, owner string) error {
 	return fmt.Errorf("workspace: member %d belongs to %s: %w (%w); end that process, or give this one another member", member, owner, ErrTaken, context.Cause(ctx))
 }
@@ -127,7 +110,7 @@ func (m *Memory) View() (View, error) {
 		pv.Records, pv.Stale = present(records, p.heartbeat)
 		v.Members = append(v.Members, pv)
 	}
-	v.Now = m.clock()
+	v.Now = time.Now()
 	return v, nil
 }
 
@@ -145,7 +128,7 @@ func (m *Memory) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	return decodeWeights(r.Weights.Path, slices.Clone(data), *r.Weights)
 }
 
-// decodeWeights verifies and reads weights. The snapshot shares data's memory.
+// decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
 func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
 	if int64(len(data)) != want.Size {
 		return nil, damaged(path, "%d bytes, where the record says %d", len(data), want.Size)
@@ -160,6 +143,7 @@ func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot
 	return snap, nil
 }
 
+// damaged returns an error that wraps a *checkpoint.DamagedError of the weights at path.
 func damaged(path, format string, args ...any) error {
 	return fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
@@ -181,7 +165,7 @@ func (m *Memory) Best(minimise bool) (Record, bool, error) {
 // FetchBest reads the weights of what Best returned.
 func (m *Memory) FetchBest(r Record) (*checkpoint.Snapshot, error) { return m.Fetch(r) }
 
-// encode returns the bytes of a snapshot and what refers to them; the path is not set.
+// encode returns the bytes of a snapshot, and their size and checksum in Weights without a path.
 func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	var b bytes.Buffer
 	if err := checkpoint.EncodeSafetensors(&b, snapshot); err != nil {
@@ -191,8 +175,157 @@ func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	return b.Bytes(), &Weights{Size: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// name returns a path that no other weights have or had.
+// name returns a path that no other weights have or had, so that a record of replaced weights never finds the new ones.
 func (m *Memory) name(folder string, iteration int64) string {
 	m.written++
 	return fmt.Sprintf("%s/%06d-%d.safetensors", folder, iteration, m.written)
+}
+
+// memoryLease is a [Lease] of a Memory. All its state is guarded by the store's mutex.
+type memoryLease struct {
+	store  *Memory
+	member int
+}
+
+func (s *memoryLease) Member() int { return s.member }
+func (s *memoryLease) Dir() string { return "" }
+
+// Lost is never closed: no other goroutine can take the lease over.
+func (s *memoryLease) Lost() <-chan struct{} { return nil }
+
+// mine returns the member's data while the lease is held, and an error once it has been released. The store is locked.
+func (s *memoryLease) mine() (*memoryMember, error) {
+	if p := s.store.members[s.member]; p.holder == s {
+		return p, nil
+	}
+	return nil, released(s.member)
+}
+
+// released is the error of a lease's methods after Release.
+func released(member int) error {
+	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
+}
+
+func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
+	r, err := prepare(r, s.member, s.store.Members())
+	if err != nil {
+		return r, err
+	}
+	var data []byte
+	if weights != nil {
+		if data, r.Weights, err = encode(weights); err != nil {
+			return r, err
+		}
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return r, err
+	}
+	if r.Weights != nil {
+		r.Weights.Path = s.store.name(folderName(s.member), r.Iteration)
+		s.store.files[r.Weights.Path] = data
+	}
+	p.records[r.Iteration] = r
+	return r.clone(), nil
+}
+
+// folderName is the name of a member's folder, and the beginning of the paths of its weights in memory.
+func folderName(member int) string { return fmt.Sprintf("%03d", member) }
+
+func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
+	if weights == nil {
+		return errNoBest
+	}
+	r, err := prepare(r, s.member, s.store.Members())
+	if err != nil {
+		return err
+	}
+	data, reference, err := encode(weights)
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	if _, ok := r.score(); !ok || p.best != nil && !r.beats(*p.best, minimise) {
+		return nil
+	}
+	if p.best != nil {
+		delete(s.store.files, p.best.Weights.Path)
+	}
+	reference.Path = s.store.name("best/"+folderName(s.member), r.Iteration)
+	s.store.files[reference.Path] = data
+	r.Weights, p.best = reference, &r
+	return nil
+}
+
+func (s *memoryLease) Beat(h Heartbeat) error {
+	h, err := h.prepare(s.member, s.store.Members(), "a goroutine")
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	p.heartbeat, p.seen = &h, time.Now()
+	return nil
+}
+
+func (s *memoryLease) Prune(k Keep) error {
+	k, err := k.withDefaults()
+	if err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	p, err := s.mine()
+	if err != nil {
+		return err
+	}
+	iterations := slices.Sorted(maps.Keys(p.records))
+	last := newestWithWeights(p.records)
+	for _, i := range k.superfluous(iterations) {
+		if i != last {
+			delete(p.records, i)
+		}
+	}
+	wanted := make(map[string]bool)
+	for _, r := range p.records {
+		if r.Weights != nil {
+			wanted[r.Weights.Path] = true
+		}
+	}
+	maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
+		return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
+	})
+	return nil
+}
+
+// newestWithWeights returns the iteration of the newest record with weights, 0 where there is none. Prune never deletes
+// that record, because a member that has diverged goes back to its weights.
+func newestWithWeights(records map[int64]Record) int64 {
+	var newest int64
+	for i, r := range records {
+		if r.Weights != nil {
+			newest = max(newest, i)
+		}
+	}
+	return newest
+}
+
+func (s *memoryLease) Release() error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.members[s.member].holder == s {
+		s.store.vacate(s.member)
+	}
+	return nil
 }

@@ -27,8 +27,9 @@ var (
 	joins  = regexp.MustCompile(`^\.lease-[0-9a-f]+$`)
 )
 
-// parseName says what the name of a file in a member's folder is, and of which iteration or lease. A number written in
-// another way than this package does, such as 0000012, makes it another file.
+// parseName returns what the name of a file in a member's folder says: its kind, and the number of its iteration or
+// lease. A number that this package would write in another way, such as 0000012, makes it a file of another kind, so
+// that no two names mean the same record.
 func parseName(name string) (n int64, kind fileKind) {
 	if m := leaseName.FindStringSubmatch(name); m != nil {
 		if n, ok := sixDigits(m[1]); ok {
@@ -57,6 +58,8 @@ func parseName(name string) (n int64, kind fileKind) {
 	return n, foreignFile
 }
 
+// sixDigits reads a positive number that is written with at least six digits and no more zeros in front than that
+// takes.
 func sixDigits(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n > 0 && fmt.Sprintf("%06d", n) == text

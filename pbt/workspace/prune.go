@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,7 +11,25 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// Prune deletes what nobody needs any more, see Lease.
+// Keep says which records Prune leaves. The defaults follow Isaac Lab, which deletes what lies 20 iterations behind,
+// and IsaacGymEnvs, which thins out to 25 of which the newest 10 are safe. The newest record, and the newest with
+// weights, always stay: a member that has diverged goes back to it.
+type Keep struct {
+	// Oldest is the least iteration among the newest records of all live members: that of the slowest.
+	Oldest int64
+	// Back is how many iterations before Oldest records are kept. Default 20 (0). A larger value keeps peers of their
+	// own age for members that are far behind or come back late; a smaller one saves disk, one snapshot a record and
+	// member.
+	Back int64
+	// Most is how many records are kept in all. Default 25 (0). Above it records are deleted so that the rest lie as
+	// evenly as can be. A larger value lets slow members find a peer nearer to their age; a smaller one saves disk.
+	Most int64
+	// Newest is how many of the newest are safe from Most. Default 10 (0). Give more where members differ by more
+	// intervals than that, so that the records they look for are not thinned out.
+	Newest int64
+}
+
+// Prune deletes what no member needs any more, see [Lease].
 func (s *folderLease) Prune(k Keep) error {
 	k, err := k.withDefaults()
 	if err != nil {
@@ -18,6 +38,8 @@ func (s *folderLease) Prune(k Keep) error {
 	return s.did("pruning", s.prune(k))
 }
 
+// prune lists the records by their names alone, so that damaged ones count as records too and are deleted in their
+// turn, and lets [Keep] choose.
 func (s *folderLease) prune(k Keep) error {
 	if err := s.mine(); err != nil {
 		return err
@@ -45,8 +67,10 @@ func (s *folderLease) prune(k Keep) error {
 	return s.sweep(s.folder, func(iteration int64) bool { return iteration == last || !slices.Contains(gone, iteration) })
 }
 
-// sweep deletes the records that are not wanted, then the weights that no record refers to, and what processes that are
-// gone have left unfinished. Files of other kinds are left alone.
+// sweep deletes, in this order, the records that are not wanted, the manifests and weights that no record refers to,
+// and the temporary files of processes that have ended. Files that are not the store's are left alone, as are the
+// weights of a record that cannot be read, which might be repaired. A crash within sweep leaves weights without a
+// record, which no reader looks at and the next sweep deletes.
 func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) error {
 	f := s.store
 	names, err := f.list(folder)
@@ -81,7 +105,7 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 			}
 		}
 	}
-	// Records first and manifests before data, so that whatever is left is not taken for damaged.
+	// A manifest without its data would be reported as damaged, data without a manifest is not: manifests go first.
 	for _, kind := range []fileKind{manifestFile, weightsFile, foreignFile} {
 		for _, name := range names {
 			if n, k := parseName(name); k == kind && !unknown[n] && !refers[stem(name)] {
@@ -97,12 +121,14 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 	return errors.Join(errs...)
 }
 
+// stem is a file's name without suffixes, which weights and their manifest have in common.
 func stem(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	return name
 }
 
-// abandoned reports whether nobody will finish the temporary file of a process that wanted to join.
+// abandoned reports whether the process that wrote the temporary file of a lease has ended: its lock has gone, or,
+// where locks cannot be seen, the file is older than a lease may be silent.
 func (f *Folder) abandoned(name string) bool {
 	file, err := f.root.Open(name)
 	if err != nil {
@@ -120,4 +146,44 @@ func (f *Folder) abandoned(name string) bool {
 	}
 	now, ok := f.now()
 	return ok && now.Sub(info.ModTime()) > max(f.opt.LeaseTTL, DefaultLeaseTTL)
+}
+
+// withDefaults fills in the defaults and refuses negative numbers.
+func (k Keep) withDefaults() (Keep, error) {
+	if min(k.Oldest, k.Back, k.Most, k.Newest) < 0 {
+		return k, fmt.Errorf("workspace: %+v has a negative number; want 0 for the default, or more", k)
+	}
+	k.Back, k.Most, k.Newest = cmp.Or(k.Back, 20), cmp.Or(k.Most, 25), cmp.Or(k.Newest, 10)
+	return k, nil
+}
+
+// superfluous returns in ascending order which of the iterations, also ascending, are not to be kept. The last one is
+// always kept.
+//
+// What lies Back or more before the slowest member goes. Of more than Most, as often as needed, that one goes whose
+// absence leaves the smallest gap, the first of equals, leaving alone the newest ones and both ends of the others.
+func (k Keep) superfluous(iterations []int64) []int64 {
+	if len(iterations) == 0 {
+		return nil
+	}
+	var gone []int64
+	rest := slices.Clone(iterations)
+	for len(rest) > 1 && rest[0] <= k.Oldest-k.Back {
+		gone, rest = append(gone, rest[0]), rest[1:]
+	}
+	for int64(len(rest)) > k.Most {
+		old := rest[:max(0, int64(len(rest))-max(1, k.Newest))]
+		if len(old) < 3 {
+			break
+		}
+		least := 1
+		for i := 2; i < len(old)-1; i++ {
+			if old[i+1]-old[i-1] < old[least+1]-old[least-1] {
+				least = i
+			}
+		}
+		gone, rest = append(gone, rest[least]), slices.Delete(rest, least, least+1)
+	}
+	slices.Sort(gone)
+	return gone
 }

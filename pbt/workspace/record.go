@@ -20,7 +20,63 @@ const (
 	maxIteration = 1_000_000_000_000_000
 )
 
-// prepare checks a record that is about to be published by a member, and returns a copy that shares nothing with it.
+// Record is what a member publishes at the end of an interval: how good it is, what it was trained with, and where its
+// weights lie. Other members rank it by the objective and, to copy it, fetch the weights.
+type Record struct {
+	// Member is the member's number.
+	Member int
+	// Iteration counts the member's intervals from 1.
+	Iteration int64
+	// Copies is how often the member had copied weights by then. It tells records of its present weights from stale
+	// ones: only those of the highest count are compared.
+	Copies int64
+	// Steps are the environment steps that the member has trained, unaffected by copies.
+	Steps int64
+	// WeightSteps are the steps behind the weights: those of this member and, before its last copy, of the members that
+	// the weights came from.
+	WeightSteps int64
+	// SinceCopy are the member's own steps since it last copied weights, or since it began.
+	SinceCopy int64
+	// SinceChange are the member's own steps since it last mutated its hyperparameters without copying; 0 where it has
+	// not done so since SinceCopy began.
+	SinceChange int64
+	// Objective is the figure as it was measured, where HasObjective is set; it may be NaN. Peak is the best figure
+	// within the interval.
+	Objective    float64
+	HasObjective bool
+	Peak         float64
+	HasPeak      bool
+	// Evaluation is the result of a separate evaluation, where there was one. Best prefers it to the objective.
+	Evaluation    float64
+	HasEvaluation bool
+	// Samples is the number of measurements behind the objective.
+	Samples int
+	// Parent is the member whose weights were last copied, -1 for none.
+	Parent int
+	// Hyperparameters are those that the weights were trained with. They are finite.
+	Hyperparameters map[string]float64
+	// Failure says why there are no weights. Long texts are cut.
+	Failure string
+	// Experiment is the run's name, for people.
+	Experiment string
+	// Weights refer to the file; nil where there are none. Publish sets them.
+	Weights *Weights
+	// Foreign is set for the record of another program (Isaac Lab's plain seven keys). It can be compared with, but its
+	// weights have no checksum and Fetch refuses them. Publish ignores it.
+	Foreign bool
+}
+
+// Weights refer to a snapshot's file.
+type Weights struct {
+	// Path is relative to the store's folder, with forward slashes.
+	Path string
+	// Size is in bytes, SHA256 in lower-case hexadecimal digits. A file that differs in either is damaged.
+	Size   int64
+	SHA256 string
+}
+
+// prepare checks a record that the member is about to publish, and returns a copy that shares nothing with it. Figures
+// that are not known become 0, so that the same record always gives the same file.
 func prepare(r Record, member, members int) (Record, error) {
 	if r.Member != member {
 		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own", r.Member, member)
@@ -42,7 +98,8 @@ func prepare(r Record, member, members int) (Record, error) {
 	return r.clone(), nil
 }
 
-// check reports numbers that no member can have arrived at.
+// check reports numbers that no member of so many can have arrived at. It is applied to what is published and to what
+// is read: what passes it here is not refused there.
 func (r Record) check(members int) error {
 	if r.Member < 0 || r.Member >= members {
 		return fmt.Errorf("member %d, where there are 0 to %d", r.Member, members-1)
@@ -78,6 +135,7 @@ func (r Record) check(members int) error {
 	return nil
 }
 
+// checkParams reports names that files cannot hold and values that are not finite, by which no explorer could mutate.
 func checkParams(params map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if name == "" || len(strconv.Quote(name)) > maxKey {
@@ -97,7 +155,7 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// cut makes a text fit into a file that YAML and JSON can read back.
+// cut shortens a text to maxText bytes and makes it valid UTF-8, so that YAML and JSON read back what was written.
 func cut(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText] + " ..."
@@ -115,41 +173,9 @@ func (r Record) clone() Record {
 	return r
 }
 
-func (h Heartbeat) clone() Heartbeat {
-	h.Hyperparameters = maps.Clone(h.Hyperparameters)
-	return h
-}
-
-// prepare checks a heartbeat and returns a copy, with the member and the owner filled in.
-func (h Heartbeat) prepare(member, members int, owner string) (Heartbeat, error) {
-	h.Member = member
-	if h.Owner == "" {
-		h.Owner = owner
-	}
-	h.Owner, h.Note = cut(h.Owner), cut(h.Note)
-	if !h.HasObjective {
-		h.Objective = 0
-	}
-	if err := h.check(members); err != nil {
-		return h, fmt.Errorf("workspace: member %d: heartbeat: %w", member, err)
-	}
-	return h.clone(), nil
-}
-
-func (h Heartbeat) check(members int) error {
-	if !slices.Contains([]Phase{Training, Waiting, Yielded, Stopped, Finished, Failed}, h.Phase) {
-		return fmt.Errorf("unknown phase %.40q", h.Phase)
-	}
-	if h.Member < 0 || h.Member >= members || h.Parent < -1 || h.Parent >= members {
-		return fmt.Errorf("member %d and parent %d, where there are members 0 to %d", h.Member, h.Parent, members-1)
-	}
-	if min(h.Iteration, h.Copies, h.Steps, h.Total) < 0 {
-		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps, h.Total)
-	}
-	return checkParams(h.Hyperparameters)
-}
-
-// present sorts records, newest first, into those of the present weights and stale ones.
+// present sorts records, newest first, into those of the present weights and stale ones. The present weights are those
+// of the highest number of copies that the records or the heartbeat h know: a member announces a copy by its heartbeat
+// before it has published the first record of the new weights.
 func present(records []Record, h *Heartbeat) (now, stale []Record) {
 	var copies int64
 	if h != nil {
@@ -169,7 +195,8 @@ func present(records []Record, h *Heartbeat) (now, stale []Record) {
 	return now, stale
 }
 
-// score is the figure that the best is chosen by; ok is false where it is no finite number.
+// score returns the figure that Best compares: the evaluation, else the objective. ok is false where neither is known,
+// or the figure is not finite.
 func (r Record) score() (score float64, ok bool) {
 	switch {
 	case r.HasEvaluation:
@@ -182,7 +209,7 @@ func (r Record) score() (score float64, ok bool) {
 	return score, !math.IsNaN(score) && !math.IsInf(score, 0)
 }
 
-// beats reports whether r is strictly better than other.
+// beats reports whether r is strictly better than other. Any finite score beats one that is not known.
 func (r Record) beats(other Record, minimise bool) bool {
 	a, ok := r.score()
 	if !ok {
@@ -198,7 +225,8 @@ func (r Record) beats(other Record, minimise bool) bool {
 	return a > b
 }
 
-// bestOf chooses the best among the members' best.
+// bestOf chooses the best of records as [Store].Best defines it. It sorts them by iteration and member first, so that
+// of equal ones the same is chosen whatever order a folder was listed in.
 func bestOf(records []Record, minimise bool) (best Record, ok bool) {
 	slices.SortStableFunc(records, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Member, b.Member))
@@ -211,7 +239,7 @@ func bestOf(records []Record, minimise bool) (best Record, ok bool) {
 	return best.clone(), ok
 }
 
-// checkMembers is what every store demands of its size.
+// checkMembers refuses a store without members.
 func checkMembers(members int) error {
 	if members < 1 {
 		return fmt.Errorf("workspace: a store for %d members; want 1 or more", members)
@@ -219,6 +247,7 @@ func checkMembers(members int) error {
 	return nil
 }
 
+// checkMember refuses the number of a member that a store of this size does not have.
 func checkMember(member, members int) error {
 	if member < 0 || member >= members {
 		return fmt.Errorf("workspace: there is no member %d; the store's are 0 to %d", member, members-1)
@@ -226,7 +255,7 @@ func checkMember(member, members int) error {
 	return nil
 }
 
-// noWeights says why a record's weights cannot be had, before any are looked for.
+// noWeights returns an error where a record refers to no weights that Fetch could verify, and nil otherwise.
 func noWeights(r Record) error {
 	switch w := r.Weights; {
 	case w == nil && r.Failure != "":

@@ -1,6 +1,33 @@
-// Package workspace is what the processes of a decentralised population share: a store on which every member publishes
-// its weights and how good they are, and reads those of the others. [Folder] is a store in a shared folder, the only
-// thing that processes on several machines need in common; [Memory] is one for goroutines.
+// Package workspace is what the processes of a population share when every member trains in a process of its own: a
+// [Store] in which each member publishes its weights and how good they are, and from which it reads those of the
+// others. [Folder] is a store in a shared folder, the only thing that processes on several machines need in common;
+// [Memory] is one for the goroutines of one process. There is no server and no leader: every member decides for itself,
+// from what it reads.
+//
+// # Protocol
+//
+// A process takes part as one member at a time, in these steps:
+//
+//  1. Join takes the member's [Lease]. A second process that wants the same member waits until the first has released
+//     its lease, has died on the same machine, or has been silent for LeaseTTL.
+//  2. While it trains it calls Beat every few seconds. A heartbeat says what the process is doing, and renews the
+//     lease.
+//  3. At the end of every interval it calls Publish: first the weights are made durable, then the [Record] that refers
+//     to them. A reader that sees the record finds the weights.
+//  4. It reads View and decides. To copy another member it calls Fetch with the record that it decided by, and from
+//     then on publishes a higher number of Copies: records of a lower number are of weights that were given up.
+//  5. Prune deletes records that no member will compare itself with, and what crashed processes left.
+//  6. Release gives the lease back, so that the next process need not wait.
+//
+// A process that crashes between two of these steps leaves what the last one published; its next process continues from
+// the member's own state, which package pbt keeps in Lease.Dir. See [Folder] for what a crash within a step leaves.
+//
+// # Who notices a dead member?
+//
+// Two parties, independently. A process that wants the member's place: Join, by the lease (see [Lease] and lease.go).
+// And the other members, who must not wait for it: package pbt compares MemberView.Seen with View.Now, in
+// peerFilter.silent (pbt/peers.go), and WorkerOptions.Silence says how much silence makes a member count as gone. This
+// package only writes heartbeats down and says when; pbt/heartbeat.go sends them.
 package workspace
 
 import (
@@ -11,7 +38,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// ErrLeaseLost is returned, wrapped, by a Lease whose member another process has taken over, or whose folder was deleted.
+// ErrLeaseLost is returned, wrapped, by a Lease whose member another process has taken over, or whose folder was
+// deleted.
 var ErrLeaseLost = errors.New("another process has taken over this member, or its folder was deleted")
 
 // ErrTaken is returned, wrapped, by Join while another process holds the member.
@@ -24,157 +52,77 @@ type Store interface {
 	// Join takes a member's lease. While another live process holds it, Join waits until the context ends, and then
 	// returns an error that wraps ErrTaken and names the owner.
 	Join(ctx context.Context, member int) (Lease, error)
-	// View is everything published by all members, in order of their numbers. What is damaged is listed, not skipped.
+	// View returns everything that all members have published, in order of their numbers. A damaged file is listed in
+	// its member's Damaged and does not make View fail.
 	View() (View, error)
 	// Fetch reads the weights of a record. Weights whose size or checksum differ from the record's are an error that
-	// wraps a *checkpoint.DamagedError; weights that have been pruned meanwhile one that wraps fs.ErrNotExist.
+	// wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the record was read are one
+	// that wraps fs.ErrNotExist: call View again.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
-	// Best is the best record there ever was over all members, compared by number: by its evaluation where it has one,
-	// else by its objective; figures that are not finite never count. Of equals it is the one of the lowest iteration,
-	// then of the lowest member. Damaged ones, which View lists, are passed over. ok is false where there is none.
+	// Best returns the best record that any member ever offered by PublishBest: by its evaluation where it has one,
+	// else by its objective. Figures that are not finite never count. Of equal ones it returns that of the lowest
+	// iteration, then that of the lowest member. Damaged records, which View lists, are passed over. ok is false where
+	// there is none.
 	Best(minimise bool) (best Record, ok bool, err error)
 	// FetchBest reads the weights of what Best returned. Where the member has replaced them meanwhile the error wraps
-	// fs.ErrNotExist: ask Best again.
+	// fs.ErrNotExist: call Best again.
 	FetchBest(r Record) (*checkpoint.Snapshot, error)
 }
 
-// Lease is one member's place on a store, held by one process at a time. It is used by one goroutine at a time, but
-// Beat and Lost may be called by another.
+// Lease is the right to publish as one member, which one process holds at a time. It is used by one goroutine at a
+// time, but Beat and Lost may be called by another.
+//
+// A lease is lost when another process takes the member over, which it may do once this one has neither called Beat nor
+// Publish for the store's LeaseTTL: after a pause of the whole process, or when the shared folder could not be reached.
+// Its methods then return an error that wraps [ErrLeaseLost], and write nothing more.
 type Lease interface {
-	// Member is the lease's member.
+	// Member is the number of the member.
 	Member() int
-	// Dir is the member's own folder, for its state and journal; empty on a store in memory. In it the names that
-	// begin with six digits, "heartbeat.json" and "lease-..." are the store's, which also deletes them.
+	// Dir is the member's own folder, in which package pbt keeps the member's state and journal; empty for a store in
+	// memory. Names in it that begin with six digits, "heartbeat.json" and "lease-..." are the store's, which also
+	// deletes them.
 	Dir() string
-	// Publish makes weights durable and visible to others first, then the record that refers to them; it returns the
-	// record with Weights set. A record of the same member and iteration is replaced. A nil snapshot publishes a
-	// record without weights, for a member that has diverged.
+	// Publish makes the weights durable first, then the record that refers to them, and returns the record with Weights
+	// set. It replaces a record of the same member and iteration. A nil snapshot publishes a record without weights,
+	// for a member that has diverged.
 	Publish(r Record, weights *checkpoint.Snapshot) (Record, error)
-	// PublishBest offers weights for the best of the population and keeps them where they beat this member's best so
-	// far. A figure that is not finite beats nothing.
+	// PublishBest stores weights apart from those of Publish, for Best, where r is better than this member's best so
+	// far. One is kept, and Prune leaves it alone. A figure that is not finite is never better.
 	PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error
-	// Beat writes a heartbeat, with Member and, where it is empty, Owner filled in. It returns an error that wraps
-	// ErrLeaseLost once the lease is another's. A lease that neither beats nor publishes for long may be taken over.
+	// Beat writes a heartbeat, with Member and, where it is empty, Owner filled in, and renews the lease.
 	Beat(h Heartbeat) error
-	// Lost is closed when the lease has been found to be another's. From then on the lease writes nothing.
+	// Lost is closed when the lease has been found to be lost.
 	Lost() <-chan struct{}
-	// Prune deletes what nobody needs any more; see Keep.
+	// Prune deletes records and weights that no member needs any more; see [Keep].
 	Prune(k Keep) error
 	// Release gives the lease back. It may be called twice.
 	Release() error
 }
 
-// Keep says what Prune leaves: all records newer than Oldest minus Back, thinned out to at most Most of which the newest
-// Newest are all kept, and the others lie as evenly as can be, so that slow members still find peers of their age.
-type Keep struct {
-	// Oldest is the least iteration among the newest records of all live members.
-	Oldest int64
-	// Back, Most and Newest are 20, 25 and 10 by default (0).
-	Back, Most, Newest int64
-}
-
-// View is what stands on a store.
+// View is what a store holds at one moment.
 type View struct {
-	// Now is the time by the store's own clock, to compare heartbeats with.
-	Now     time.Time
+	// Now is the time by the store's own clock, to compare MemberView.Seen with. On a folder it is the file server's,
+	// so that the clocks of the machines need not agree.
+	Now time.Time
+	// Members are all members in order of their numbers, also those that have never joined.
 	Members []MemberView
 }
 
 // MemberView is what is known of one member.
 type MemberView struct {
+	// Member is its number.
 	Member int
-	// Heartbeat is the last one; nil where the member never started. Seen is when it was written, by the store's clock.
+	// Heartbeat is the last one; nil for a member that never joined. Seen is when it was written, by the store's clock:
+	// Now minus Seen is how long the member has been silent.
 	Heartbeat *Heartbeat
 	Seen      time.Time
-	// Records are those of the present weights, newest first: records from before the member took over other weights
-	// are stale and left out.
+	// Records are those of the present weights, newest first. Records from before the member last copied weights are in
+	// Stale.
 	Records []Record
-	// Stale are the records from before, newest first, as far as they have not been pruned. They rank nobody; but who is
-	// late for a common interval finds here what those who were early and have gone on had published at its end.
+	// Stale are the records from before, newest first, as far as they have not been pruned. They rank no member,
+	// because they are of weights that were given up. But when all members decide at a common interval, a slow process
+	// still finds here what the fast ones had published at its end before they copied.
 	Stale []Record
-	// Damaged says what could not be read.
+	// Damaged are the errors of files that could not be read; each names its file and what to do.
 	Damaged []error
-}
-
-// Record is what a member publishes at the end of an interval.
-type Record struct {
-	Member int
-	// Iteration counts the member's intervals from 1.
-	Iteration int64
-	// Copies is the number of times that the member had taken over weights; it tells records of present weights from
-	// stale ones.
-	Copies int64
-	// Steps is the member's own number of environment steps, WeightSteps that behind the weights, ancestors included,
-	// and SinceCopy the member's own since it started or last took over weights.
-	Steps, WeightSteps, SinceCopy int64
-	// SinceChange is the member's own since it mutated itself, where it has done so since SinceCopy began; else 0.
-	SinceChange int64
-	// Objective is the figure as measured (it may be NaN), Peak the best one within the interval.
-	Objective    float64
-	HasObjective bool
-	Peak         float64
-	HasPeak      bool
-	// Evaluation is the result of a separate evaluation, where there was one.
-	Evaluation    float64
-	HasEvaluation bool
-	// Samples is the number of measurements behind the objective.
-	Samples int
-	// Parent is the member whose weights were last taken over, -1 for none.
-	Parent int
-	// Hyperparameters are the hyperparameters that the weights were trained with.
-	Hyperparameters map[string]float64
-	// Failure says why there are no weights.
-	Failure string
-	// Experiment is the run's name.
-	Experiment string
-	// Weights refer to the file; nil where there are none. Publish sets them.
-	Weights *Weights
-	// Foreign is set for the record of another program (Isaac Lab's plain seven keys). It can be compared with, but its
-	// weights have no checksum and Fetch refuses them. Publish ignores it.
-	Foreign bool
-}
-
-// Weights refer to a snapshot's file.
-type Weights struct {
-	// Path is relative to the store's folder, with forward slashes.
-	Path string
-	// Size is in bytes, SHA256 in lower-case hexadecimal digits.
-	Size   int64
-	SHA256 string
-}
-
-// Phase is what a member's process is doing.
-type Phase string
-
-// The phases.
-const (
-	Training Phase = "training"
-	// Waiting is for others, at the end of an interval.
-	Waiting Phase = "waiting"
-	// Yielded has ended its process so that another member may use the machine; it comes back.
-	Yielded Phase = "yielded"
-	// Stopped was asked to stop and can be continued.
-	Stopped  Phase = "stopped"
-	Finished Phase = "finished"
-	// Failed has given up.
-	Failed Phase = "failed"
-)
-
-// Heartbeat is a sign of life.
-type Heartbeat struct {
-	Member int
-	// Owner names the process, for people: host and process number.
-	Owner string
-	Phase Phase
-	// Iteration is the interval in progress, Copies as in Record, Steps the member's own steps, Total what it trains in all.
-	Iteration, Copies, Steps, Total int64
-	// Objective is the latest, where known.
-	Objective    float64
-	HasObjective bool
-	// Hyperparameters are the hyperparameters in effect.
-	Hyperparameters map[string]float64
-	// Parent is as in Record.
-	Parent int
-	// Note is for people: the last decision, or why it failed.
-	Note string
 }

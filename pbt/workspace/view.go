@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// folderCache is what was read of a member's folder. Files are read again only when they have changed.
+// folderCache is what was read of a member's folder. Every process reads every member's folder at every interval, so
+// files are read again only when their size, time or identity have changed.
 type folderCache struct {
 	records   map[string]cachedRecord
 	heartbeat *Heartbeat
@@ -19,21 +20,24 @@ type folderCache struct {
 	seen      time.Time   // of the last good one
 }
 
+// cachedRecord is a record as it was read, or the error of a damaged one, which is not read again either.
 type cachedRecord struct {
 	info   fs.FileInfo
 	record Record
 	err    error // what is wrong with the contents
 }
 
+// unchanged reports whether two looks at a name saw the same file with the same contents, as far as that shows without
+// reading.
 func unchanged(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }
 
-// errMoved says that a folder's files changed while they were looked at.
+// errMoved says that a record's file changed while its weights were looked for, so that both must be looked at again.
 var errMoved = errors.New("it changes all the time")
 
-// View is everything published by all members, see Store. It reads no weights, but looks whether they are there and have
-// the size that they should.
+// View returns everything published by all members, see [Store]. It reads no weights, but compares their sizes, so that
+// a record whose weights are missing or cut off is listed as damaged before a member decides to copy them.
 func (f *Folder) View() (View, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +47,8 @@ func (f *Folder) View() (View, error) {
 	var v View
 	for member := range f.members {
 		pv := MemberView{Member: member}
-		// The heartbeat first: a member that was in an interval by then had published the one before.
+		// The heartbeat is read first: a member that says it is in interval n has published n-1, which the listing
+		// that follows then finds. In the other order a record could seem to be missing.
 		damage := f.heartbeat(member, &pv)
 		var records []Record
 		records, pv.Damaged = f.records(member, false)
@@ -59,6 +64,7 @@ func (f *Folder) View() (View, error) {
 	return v, nil
 }
 
+// cached returns the cache of a folder. f.mu is held.
 func (f *Folder) cached(folder string) *folderCache {
 	c := f.cache[folder]
 	if c == nil {
@@ -68,7 +74,8 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// records reads the records in a member's folder, in any order, and reports what is damaged. f.mu is held.
+// records reads the records in a member's folder, in any order, and returns the errors of damaged ones. It begins again
+// while files change under it. f.mu is held.
 func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
 	folder := folderOf(member, best)
 	var err error
@@ -84,6 +91,7 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 	return records, damage
 }
 
+// recordsOnce is one try of records, which returns errMoved where it must be repeated.
 func (f *Folder) recordsOnce(member int, folder string) (records []Record, damage []error, err error) {
 	names, err := f.list(folder)
 	if err != nil {
@@ -124,7 +132,8 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 	return records, damage, nil
 }
 
-// record reads one record unless it is unchanged. An error is one of reading; what is wrong with the contents is in the result.
+// record reads one record unless it is unchanged. It returns the errors of reading, which may pass; an error of the
+// contents is a part of the result.
 func (f *Folder) record(member int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
 	full := folder + "/" + name
 	info, err := f.root.Lstat(full)
@@ -143,7 +152,7 @@ func (f *Folder) record(member int, folder, name string, iteration int64, last c
 	return c, nil
 }
 
-// weightsAreThere looks at the name and the size of a record's weights.
+// weightsAreThere compares the kind and the size of the file that a record refers to.
 func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 	w := c.record.Weights
 	if w == nil || c.record.Foreign {
@@ -191,8 +200,8 @@ func (f *Folder) list(folder string) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// heartbeat reads a member's heartbeat unless it is unchanged. Of a damaged one it returns the error, and uses the one read
-// before. f.mu is held.
+// heartbeat reads a member's heartbeat into v unless it is unchanged. Where the file is damaged it returns the error
+// and uses the one read before: damage of one file must not make a living member seem dead. f.mu is held.
 func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)
 	name := folder + "/" + heartbeatName
@@ -222,4 +231,25 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 		v.Heartbeat, v.Seen = &h, c.seen
 	}
 	return c.damage
+}
+
+// Best returns the best record that any member offered, see [Store]. Each member's folder of its best holds one, or two
+// after a crash.
+func (f *Folder) Best(minimise bool) (Record, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	var all []Record
+	for member := range f.members {
+		records, _ := f.records(member, true)
+		for _, r := range records {
+			if !r.Foreign && r.Weights != nil {
+				all = append(all, r)
+			}
+		}
+	}
+	best, ok := bestOf(all, minimise)
+	return best, ok, nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
@@ -104,7 +105,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	plot := filepath.Join(o.out, "population.png")
-	if err := e.Population().WritePNG(plot); err != nil {
+	history, err := journal.NewHistory(e.Population().Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(plot, history); err != nil {
 		return err
 	}
 	if err := e.WriteTable(os.Stdout); err != nil {

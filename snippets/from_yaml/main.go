@@ -12,7 +12,7 @@ import (
 	"os/signal"
 
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -38,9 +38,9 @@ func run(ctx context.Context, path string, numEnvs, timesteps int, out string) e
 		return err
 	}
 	defer env.Close()
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{})
+	bars := progress.New(os.Stderr, progress.Options{})
 	adjust := func(c *trainers.Config) { // what YAML cannot say, or the command line says otherwise
-		c.Progress = progress
+		c.Progress = bars
 		if timesteps > 0 {
 			c.Timesteps = timesteps
 		}
@@ -59,7 +59,7 @@ func run(ctx context.Context, path string, numEnvs, timesteps int, out string) e
 	}
 	defer trainer.Agent().Close()
 	err = errors.Join(trainer.Train(ctx), trainer.Close())
-	progress.Wait()
+	bars.Wait()
 	if err != nil {
 		return err
 	}

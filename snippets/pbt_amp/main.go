@@ -23,8 +23,11 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -65,10 +68,10 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -101,11 +104,11 @@ func run(ctx context.Context, o options) error {
 	defer population.Close()
 
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
-	return report(o, population, best)
+	return summarise(o, population, best)
 }
 
 // member builds one walker's trainer, with the settings that all members share.
@@ -133,8 +136,8 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	}, trainers.Config{Seed: seed})
 }
 
-// report evaluates the best member and writes the table, the plot and the film.
-func report(o options, population *pbt.Population, best *pbt.Result) error {
+// summarise evaluates the best member and writes the table, the plot and the film.
+func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	walker, err := member(o.envs, o.seed)
 	if err != nil {
 		return err
@@ -148,7 +151,11 @@ func report(o options, population *pbt.Population, best *pbt.Result) error {
 		return err
 	}
 	plot, film := filepath.Join(o.out, "population.png"), filepath.Join(o.out, "walk.gif")
-	if err := population.WritePNG(plot); err != nil {
+	history, err := journal.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(plot, history); err != nil {
 		return err
 	}
 	if err := record(film, best.Snapshot, o.seed); err != nil {

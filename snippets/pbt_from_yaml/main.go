@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -50,7 +51,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 		fmt.Println(note)
 	}
 
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var bars []tracking.Bar
 	options := settings.Options
 	if interval > 0 {
@@ -67,7 +68,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 		}
 	}
 	for id := range options.Members {
-		bars = append(bars, progress.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
+		bars = append(bars, display.Bar(fmt.Sprintf("member %d", id), options.TotalSteps))
 	}
 	population, err := pbt.New(options)
 	if err != nil {
@@ -75,7 +76,7 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 	}
 	defer func() { err = errors.Join(err, population.Close()) }()
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -68,10 +70,10 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	progress := tracking.NewProgress(os.Stderr, tracking.ProgressOptions{LineEvery: 0.25})
+	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range o.members {
-		bars[id] = progress.Bar(fmt.Sprintf("member %d", id), o.steps)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
 	}
 	population, err := pbt.New(pbt.Options{
 		Members:       o.members,
@@ -107,11 +109,11 @@ func run(ctx context.Context, o options) error {
 	defer population.Close()
 
 	best, err := population.Train(ctx)
-	progress.Wait()
+	display.Wait()
 	if err != nil {
 		return err
 	}
-	return report(ctx, o, population, best)
+	return compare(ctx, o, population, best)
 }
 
 // member builds one car's trainer. Nothing is shaped unless the population says so.
@@ -133,8 +135,8 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	}, trainers.Config{Seed: seed})
 }
 
-// report compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
-func report(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
+// compare compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
+func compare(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
 	plain, err := member(o.envs, o.seed)
 	if err != nil {
 		return err
@@ -152,7 +154,11 @@ func report(ctx context.Context, o options, population *pbt.Population, best *pb
 		return err
 	}
 	picture := filepath.Join(o.out, "population.png")
-	if err := population.WritePNG(picture); err != nil {
+	history, err := journal.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.WritePNG(picture, history); err != nil {
 		return err
 	}
 	fmt.Println()

@@ -1,7 +1,9 @@
-package tracking
+package plot
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -16,7 +18,21 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"github.com/gorl-dev/gorl/tracking"
 )
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on the device") }
+
+func scale(log bool) Scale {
+	if log {
+		return Log
+	}
+	return Linear
+}
 
 func render(t *testing.T, title string, panels []Panel, columns int) image.Image {
 	t.Helper()
@@ -53,11 +69,11 @@ func TestPlotGrid(t *testing.T) {
 	for _, tt := range []struct{ panels, columns, wantRows, wantColumns int }{
 		{1, 0, 1, 1}, {1, 7, 1, 1}, {2, 2, 1, 2}, {2, 1, 2, 1}, {3, 0, 2, 2}, {5, 0, 2, 3}, {5, 2, 3, 2},
 	} {
-		f := newFigure("", panels[:tt.panels], tt.columns)
+		f := newGrid(Figure{Panels: panels[:tt.panels], Columns: tt.columns})
 		width, height := f.size()
 		wantWidth, wantHeight := tt.wantColumns*(panelWidth+panelGap)-panelGap+2*margin, tt.wantRows*(panelHeight+panelGap)-panelGap+2*margin
-		if f.rows != tt.wantRows || f.columns != tt.wantColumns || width != vg.Length(wantWidth) || height != vg.Length(wantHeight) {
-			t.Errorf("%+v: %d rows, %d columns, %v × %v", tt, f.rows, f.columns, width, height)
+		if f.rows != tt.wantRows || f.Columns != tt.wantColumns || width != vg.Length(wantWidth) || height != vg.Length(wantHeight) {
+			t.Errorf("%+v: %d rows, %d columns, %v × %v", tt, f.rows, f.Columns, width, height)
 		}
 	}
 	got := render(t, "", panels[:1], 1).Bounds().Size()
@@ -71,7 +87,7 @@ func TestPlotGaps(t *testing.T) {
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}
 	middle := func(y []float64, logY bool) int {
 		frame := Series{X: []float64{0, 8}, Y: []float64{0.5, 2}, Color: color.Transparent}
-		p := Panel{LogY: logY, Series: []Series{{X: x, Y: y, Color: magenta}, frame}}
+		p := Panel{Scale: scale(logY), Series: []Series{{X: x, Y: y, Color: magenta}, frame}}
 		img := render(t, "", []Panel{p}, 1)
 		b := img.Bounds()
 		third := image.Rect(b.Dx()*47/100, 0, b.Dx()*58/100, b.Dy())
@@ -113,10 +129,10 @@ func TestPlotSurvivesAnything(t *testing.T) {
 		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Markers: true, Dashed: true},
 	} {
 		for _, logY := range []bool{false, true} {
-			panels = append(panels, Panel{Title: name, LogY: logY, Series: []Series{s, s}, Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
+			panels = append(panels, Panel{Title: name, Scale: scale(logY), Series: []Series{s, s}, Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
 		}
 	}
-	f := newFigure("anything", panels, 3)
+	f := newGrid(Figure{Title: "anything", Panels: panels, Columns: 3})
 	var strokes recorder.Canvas // checks every drawing instruction without the time that pixels take
 	width, height := f.size()
 	f.draw(draw.NewCanvas(&strokes, width, height))
@@ -165,7 +181,7 @@ func TestPanelAt(t *testing.T) {
 		{&line, false, 3.5, 10, true}, {&line, false, 9, 16, true}, {&line, true, 1.5, 2, true}, {&line, true, 3.5, 8, true},
 		{&steps, false, 1.99, 1, true}, {&steps, false, 4, 4, true}, {&steps, false, 5, 16, true}, {&line, false, nan, 0, false},
 	} {
-		p := Panel{LogY: tt.log}
+		p := Panel{Scale: scale(tt.log)}
 		if y, ok := p.at(tt.s, tt.x); math.Abs(y-tt.y) > 1e-12 || ok != tt.ok {
 			t.Errorf("%+v: %v, %v", tt, y, ok)
 		}
@@ -173,12 +189,12 @@ func TestPanelAt(t *testing.T) {
 }
 
 func TestSeriesOf(t *testing.T) {
-	var m Memory
+	var m tracking.Memory
 	m.Scalar("a", 1, 10)
 	m.Scalar("b", 1, 11)
 	m.Scalar("a", 2, 20)
 	want := Series{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}
-	if d := cmp.Diff(want, m.Series("a")); d != "" {
+	if d := cmp.Diff(want, SeriesOf(m.Scalars(), "a")); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"a", "b"}, m.Tags()); d != "" {
@@ -187,11 +203,10 @@ func TestSeriesOf(t *testing.T) {
 }
 
 func TestColoursFollowNames(t *testing.T) {
-	f := &figure{names: map[string]int{}, panels: []Panel{
+	f := newGrid(Figure{Panels: []Panel{
 		{Series: []Series{{Name: "a"}, {Name: "b"}}},
 		{Series: []Series{{Name: "b"}, {Name: "c"}, {Name: "a"}}, Links: []Link{{0, 1, 0}}},
-	}}
-	f.collectLegend()
+	}})
 	var names []string
 	for _, e := range f.legend {
 		names = append(names, e.name)
@@ -199,7 +214,7 @@ func TestColoursFollowNames(t *testing.T) {
 	if d := cmp.Diff([]string{"a", "b", "c", "copied to"}, names); d != "" {
 		t.Error(d)
 	}
-	if got := f.style(&f.panels[1], 0).Color; got != palette[1] {
+	if got := f.style(&f.Panels[1], 0).Color; got != palette[1] {
 		t.Errorf("b changed its colour: %v", got)
 	}
 	seen := map[string]bool{}
@@ -232,18 +247,22 @@ func TestTicks(t *testing.T) {
 		lo, hi float64
 		want   string
 	}{
-		{linearTicks{5}, 0, 1, "0 0.2 0.4 0.6 0.8 1.0"},
-		{linearTicks{5}, -3, 312, "0 100 200 300"},
-		{linearTicks{6}, 0, 400_000, "0 100k 200k 300k 400k"},
-		{linearTicks{6}, 0, 1_500_000, "0 0.5M 1.0M 1.5M"},
-		{linearTicks{5}, 0.9501, 0.9799, "0.96 0.97"},
-		{linearTicks{5}, -1e-5, 1e-4, "0 5e-5 1e-4"},
-		{linearTicks{5}, -2, -1, "-2.0 -1.8 -1.6 -1.4 -1.2 -1.0"},
-		{linearTicks{5}, 1, 1, ""},
-		{logTicks{}, 1e-5, 1e-2, "1e-5 1e-4 1e-3 0.01"},
-		{logTicks{}, 1e-4, 1e-3, "1e-4 2e-4 5e-4 1e-3"},
-		{logTicks{}, 3.1e-4, 3.9e-4, "3.2e-4 3.4e-4 3.6e-4 3.8e-4"},
-		{logTicks{}, 1, 1e12, "1 100 1e4 1e6 1e8 1e10 1e12"},
+		{Linear.ticker(5), 0, 1, "0 0.2 0.4 0.6 0.8 1.0"},
+		{Linear.ticker(5), -3, 312, "0 100 200 300"},
+		{Linear.ticker(6), 0, 400_000, "0 100k 200k 300k 400k"},
+		{Linear.ticker(6), 0, 1_500_000, "0 0.5M 1.0M 1.5M"},
+		{Linear.ticker(5), 0.9501, 0.9799, "0.96 0.97"},
+		{Linear.ticker(5), -1e-5, 1e-4, "0 5e-5 1e-4"},
+		{Linear.ticker(5), -2, -1, "-2.0 -1.8 -1.6 -1.4 -1.2 -1.0"},
+		{Linear.ticker(5), 1, 1, ""},
+		{Log.ticker(5), 1e-5, 1e-2, "1e-5 1e-4 1e-3 0.01"},
+		{Log.ticker(5), 1e-4, 1e-3, "1e-4 2e-4 5e-4 1e-3"},
+		{Log.ticker(5), 3.1e-4, 3.9e-4, "3.2e-4 3.4e-4 3.6e-4 3.8e-4"},
+		{Complement.ticker(5), 0.89, 0.9995, "0.999 0.99 0.9"},
+		{Complement.ticker(5), 0.3, 0.9999995, "0.999999 0.99999 0.9999 0.999 0.99 0.9"},
+		{Complement.ticker(5), 0.93, 0.99, "0.98 0.96 0.94"},
+		{Complement.ticker(5), 0.9, 0.99, "0.90 0.92 0.94 0.96 0.98"},
+		{Log.ticker(5), 1, 1e12, "1 100 1e4 1e6 1e8 1e10 1e12"},
 	} {
 		var labels []string
 		for _, tick := range tt.ticker.Ticks(tt.lo, tt.hi) {
@@ -260,6 +279,101 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+func TestScaleFor(t *testing.T) {
+	nan := math.NaN()
+	for _, tt := range []struct {
+		values []float64
+		want   Scale
+	}{
+		{nil, Linear}, {[]float64{nan}, Linear}, {[]float64{1, 4.9}, Linear}, {[]float64{1, nan, 5}, Log},
+		{[]float64{0, 5}, Linear}, {[]float64{-1, 5}, Linear}, {[]float64{0.9, 0.99}, Complement},
+		{[]float64{0.9, 1}, Linear}, {[]float64{0.1, 0.99}, Log}, {[]float64{0.97, 0.99}, Linear}, {[]float64{math.Inf(1), 1}, Linear},
+	} {
+		if got := ScaleFor(tt.values...); got != tt.want {
+			t.Errorf("%v: scale %d, want %d", tt.values, got, tt.want)
+		}
+	}
+	for _, s := range []Scale{Linear, Log, Complement} {
+		for _, v := range []float64{0.2, 0.5, 0.95} {
+			if got := s.value(s.measure(v)); math.Abs(got-v) > 1e-12 {
+				t.Errorf("scale %d: %v becomes %v", s, v, got)
+			}
+		}
+	}
+}
+
+// An event's label keeps clear of curves and of other labels, as long as there is room.
+func TestEventLabelsKeepClear(t *testing.T) {
+	c := draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: 100}}}
+	size := vg.Point{X: 10, Y: 40}
+	top, bottom := []vg.Point{{X: 0, Y: 90}, {X: 200, Y: 90}}, []vg.Point{{X: 0, Y: 30}, {X: 200, Y: 10}}
+	right := []vg.Point{{X: 105, Y: 0}, {X: 105, Y: 100}}
+	for name, tt := range map[string]struct {
+		lines [][]vg.Point
+		min   vg.Point
+	}{
+		"nothing":          {nil, vg.Point{X: 101, Y: 59}},
+		"a curve above":    {[][]vg.Point{top}, vg.Point{X: 101, Y: 47}},
+		"above and below":  {[][]vg.Point{top, bottom}, vg.Point{X: 101, Y: 47}},
+		"at the right":     {[][]vg.Point{right}, vg.Point{X: 89, Y: 59}},
+		"one across a box": {[][]vg.Point{{{X: 99, Y: 99}, {X: 120, Y: 60}}}, vg.Point{X: 89, Y: 55}},
+		"everywhere":       {[][]vg.Point{top, bottom, right, {{X: 95, Y: 0}, {X: 95, Y: 100}}}, vg.Point{X: 101, Y: 59}},
+	} {
+		if got := place(c, 100, size, tt.lines); got.Min != tt.min || got.Size() != size {
+			t.Errorf("%s: the label is at %v, want %v", name, got.Min, tt.min)
+		}
+	}
+	// Two events at one place, of a picture whose curve runs along the top.
+	p := Panel{Series: []Series{{X: []float64{0, 10}, Y: []float64{1, 1}}, {X: []float64{0, 10}, Y: []float64{0, 1}}},
+		Events: []Event{{5, "grows"}, {5, "shrinks"}}}
+	var strokes recorder.Canvas
+	g := newGrid(Figure{Panels: []Panel{p}})
+	width, height := g.size()
+	g.draw(draw.NewCanvas(&strokes, width, height))
+	places := map[string]bool{}
+	for _, a := range strokes.Actions {
+		if s, ok := a.(*recorder.FillString); ok && (s.String == "grows" || s.String == "shrinks") {
+			places[fmt.Sprint(s.Point)] = true
+		}
+	}
+	if len(places) != 2 {
+		t.Errorf("two labels stand at %v", places)
+	}
+}
+
+// An element for a page has the classes of inks, tooltips where there are any, and text without markup.
+func TestSVG(t *testing.T) {
+	p := Panel{Title: "<b>", YLabel: "upward", Series: []Series{{Name: "a & b", X: []float64{0, 1}, Y: []float64{0, 1}, Tip: `"tip"`}},
+		Marks: []Mark{{X: 0.5, Y: math.NaN(), Sign: Ring, Color: Color(9), Tip: "ring"}}}
+	page := string(Figure{Panels: []Panel{p}, Label: "<i>"}.Picture().SVG())
+	for _, want := range []string{
+		`<svg viewBox="0 0 390 276" role="img" aria-label="&lt;i&gt;">`, `class="k0 l t" d="M`, "<title>&#34;tip&#34;</title>",
+		"&lt;b&gt;</text>", "a &amp; b</text>", `class="k9 f"`, `class="pa f"`, "<circle", "<title>ring</title>", `transform="rotate(-90 `,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing in\n%s", want, page)
+		}
+	}
+	if n := strings.Count(page, "<title>"); n != 3 { // the curve's, and the ring's inside and outside
+		t.Errorf("%d tooltips", n)
+	}
+	if got := Styles(true, Color(9)); !strings.Contains(got, ".tx{color:#e6e6e6}") || !strings.Contains(got, ".k9{color:#") {
+		t.Error(got)
+	}
+}
+
+// Points outside of the limits are gaps, and the axis has the limits.
+func TestLimits(t *testing.T) {
+	p := Panel{XLimits: [2]float64{0, 4}, YLimits: [2]float64{0, 1}, Events: []Event{{X: 9}},
+		Series: []Series{{X: []float64{1, 2, 3, 5}, Y: []float64{0.2, 7, 0.4, 0.5}}}}
+	if x, y, ok := p.extent(); x != [2]float64{1, 3} || y != [2]float64{0.2, 0.4} || !ok {
+		t.Errorf("%v, %v, %v", x, y, ok)
+	}
+	if got := newGrid(Figure{Panels: []Panel{p}}).plot(&p); got.X.Min != 0 || got.X.Max != 4 {
+		t.Errorf("the axis goes from %v to %v", got.X.Min, got.X.Max)
+	}
+}
+
 // Thinning keeps the ends and the extremes.
 func TestThin(t *testing.T) {
 	const n = 100_000
@@ -268,7 +382,7 @@ func TestThin(t *testing.T) {
 		points[i] = vg.Point{X: vg.Length(i) * 300 / n, Y: vg.Length(math.Sin(float64(i)))}
 	}
 	points[77_777].Y, points[12_345].Y = 50, -50
-	got := thin(points)
+	got := thin(points, 4000)
 	if len(got) > 5000 {
 		t.Errorf("%d points are left", len(got))
 	}
@@ -310,7 +424,7 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 			t.Errorf("EncodePNG: error %v, want %q", err, want)
 		}
 	}
-	if err := EncodePNG(&brokenWriter{}, "", good, 1); err == nil {
+	if err := EncodePNG(full{}, "", good, 1); err == nil {
 		t.Error("a failing writer goes unnoticed")
 	}
 	if err := WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1); err == nil {
@@ -333,7 +447,7 @@ func TestPlotFaint(t *testing.T) {
 		{Name: "b", X: x, Y: []float64{0, 3}, Faint: true}, {Name: "b", X: x, Y: []float64{0, 4}},
 	}}
 	unnamed := Panel{Series: []Series{{X: x, Y: []float64{0, 1}, Faint: true}, {X: x, Y: []float64{0, 2}}, {X: x, Y: []float64{0, 3}, Faint: true}, {X: x, Y: []float64{0, 4}}}}
-	f := newFigure("", []Panel{named, unnamed}, 1)
+	f := newGrid(Figure{Panels: []Panel{named, unnamed}, Columns: 1})
 	var names []string
 	for _, e := range f.legend {
 		names = append(names, e.name)
@@ -344,9 +458,9 @@ func TestPlotFaint(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 		t.Errorf("legend (-want +got):\n%s", diff)
 	}
-	for i := range f.panels {
+	for i := range f.Panels {
 		for j, want := range []color.Color{pale(palette[0]), palette[0], pale(palette[1]), palette[1]} {
-			if got := f.style(&f.panels[i], j); got.Color != want || (got.Width < vg.Points(1)) != (j%2 == 0) {
+			if got := f.style(&f.Panels[i], j); got.Color != want || (got.Width < vg.Points(1)) != (j%2 == 0) {
 				t.Errorf("panel %d, series %d: %v, %v wide; want %v", i, j, got.Color, got.Width, want)
 			}
 		}
@@ -372,4 +486,33 @@ func TestPlotFaint(t *testing.T) {
 			t.Error("there is no curve")
 		}
 	}
+}
+
+func TestSmoothed(t *testing.T) {
+	s := Series{Name: "n", X: []float64{1, 2, 3, 4}, Y: []float64{4, 8, math.NaN(), 0}}
+	got, err := s.Smoothed(0.5)
+	// (0.5·4)/0.5; (0.5·2+0.5·8)/0.75; NaN; (0.5·5+0)/0.875
+	want := []float64{4, 5 / 0.75, math.NaN(), 2.5 / 0.875}
+	for i, y := range got.Y {
+		if math.Abs(y-want[i]) > 1e-12 && !(math.IsNaN(y) && math.IsNaN(want[i])) {
+			t.Errorf("value %d is %v, want %v", i, y, want[i])
+		}
+	}
+	if err != nil || got.Name != "n" || s.Y[1] != 8 {
+		t.Errorf("%+v, %v; the series itself is %v", got, err, s.Y)
+	}
+	if same, err := s.Smoothed(0); err != nil || same.Y[0] != 4 || same.Y[1] != 8 || same.Y[3] != 0 {
+		t.Errorf("a weight of 0 gives %v, %v", same.Y, err)
+	}
+	for _, weight := range []float64{-0.1, 1, math.NaN()} {
+		if _, err := s.Smoothed(weight); err == nil {
+			t.Errorf("a weight of %v gives no error", weight)
+		}
+	}
+}
+
+func ExampleSeries_Smoothed() {
+	s, _ := Series{X: []float64{1, 2, 3, 4}, Y: []float64{0, 10, 0, 10}}.Smoothed(0.5)
+	fmt.Printf("%.2f\n", s.Y)
+	// Output: [0.00 6.67 2.86 6.67]
 }

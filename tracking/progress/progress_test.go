@@ -1,7 +1,8 @@
-package tracking
+package progress
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vbauerster/mpb/v8"
+
+	"github.com/gorl-dev/gorl/tracking"
 )
+
+var testTime = time.UnixMicro(1_700_000_000_250_000)
+
+// full is a terminal that is gone.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on the device") }
 
 // clock is a time that only tests move.
 type clock struct {
@@ -35,7 +45,7 @@ func (c *clock) advance(d time.Duration) {
 func TestProgressLines(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{now: testTime}
-	p := NewProgress(&out, ProgressOptions{Now: c.Now, LineEvery: 0.25})
+	p := New(&out, Options{Now: c.Now, LineEvery: 0.25})
 	a, b := p.Bar("member 0", 1000), p.Bar("best", 1000)
 	for done := int64(0); done <= 1000; done += 10 {
 		a.Set(done, fmt.Sprintf("objective %d\n", done/100))
@@ -69,7 +79,7 @@ best       90 %  900/1000  150 steps/s  ETA 1s
 func TestProgressLinesEveryTwentieth(t *testing.T) {
 	for _, total := range []int64{20, 100, 999, 12345} {
 		var out bytes.Buffer
-		p := NewProgress(&out, ProgressOptions{})
+		p := New(&out, Options{})
 		b := p.Bar("a", total)
 		for done := int64(1); done <= total; done++ {
 			b.Set(done, "")
@@ -82,7 +92,7 @@ func TestProgressLinesEveryTwentieth(t *testing.T) {
 
 func TestProgressSilent(t *testing.T) {
 	var out bytes.Buffer
-	p := NewProgress(&out, ProgressOptions{Silent: true})
+	p := New(&out, Options{Silent: true})
 	b := p.Bar("a", 10)
 	b.Set(5, "x")
 	b.Finish("y")
@@ -91,7 +101,7 @@ func TestProgressSilent(t *testing.T) {
 	if out.Len() != 0 {
 		t.Errorf("wrote %q", out.String())
 	}
-	NewProgress(nil, ProgressOptions{}).Bar("a", 1).Set(1, "")
+	New(nil, Options{}).Bar("a", 1).Set(1, "")
 }
 
 func TestMeter(t *testing.T) {
@@ -145,10 +155,10 @@ func TestBarsFinalFrame(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	var out bytes.Buffer
 	c := &clock{now: testTime}
-	p := newBars(&out, 110, ProgressOptions{Unit: "steps", Now: c.Now}, mpb.WithAutoRefresh())
+	p := newBars(&out, 110, Options{Unit: "steps", Now: c.Now}, mpb.WithAutoRefresh())
 	a, b := p.Bar("member 0", 1000), p.Bar("m 1", 1000)
 	var wg sync.WaitGroup
-	for _, bar := range []Bar{a, b} {
+	for _, bar := range []tracking.Bar{a, b} {
 		wg.Go(func() {
 			for done := int64(0); done < 1000; done++ {
 				bar.Set(done, fmt.Sprintf("objective %d", done))
@@ -195,7 +205,7 @@ func TestBarsFinalFrame(t *testing.T) {
 // A failing terminal does not stop or block the run.
 func TestBarsOnBrokenOutput(t *testing.T) {
 	refresh := make(chan any)
-	p := newBars(&brokenWriter{}, 80, ProgressOptions{Unit: "steps", Now: time.Now}, mpb.WithManualRefresh(refresh))
+	p := newBars(full{}, 80, Options{Unit: "steps", Now: time.Now}, mpb.WithManualRefresh(refresh))
 	b := p.Bar("a", 10)
 	b.Set(1, "")
 	refresh <- time.Now()
@@ -220,7 +230,7 @@ func TestNoTerminal(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	for _, out := range []io.Writer{file, w, new(bytes.Buffer)} {
-		if _, ok := NewProgress(out, ProgressOptions{}).(*lines); !ok {
+		if _, ok := New(out, Options{}).(*lines); !ok {
 			t.Errorf("%T is taken for a terminal", out)
 		}
 	}

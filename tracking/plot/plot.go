@@ -1,4 +1,8 @@
-package tracking
+// Package plot draws pictures of learning: panels of curves over steps, in a grid under one title and one legend, as PNG
+// files and as SVG elements of HTML pages. gonum/plot draws axes, text and the pixels.
+//
+// It is a package of its own so that programs which only train do not link gonum/plot and its fonts.
+package plot
 
 import (
 	"errors"
@@ -7,11 +11,11 @@ import (
 	"io"
 	"math"
 
-	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Series is one curve: the points (X[i], Y[i]) in the order in which they are joined. Where a coordinate is NaN or
-// infinite, or not positive on a logarithmic axis, the curve has a gap.
+// infinite, or outside of what the panel's scale and limits can show, the curve has a gap.
 type Series struct {
 	// Name is shown in the legend; curves of one name have one colour in all panels. "" is left out of the legend.
 	Name string
@@ -27,6 +31,10 @@ type Series struct {
 	// Faint draws a thin, pale line behind the others, and leaves it out of the legend: the raw values behind a smoothed
 	// curve of the same name.
 	Faint bool
+	// Strong draws a thick line with a dark border over the others: the curve that a reader should see first.
+	Strong bool
+	// Tip is the curve's tooltip in an HTML page.
+	Tip string
 }
 
 // Link is an arrow at X from the curve Series[From] to the curve Series[To] of its panel, for "To continued with a copy
@@ -36,24 +44,36 @@ type Link struct {
 	X        float64
 }
 
-// Event is a vertical line at X with a label.
+// Event is a vertical line at X with a label, which is placed where no curve passes.
 type Event struct {
 	X     float64
 	Label string
 }
 
+// Mark is a single sign at a place. With a Y of NaN it stands at the lower edge, for what has no value.
+type Mark struct {
+	X, Y  float64
+	Sign  Sign
+	Color color.Color
+	Tip   string // the tooltip in an HTML page
+}
+
 // Panel is one pair of axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	// LogY makes the vertical axis logarithmic.
-	LogY   bool
-	Series []Series
-	Links  []Link
-	Events []Event
+	// Scale is the vertical axis': Linear by default.
+	Scale Scale
+	// XLimits and YLimits are the least and the greatest value shown; points outside are gaps. {0, 0} shows all points and
+	// a margin around them.
+	XLimits, YLimits [2]float64
+	Series           []Series
+	Links            []Link
+	Events           []Event
+	Marks            []Mark
 }
 
 // SeriesOf picks the values of one tag as a curve over steps, named after the tag.
-func SeriesOf(scalars []Scalar, tag string) Series {
+func SeriesOf(scalars []tracking.Scalar, tag string) Series {
 	s := Series{Name: tag}
 	for _, v := range scalars {
 		if v.Tag == tag {
@@ -63,28 +83,45 @@ func SeriesOf(scalars []Scalar, tag string) Series {
 	return s
 }
 
+// Smoothed returns the curve's exponential moving average with a weight from 0, which changes nothing, to below 1: every
+// value is weight times the average before it plus 1 − weight times the value, divided by 1 − weightⁿ after n values, so
+// that the beginning is not drawn towards 0. It is what TensorBoard shows. Values that are not finite stay as they are and
+// leave the average alone. Weights outside [0, 1) are an error.
+func (s Series) Smoothed(weight float64) (Series, error) {
+	if !(weight >= 0 && weight < 1) {
+		return s, fmt.Errorf("plot: the weight of smoothing is %v; want a number from 0 to below 1", weight)
+	}
+	average, missing := 0.0, 1.0 // missing is weightⁿ
+	y := make([]float64, len(s.Y))
+	for i, v := range s.Y {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			y[i] = v
+			continue
+		}
+		average = weight*average + (1-weight)*v
+		missing *= weight
+		y[i] = average / (1 - missing)
+	}
+	s.Y = y
+	return s, nil
+}
+
 // WritePNG draws the panels row by row in a grid with the given number of columns (chosen by their number if < 1),
 // under one title and one legend, and puts the picture at path, which holds either the old content or the new one.
 // Colours are told apart by the colour-blind too.
 func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
-		return fmt.Errorf("tracking: plot %s: %w", path, err)
+		return fmt.Errorf("plot: %s: %w", path, err)
 	}
-	if err := durable.WriteFile(path, func(w io.Writer) error { return drawPNG(w, title, panels, columns) }); err != nil {
-		return fmt.Errorf("tracking: plot %s: %w", path, err)
-	}
-	return nil
+	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().WritePNG(path)
 }
 
 // EncodePNG is [WritePNG] into w.
 func EncodePNG(w io.Writer, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
-		return fmt.Errorf("tracking: plot: %w", err)
+		return fmt.Errorf("plot: %w", err)
 	}
-	if err := drawPNG(w, title, panels, columns); err != nil {
-		return fmt.Errorf("tracking: plot: %w", err)
-	}
-	return nil
+	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().EncodePNG(w)
 }
 
 // maxPanels bounds the size of the picture.
@@ -100,12 +137,14 @@ func checkPanels(panels []Panel) error {
 	for i, p := range panels {
 		for j, s := range p.Series {
 			if len(s.X) != len(s.Y) {
-				return fmt.Errorf("panel %d (%q), series %d (%q): %d x values and %d y values", i, p.Title, j, s.Name, len(s.X), len(s.Y))
+				return fmt.Errorf("panel %d (%q), series %d (%q): %d x values and %d y values",
+					i, p.Title, j, s.Name, len(s.X), len(s.Y))
 			}
 		}
 		for j, l := range p.Links {
 			if l.From < 0 || l.From >= len(p.Series) || l.To < 0 || l.To >= len(p.Series) {
-				return fmt.Errorf("panel %d (%q), link %d: from series %d to series %d; there are %d", i, p.Title, j, l.From, l.To, len(p.Series))
+				return fmt.Errorf("panel %d (%q), link %d: from series %d to series %d; there are %d",
+					i, p.Title, j, l.From, l.To, len(p.Series))
 			}
 		}
 	}
@@ -115,8 +154,13 @@ func checkPanels(panels []Panel) error {
 // drawable reports whether a coordinate can be placed; the bound keeps differences of two of them finite.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
+// within reports whether limits, if there are any, allow a value.
+func within(limits [2]float64, v float64) bool {
+	return limits == [2]float64{} || v >= limits[0] && v <= limits[1]
+}
+
 func (p *Panel) visible(x, y float64) bool {
-	return drawable(x) && drawable(y) && (!p.LogY || y > 1e-150)
+	return drawable(x) && drawable(y) && p.Scale.shows(y) && within(p.XLimits, x) && within(p.YLimits, y)
 }
 
 // at returns the value of a curve at x: between two points the straight line, or with Steps the earlier value. ok is
@@ -141,13 +185,11 @@ func (p *Panel) at(s *Series, x float64) (y float64, ok bool) {
 		return y, true
 	}
 	t := (x - s.X[before]) / (s.X[after] - s.X[before])
-	if p.LogY {
-		return y * math.Pow(s.Y[after]/y, t), true
-	}
-	return y + t*(s.Y[after]-y), true
+	a, b := p.Scale.measure(y), p.Scale.measure(s.Y[after])
+	return p.Scale.value(a + t*(b-a)), true
 }
 
-// extent returns the ranges of all visible points, links and events; ok is false without any.
+// extent returns the ranges of all visible points and events; ok is false without any point.
 func (p *Panel) extent() (x, y [2]float64, ok bool) {
 	x, y = [2]float64{math.Inf(1), math.Inf(-1)}, [2]float64{math.Inf(1), math.Inf(-1)}
 	for _, s := range p.Series {
@@ -162,7 +204,7 @@ func (p *Panel) extent() (x, y [2]float64, ok bool) {
 		return x, y, false
 	}
 	for _, e := range p.Events {
-		if drawable(e.X) {
+		if drawable(e.X) && within(p.XLimits, e.X) {
 			x = [2]float64{math.Min(x[0], e.X), math.Max(x[1], e.X)}
 		}
 	}

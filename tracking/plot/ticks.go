@@ -1,14 +1,25 @@
-// Package ticks chooses the numbers that an axis shows, and writes them.
-package ticks
+package plot
 
 import (
 	"math"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot"
 )
 
-// Round are the multiples of 1, 2 or 5 times a power of ten within a range, about want of them.
-func Round(lo, hi float64, want int) []float64 {
+// Ticks returns about want round numbers from lo to hi with their labels, all in one unit: 0, 5k, 10k.
+func Ticks(lo, hi float64, want int) []plot.Tick {
+	values := roundNumbers(lo, hi, want)
+	list := make([]plot.Tick, len(values))
+	for i, label := range tickLabels(values) {
+		list[i] = plot.Tick{Value: values[i], Label: label}
+	}
+	return list
+}
+
+// roundNumbers returns the multiples of 1, 2 or 5 times a power of ten within a range, about want of them.
+func roundNumbers(lo, hi float64, want int) []float64 {
 	rough := (hi - lo) / float64(want)
 	power := math.Pow(10, math.Floor(math.Log10(rough)))
 	if !(power > 0) || math.IsInf(power, 0) {
@@ -28,8 +39,8 @@ func Round(lo, hi float64, want int) []float64 {
 	return values
 }
 
-// Labels writes equally spaced values, all with one unit and as many digits as tell them apart.
-func Labels(values []float64) []string {
+// tickLabels writes equally spaced values, all with one unit and as many digits as tell them apart.
+func tickLabels(values []float64) []string {
 	if len(values) == 0 {
 		return nil
 	}

@@ -1,15 +1,18 @@
-package tracking
+package progress
 
 import (
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/gorl-dev/gorl/internal/column"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
-// lines is the Progress for files and pipes.
+// lines is the progress for files and pipes.
 type lines struct {
-	opt ProgressOptions
+	opt Options
 
 	mu    sync.Mutex // of everything, the bars included
 	w     io.Writer
@@ -17,12 +20,12 @@ type lines struct {
 	ended bool
 }
 
-func newLines(w io.Writer, opt ProgressOptions) *lines { return &lines{w: w, opt: opt} }
+func newLines(w io.Writer, opt Options) *lines { return &lines{w: w, opt: opt} }
 
-func (p *lines) Bar(name string, total int64) Bar {
+func (p *lines) Bar(name string, total int64) tracking.Bar {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.width = max(p.width, displayWidth(name))
+	p.width = max(p.width, column.Width(name))
 	return &lineBar{p: p, name: name, meter: meter{total: max(total, 1)}, shown: -1}
 }
 
@@ -88,8 +91,8 @@ func (b *lineBar) Finish(text string) {
 
 func (b *lineBar) write(when, text string) {
 	m := &b.meter
-	parts := []string{b.name + strings.Repeat(" ", b.p.width-displayWidth(b.name)), m.percent(), fmt.Sprintf("%d/%d", m.done, m.total)}
-	for _, part := range []string{m.speed(b.p.opt.Unit), when, oneLine(text)} {
+	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(), fmt.Sprintf("%d/%d", m.done, m.total)}
+	for _, part := range []string{m.speed(b.p.opt.Unit), when, column.OneLine(text)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -1,4 +1,4 @@
-package tracking
+package progress
 
 import (
 	"fmt"
@@ -9,11 +9,14 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/gorl-dev/gorl/internal/column"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
-// bars is the Progress for terminals.
+// bars is the progress for terminals.
 type bars struct {
-	opt       ProgressOptions
+	opt       Options
 	w         io.Writer
 	container *mpb.Progress
 	barWidth  int
@@ -23,36 +26,36 @@ type bars struct {
 	ended bool
 }
 
-func newBars(w io.Writer, width int, opt ProgressOptions, more ...mpb.ContainerOption) *bars {
+func newBars(w io.Writer, width int, opt Options, more ...mpb.ContainerOption) *bars {
 	container := mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(w), mpb.WithWidth(width)}, more...)...)
 	// Name, per cent, time and speed take about 50 columns; the text comes before a long bar.
 	return &bars{opt: opt, w: w, container: container, barWidth: min(max(width-78, 10), 30)}
 }
 
-func (p *bars) Bar(name string, total int64) Bar {
+func (p *bars) Bar(name string, total int64) tracking.Bar {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
 		return silentBar{}
 	}
 	b := &terminalBar{opt: p.opt, meter: meter{total: max(total, 1)}}
-	column := func(text func(*terminalBar) string) decor.Decorator {
+	aligned := func(text func(*terminalBar) string) decor.Decorator {
 		return decor.Any(func(decor.Statistics) string { return b.read(text) }, decor.WC{C: decor.DindentRight | decor.DSyncWidth})
 	}
 	spaced := func(text func(*terminalBar) string) decor.Decorator {
-		return column(func(b *terminalBar) string {
+		return aligned(func(b *terminalBar) string {
 			if s := text(b); s != "" {
 				return " " + s + " "
 			}
 			return ""
 		})
 	}
-	name = oneLine(name)
+	name = column.OneLine(name)
 	// The total is set afterwards: a bar made with one completes by itself, before Finish has given its text.
 	bar, err := p.container.Add(0, barStyle().Build(), mpb.BarWidth(p.barWidth),
-		mpb.PrependDecorators(column(func(*terminalBar) string { return name })),
+		mpb.PrependDecorators(aligned(func(*terminalBar) string { return name })),
 		mpb.AppendDecorators(
-			column(func(b *terminalBar) string { return b.meter.percent() + " " }),
+			aligned(func(b *terminalBar) string { return b.meter.percent() + " " }),
 			spaced(func(b *terminalBar) string {
 				if b.when != "" {
 					return b.when
@@ -105,7 +108,7 @@ func (p *bars) Wait() {
 }
 
 type terminalBar struct {
-	opt ProgressOptions
+	opt Options
 	bar *mpb.Bar
 
 	mu       sync.Mutex // never held while calling bar, whose drawing takes it
@@ -128,7 +131,7 @@ func (b *terminalBar) Set(done int64, text string) {
 		return
 	}
 	b.meter.set(b.opt.Now(), done)
-	b.text = oneLine(text)
+	b.text = column.OneLine(text)
 	current := min(max(done, 0), b.meter.total)
 	b.mu.Unlock()
 	b.bar.SetCurrent(current)
@@ -141,7 +144,7 @@ func (b *terminalBar) Finish(text string) {
 		return
 	}
 	b.finished = true
-	b.text, b.when = oneLine(text), b.meter.spent(b.opt.Now())
+	b.text, b.when = column.OneLine(text), b.meter.spent(b.opt.Now())
 	complete, total := b.meter.done >= b.meter.total, b.meter.total
 	b.mu.Unlock()
 	if complete {

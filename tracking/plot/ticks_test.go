@@ -1,4 +1,4 @@
-package ticks
+package plot
 
 import (
 	"math"
@@ -21,16 +21,16 @@ func TestRoundAndLabels(t *testing.T) {
 		{0, 2e15, 2, []string{"0", "1e15", "2e15"}},
 		{0.9, 1, 5, []string{"0.90", "0.92", "0.94", "0.96", "0.98", "1.00"}},
 	} {
-		if got := Labels(Round(c.lo, c.hi, c.want)); !slices.Equal(got, c.labels) {
+		if got := tickLabels(roundNumbers(c.lo, c.hi, c.want)); !slices.Equal(got, c.labels) {
 			t.Errorf("%g to %g: %q, want %q", c.lo, c.hi, got, c.labels)
 		}
 	}
 	for _, r := range [][2]float64{{1, 1}, {math.NaN(), 1}, {0, math.Inf(1)}, {2, 1}} {
-		if got := Labels(Round(r[0], r[1], 5)); len(got) != 0 {
+		if got := tickLabels(roundNumbers(r[0], r[1], 5)); len(got) != 0 {
 			t.Errorf("%v: %q, want nothing", r, got)
 		}
 	}
-	if got := Labels([]float64{0}); !slices.Equal(got, []string{"0"}) {
+	if got := tickLabels([]float64{0}); !slices.Equal(got, []string{"0"}) {
 		t.Errorf("a single zero is %q", got)
 	}
 }

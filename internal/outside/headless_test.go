@@ -1,0 +1,41 @@
+package outside
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHeadlessProgramsLinkNoPictures lists what programs link that train, alone or in populations of one or many processes,
+// and show nothing: no plots, no fonts, no progress bars.
+func TestHeadlessProgramsLinkNoPictures(t *testing.T) {
+	const module = "github.com/gorl-dev/gorl/"
+	links := func(packages ...string) []string {
+		args := []string{"list", "-deps"}
+		for _, p := range packages {
+			args = append(args, module+p)
+		}
+		return strings.Fields(run(t, "../..", "go", args...))
+	}
+	pictures := func(all []string) []string {
+		return slices.DeleteFunc(all, func(path string) bool {
+			return !slices.ContainsFunc([]string{
+				"gonum.org/v1/plot", "golang.org/x/image/font", "codeberg.org/go-fonts/", "github.com/golang/freetype", "github.com/vbauerster/mpb",
+			}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+		})
+	}
+	headless := links("agents/ppo", "agents/amp", "trainers", "tracking", "checkpoint", "motions", "envs/classic", "envs/wrappers", "envs/wrappers/gymnasium",
+		"pbt", "pbt/evolution", "pbt/preset", "pbt/launch", "pbt/schedule", "infer")
+	if !slices.Contains(headless, module+"trainers") || !slices.Contains(headless, module+"tracking") {
+		t.Fatalf("the list has no trainers: %v", headless)
+	}
+	if found := pictures(headless); len(found) > 0 {
+		t.Errorf("a program that only trains links %v", found)
+	}
+	// What draws is found by these names: the test could fail.
+	for _, p := range []string{"tracking/plot", "tracking/progress"} {
+		if len(pictures(links(p))) == 0 {
+			t.Errorf("%s links nothing that draws", p)
+		}
+	}
+}

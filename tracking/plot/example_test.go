@@ -1,0 +1,43 @@
+package plot_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/tracking/plot"
+)
+
+func ExampleWritePNG() {
+	dir, err := os.MkdirTemp("", "plot")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "population.png")
+
+	steps := []float64{0, 100_000, 200_000, 300_000}
+	objective := plot.Panel{
+		Title: "Objective", XLabel: "steps", YLabel: "mean episode length",
+		Series: []plot.Series{
+			{Name: "member 0", X: steps, Y: []float64{20, 150, 240, 280}},
+			{Name: "member 1", X: steps, Y: []float64{20, 40, 45, 250}},
+		},
+		Links: []plot.Link{{From: 0, To: 1, X: 200_000}}, // member 1 continued with a copy of member 0
+	}
+	learningRate := plot.Panel{
+		Title: "learning_rate", XLabel: "steps", Scale: plot.Log,
+		Series: []plot.Series{
+			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}, Steps: true},
+			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}, Steps: true},
+		},
+		Links: objective.Links,
+	}
+	if err := plot.WritePNG(path, "Population", []plot.Panel{objective, learningRate}, 2); err != nil {
+		log.Fatal(err)
+	}
+	_, err = os.Stat(path)
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -1,0 +1,175 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+)
+
+// Scale says how values are laid out on the vertical axis.
+type Scale int
+
+// The scales. Log needs positive values, Complement values below 1.
+const (
+	Linear     Scale = iota
+	Log              // by the logarithm
+	Complement       // by the logarithm of one minus the value, which tells 0.99 from 0.999: for discount factors
+)
+
+// logSpan is the ratio of greatest to least value from which [ScaleFor] chooses a logarithm.
+const logSpan = 5
+
+// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and their
+// distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values that are
+// not finite count for nothing.
+func ScaleFor(values ...float64) Scale {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if drawable(v) {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	switch {
+	case lo > hi:
+		return Linear
+	case lo > 0.5 && hi < 1 && 1-lo >= logSpan*(1-hi):
+		return Complement
+	case Log.shows(lo) && hi >= logSpan*lo:
+		return Log
+	}
+	return Linear
+}
+
+// shows reports whether a drawable value has a place on the scale.
+func (s Scale) shows(v float64) bool {
+	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1
+}
+
+// measure is where a value lies, in units in which the axis is even.
+func (s Scale) measure(v float64) float64 {
+	switch s {
+	case Log:
+		return math.Log10(v)
+	case Complement:
+		return -math.Log10(1 - v)
+	}
+	return v
+}
+
+// value is the inverse of measure.
+func (s Scale) value(m float64) float64 {
+	switch s {
+	case Log:
+		return math.Pow(10, m)
+	case Complement:
+		return 1 - math.Pow(10, -m)
+	}
+	return m
+}
+
+// Normalize implements gonum/plot's Normalizer: lo becomes 0 and hi 1.
+func (s Scale) Normalize(lo, hi, v float64) float64 {
+	a, b := s.measure(lo), s.measure(hi)
+	return (s.measure(v) - a) / (b - a)
+}
+
+// widen adds a margin to a range of data, and gives a single value some room.
+func (s Scale) widen(r [2]float64, margin float64) (lo, hi float64) {
+	lo, hi = s.measure(r[0]), s.measure(r[1])
+	switch d := hi - lo; {
+	case d > 1e-9*math.Max(math.Abs(lo), math.Abs(hi)):
+		lo, hi = lo-margin*d, hi+margin*d
+	case s != Linear:
+		lo, hi = lo-0.2, hi+0.2
+	case lo == 0 && hi == 0:
+		lo, hi = -1, 1
+	default:
+		d = 0.1 * math.Max(math.Abs(lo), math.Abs(hi))
+		lo, hi = lo-d, hi+d
+	}
+	return s.value(lo), s.value(hi)
+}
+
+// ticker places and labels the ticks of a scale: about want of them on a linear one.
+func (s Scale) ticker(want int) plot.Ticker {
+	switch s {
+	case Log:
+		return plot.TickerFunc(logTicks)
+	case Complement:
+		return plot.TickerFunc(complementTicks)
+	}
+	return plot.TickerFunc(func(lo, hi float64) []plot.Tick { return Ticks(lo, hi, want) })
+}
+
+// logTicks labels powers of ten, or round numbers between them where there are few.
+func logTicks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
+	every := max(1, (last-first+7)/8)
+	mantissas := func(set ...float64) (n int) {
+		for e := first; e <= last; e++ {
+			for _, m := range set {
+				if v := m * math.Pow(10, float64(e)); v >= lo && v <= hi {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	labelled := []float64{1}
+	switch {
+	case mantissas(1) >= 3:
+	case mantissas(1, 2, 5) >= 3:
+		labelled, every = []float64{1, 2, 5}, 1
+	default: // less than a decade: the axis is nearly linear
+		list := Ticks(lo, hi, 4)
+		for i := range list {
+			list[i].Label = logLabel(list[i].Value)
+		}
+		return list
+	}
+	var list []plot.Tick
+	for e := first; e <= last; e++ {
+		for m := 1.0; m < 10; m++ {
+			v := m * math.Pow(10, float64(e))
+			if v < lo || v > hi {
+				continue
+			}
+			tick := plot.Tick{Value: v}
+			for _, l := range labelled {
+				if l == m && e%every == 0 {
+					tick.Label = logLabel(v)
+				}
+			}
+			if tick.Label != "" || every == 1 {
+				list = append(list, tick)
+			}
+		}
+	}
+	return list
+}
+
+// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is nearly
+// linear.
+func complementTicks(lo, hi float64) []plot.Tick {
+	list, labels := logTicks(1-hi, 1-lo), 0
+	for i := range list {
+		list[i].Value = 1 - list[i].Value
+		if list[i].Label != "" {
+			list[i].Label = strconv.FormatFloat(list[i].Value, 'g', 9, 64)
+			labels++
+		}
+	}
+	if labels < 3 {
+		return Ticks(lo, hi, 5)
+	}
+	return list
+}
+
+func logLabel(v float64) string {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // rid of what adding up has left
+	if v >= 0.00999 && v < 1e4 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return ShortExponent(strconv.FormatFloat(v, 'e', -1, 64))
+}
