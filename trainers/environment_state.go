@@ -9,6 +9,15 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// What a snapshot keeps of the environment, and how it is put back. There are three parts, each where the environment
+// has it:
+//
+//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
+//   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
+//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
+//
+// A snapshot without the state is put into an environment whose episodes go on as they are.
+
 // reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
 // random sequence.
 func (t *Trainer) reset(seed int64) error {
@@ -76,11 +85,13 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 		}
 		return errors.Join(errs...)
 	}
+	// What has been changed before an error is undone here; the caller gets an undo only with a nil error.
 	defer func() {
 		if err != nil {
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
+	// Without the abilities that takesState asks for, the two interfaces are nil and not used.
 	array := snap.Arrays[layout.EnvironmentState]
 	stateful, _ := envs.As[envs.Stateful](t.env)
 	observer, _ := envs.As[envs.Observer](t.env)

@@ -9,6 +9,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// Evaluation has one loop. It is used by [Evaluate] with any environment, and by [Trainer.Evaluate] and
+// [Trainer.EvaluateMetrics], which see to it that training goes on undisturbed (evaluate_training.go).
+
 // EvaluateOptions says how long to evaluate.
 type EvaluateOptions struct {
 	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
@@ -35,10 +38,14 @@ type Evaluation struct {
 
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
 // is an error where Episodes is not positive or MaxSteps is negative.
+//
+// The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
+// training in it. [Trainer.Evaluate] does, or restores its state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	return evaluate(ctx, env, agent, o, nil)
 }
 
+// evaluate is Evaluate with pictures of environment 0 for render, nil for none.
 func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
 	if o.Episodes <= 0 {
 		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
@@ -59,6 +66,7 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
 		rounds, each = each, 1
 	}
+	// Without a limit of steps there is one round, in which environments begin new episodes by themselves.
 	seed := o.Seed
 	for range rounds {
 		if err := p.round(ctx, seed, each); err != nil {
@@ -105,6 +113,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			}
 		}
 		p.steps++
+		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
 		for i, r := range step.Rewards {
 			returns[i] += float64(r)
 		}

@@ -15,6 +15,10 @@ import (
 // (skrl: simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act
 // and learn on goroutines of their own, with the same results as one after the other.
 //
+//	group, err := trainers.NewGroup([]agents.Agent{first, second}, []int{32, 16}) // of 48 environments
+//	// ...
+//	trainer, err := trainers.Sequential(env, group, trainers.Config{Timesteps: 25_000})
+//
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
 // agents from 0 in the order given. [Trainer.Metrics] has each agent's episodes as "agent_<i>.episode.return" and so
 // on, beside those of all. A group can do what its agents can: where one of them lacks an optional interface of package
@@ -28,6 +32,7 @@ type Group struct {
 	action []float32 // (N, A), what Act returns
 }
 
+// A group has every optional interface but agents.Evolvable: its networks are named within its agents' parts.
 var (
 	_ agents.Agent       = (*Group)(nil)
 	_ agents.Binder      = (*Group)(nil)
@@ -58,7 +63,7 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 			return nil, err
 		}
 	}
-	if scopes == nil {
+	if scopes == nil { // Bind cuts equal parts, once the number of environments is known
 		return g, nil
 	}
 	if len(scopes) != len(list) {

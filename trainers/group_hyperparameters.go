@@ -27,7 +27,7 @@ func (g *Group) SetHyperparameters(values map[string]float64) error {
 	// Sort the values by agent. A key without an agent's number is an error before anything changes.
 	parts := make([]map[string]float64, len(g.agents))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		number, name, ok := strings.Cut(key, ".")
+		number, name, ok := strings.Cut(key, ".") // "0.learning_rate": agent 0, and its own key
 		i, err := strconv.Atoi(number)
 		if !ok || err != nil || i < 0 || i >= len(g.agents) {
 			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)

@@ -8,6 +8,9 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 )
 
+// The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
+// slices of the batch and nothing is copied but actions.
+
 // each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
 // are those of one after the other.
 func (g *Group) each(f func(i int, a agents.Agent) error) error {
@@ -72,6 +75,7 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
+	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
 		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),

@@ -12,6 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
+// The same figures are written to files by tracking.Episodes and tracking.Recorder, under skrl's tags. Snapshots have
+// them, so that a resumed run and a restored member know how good they were.
+
 // window is how many of the last measurements of a figure are kept. An episode figure is their mean: a larger window
 // would be steadier and later to show a change.
 const window = 100

@@ -10,6 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// Parameters of an environment's reward are hyperparameters by the name of "env.<key>". They differ from an agent's in
+// one way: a new value must not take effect in the middle of an episode. So there is a target, set last, and beside it
+// what each environment has at present; environments take the target one by one, as their episodes end.
+
 // environmentPrefix begins the names of hyperparameters that belong to the environment's reward.
 const environmentPrefix = "env."
 

@@ -14,12 +14,13 @@ import (
 //	 "fresh": [3]}
 type parametersState struct {
 	Format int `json:"format"`
-	// Target is what every environment is to have.
+	// Target is what every environment will have, by flattened key (envs.FlattenShaping).
 	Target map[string]float64 `json:"target"`
 	// Current are the parameters that environments have, with those environments. It is there where the environment's
 	// state is.
 	Current []currentState `json:"current,omitempty"`
-	// Fresh are the environments that have taken no step of their episode.
+	// Fresh are the environments that have taken no step of their episode: they may take a new target at once. Like
+	// Current it is there with the environment's state.
 	Fresh []int `json:"fresh,omitempty"`
 }
 

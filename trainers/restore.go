@@ -11,6 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
+// How a run continues: open makes the run's folder and, with Config.Resume, restores the newest valid checkpoint;
+// Restore puts a snapshot into the trainer, its agent and its environment. Copied weights of a population come in
+// through Restore as well, followed by [Trainee.Reseed].
+
 // open prepares training, once: it makes the run's folder, resets the environment, and continues from a checkpoint
 // where Resume says so. It is called by whatever needs a state to begin from.
 func (t *Trainer) open() (err error) {

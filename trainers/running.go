@@ -11,6 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// In a population, weights are replaced while episodes are in progress. An episode that two members' weights have
+// played says little about either, and must not be counted when it ends. This file follows which episodes these are,
+// also through snapshots, and through replacements that are undone before the next step.
+
 // stateKey is the trainer's value with the checksum of the environment's state at the time when the weights were saved.
 // Where a population puts a member's own environment into another member's snapshot, the state's checksum is another.
 const stateKey = "environment_state"

@@ -11,6 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
+// What is written, and when: tracked values every WriteInterval, checkpoints every CheckpointInterval, and both at the
+// end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
+// checksum, written under another name first (package checkpoint).
+
 // saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
 func saves(cfg Config, agent agents.Agent) error {
 	_, err := snapshotter(agent)

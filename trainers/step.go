@@ -10,6 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// The body of the training loop, and the two functions that translate between environments and agents for programs with
+// a loop of their own: [Observation] and [Transition].
+
 // Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
 // next step overwrites it.
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
@@ -70,7 +73,19 @@ func Observation(s *envs.Step) agents.Observation {
 	return agents.Observation{Observations: s.Observations, States: s.States}
 }
 
-// Transition returns what an agent records after an environment's step. It shares the step's slices.
+// Transition returns what an agent records after an environment's step. It shares the step's slices, which the
+// environment overwrites with the next step, so it is for Record and not for keeping. A training loop of one's own is,
+// with the errors left out (snippets/step_by_step has them):
+//
+//	now, _ := env.Reset(seed)
+//	for range timesteps {
+//		actions, _ := agent.Act(trainers.Observation(now))
+//		now, _ = env.Step(actions)
+//		_ = agent.Record(trainers.Transition(now))
+//		if agent.Ready() { // a rollout is complete
+//			_ = agent.Update(ctx)
+//		}
+//	}
 func Transition(s *envs.Step) agents.Transition {
 	return agents.Transition{
 		Rewards: s.Rewards, Terminated: s.Terminated, Truncated: s.Truncated,
@@ -125,7 +140,7 @@ func (t *Trainer) note(s *envs.Step) error {
 
 // after does what is due at this timestep: a picture, tracked values, a checkpoint, the progress bar, OnStep.
 func (t *Trainer) after() error {
-	// A picture of environment 0, where somebody wants pictures and the environment can draw itself.
+	// A picture of environment 0, where OnRender wants pictures and the environment can draw itself.
 	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
 		if r, ok := envs.As[envs.Renderer](t.env); ok {
 			picture, err := r.Render(0)

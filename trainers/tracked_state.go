@@ -67,6 +67,7 @@ func list(x []float64) []any {
 	return out
 }
 
+// numbers reads a list of numbers among the tracked episodes of a snapshot, empty where there is none.
 func numbers(snap *checkpoint.Snapshot, key string) []float64 {
 	v, _ := snap.Value(layout.Trainer, trackedKey, key)
 	values, _ := v.([]any)

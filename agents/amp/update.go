@@ -211,8 +211,8 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	return v
 }
 
-// adversarial returns the loss that tells logits of the policy's rows (fake, (m, 1)) from the reference's (real, (n,
-// 1)), a scalar.
+// adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
+// (real, (n, 1)), a scalar.
 func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])

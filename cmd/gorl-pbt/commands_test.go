@@ -109,7 +109,7 @@ func TestStatusOfOneProcess(t *testing.T) {
 func TestRun(t *testing.T) {
 	path, dir := file(t, "['true']")
 	status, stdout, stderr := use(t.Context(), "run", "--config", path)
-	if status != commandline.Done || !strings.Contains(stdout, "policy 1: finished") || stderr != "" {
+	if status != commandline.Done || !strings.Contains(stdout, "member 1: finished") || stderr != "" {
 		t.Errorf("it ends with %d and says\n%s%s", status, stdout, stderr)
 	}
 	if status, stdout, _ = use(t.Context(), "run", "--config", path, "--quiet"); status != commandline.Done || stdout != "" {
@@ -131,7 +131,7 @@ func TestRun(t *testing.T) {
 	}
 
 	path, _ = file(t, "[sh, -c, 'echo out of luck; exit 3']")
-	if status, _, stderr = use(t.Context(), "run", "--config", path); status != commandline.Failed || !strings.Contains(stderr, "policy 0 gave up: exit status 3") || !strings.Contains(stderr, "out of luck") {
+	if status, _, stderr = use(t.Context(), "run", "--config", path); status != commandline.Failed || !strings.Contains(stderr, "member 0 gave up: exit status 3") || !strings.Contains(stderr, "out of luck") {
 		t.Errorf("members that fail end it with %d and %q", status, stderr)
 	}
 	path, _ = file(t, "[sleep, '1000']")

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -107,7 +107,7 @@ func (c *cluster) over(job string) bool {
 	return strings.TrimSpace(c.run("squeue", "-h", "-j", job)) == ""
 }
 
-// heartbeats are those of a population's policies.
+// heartbeats are those of a population's members.
 func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 	c.t.Helper()
 	beats := make([]*workspace.Heartbeat, 4)
@@ -149,11 +149,11 @@ func (c *cluster) task(job string, index int) (state string, restarts string) {
 	return find("JobState"), find("Restarts")
 }
 
-// whole checks that all policies went through all intervals, each once.
+// whole checks that all members went through all intervals, each once.
 func (c *cluster) whole(name string, intervals, steps int64) {
 	c.t.Helper()
-	for policy := range 4 {
-		events, err := pbt.ReadJournal(c.path(name, fmt.Sprintf("%03d", policy), pbt.JournalFile))
+	for member := range 4 {
+		events, err := journal.Read(c.path(name, fmt.Sprintf("%03d", member), journal.File))
 		if err != nil {
 			c.t.Error(err)
 			continue
@@ -161,26 +161,26 @@ func (c *cluster) whole(name string, intervals, steps int64) {
 		var seen []int64
 		for _, e := range events {
 			switch e.Kind {
-			case pbt.EventKeep, pbt.EventReplace, pbt.EventSelfMutate, pbt.EventFinal:
+			case journal.Keep, journal.Replace, journal.SelfMutate, journal.Final:
 				seen = append(seen, e.Iteration)
-			case pbt.EventPopulation, pbt.EventStart:
+			case journal.Population, journal.Start:
 			default:
-				c.t.Errorf("policy %d: %s in interval %d: %s", policy, e.Kind, e.Iteration, e.Cause)
+				c.t.Errorf("member %d: %s in interval %d: %s", member, e.Kind, e.Iteration, e.Cause)
 			}
 		}
 		for i := range intervals {
 			if int64(len(seen)) != intervals || seen[i] != i+1 {
-				c.t.Errorf("the journal of policy %d has the intervals %v, want each of 1 to %d once", policy, seen, intervals)
+				c.t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen, intervals)
 				break
 			}
 		}
-		if last := events[len(events)-1]; last.Kind != pbt.EventFinal || last.Steps != steps {
-			c.t.Errorf("policy %d ended with %s after %d steps, want the end of training after %d", policy, last.Kind, last.Steps, steps)
+		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != steps {
+			c.t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind, last.Steps, steps)
 		}
 	}
-	for policy, h := range c.heartbeats(name) {
+	for member, h := range c.heartbeats(name) {
 		if h == nil || h.Phase != workspace.Finished {
-			c.t.Errorf("policy %d ended with the heartbeat %+v, want that it is finished", policy, h)
+			c.t.Errorf("member %d ended with the heartbeat %+v, want that it is finished", member, h)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestSlurmRequeues(t *testing.T) {
 	c := newCluster(t)
 	const intervals, interval = 12, 4096
 	job := c.submit("requeued", fmt.Sprintf("objective: episode.return, interval_steps: %d, total_steps: %d", interval, intervals*interval), "")
-	c.until(job, "requeued", "policies 1 and 2 are in their second interval", func() bool {
+	c.until(job, "requeued", "members 1 and 2 are in their second interval", func() bool {
 		h := c.heartbeats("requeued")
 		return h[1] != nil && h[1].Iteration >= 2 && h[2] != nil && h[2].Iteration >= 2
 	})
@@ -215,13 +215,13 @@ func TestSlurmRequeues(t *testing.T) {
 	}
 	for index, signal := range map[int]string{1: "terminated", 2: "user defined signal 1"} {
 		log := c.log(job, "requeued", index)
-		for _, part := range []string{"stopped in interval", "signal: " + signal, fmt.Sprintf("policy %d continues in interval", index)} {
+		for _, part := range []string{"stopped in interval", "signal: " + signal, fmt.Sprintf("member %d continues in interval", index)} {
 			if !strings.Contains(log, part) {
-				t.Errorf("the log of policy %d lacks %q:\n%s", index, part, log)
+				t.Errorf("the log of member %d lacks %q:\n%s", index, part, log)
 			}
 		}
 		if n := strings.Count(log, ": start"); n != 1 {
-			t.Errorf("policy %d started %d times from nothing, want once:\n%s", index, n, log)
+			t.Errorf("member %d started %d times from nothing, want once:\n%s", index, n, log)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func TestSlurmTakesTurns(t *testing.T) {
 func TestSlurmCancels(t *testing.T) {
 	c := newCluster(t)
 	job := c.submit("cancelled", "objective: episode.return, interval_steps: 4096, total_steps: 1000000000", "")
-	c.until(job, "cancelled", "all policies train", func() bool {
+	c.until(job, "cancelled", "all members train", func() bool {
 		for _, h := range c.heartbeats("cancelled") {
 			if h == nil || h.Steps == 0 {
 				return false
@@ -253,12 +253,12 @@ func TestSlurmCancels(t *testing.T) {
 	})
 	c.run(c.path("cancelled", "scancel.sh"))
 	c.until(job, "cancelled", "its end", func() bool { return c.over(job) })
-	for policy, h := range c.heartbeats("cancelled") {
-		if state, _ := c.task(job, policy); state != "CANCELLED" {
-			t.Errorf("task %d is %s, want CANCELLED", policy, state)
+	for member, h := range c.heartbeats("cancelled") {
+		if state, _ := c.task(job, member); state != "CANCELLED" {
+			t.Errorf("task %d is %s, want CANCELLED", member, state)
 		}
 		if h == nil || h.Phase != workspace.Stopped {
-			t.Errorf("policy %d ended with the heartbeat %+v, want that it has stopped:\n%s", policy, h, c.log(job, "cancelled", policy))
+			t.Errorf("member %d ended with the heartbeat %+v, want that it has stopped:\n%s", member, h, c.log(job, "cancelled", member))
 		}
 	}
 }

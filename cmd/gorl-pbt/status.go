@@ -12,11 +12,11 @@ import (
 func statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status DIR",
-		Short: "show where a population's policies stand",
+		Short: "show where a population's members stand",
 		Long: `
-Shows a table of the policies in DIR, a population's folder (<directory>/<workspace>),
-from what stands in the folder alone, so on any machine that sees it, whoever
-started the members. Nothing is written.`,
+Shows a table of the members in DIR, a population's folder (<directory>/<workspace>),
+from the files in the folder alone, so on any machine that sees it, however the
+members were started. Nothing is written.`,
 		Example: `
 gorl-pbt status runs/pbt_workspace
 gorl-pbt status runs/pbt_workspace --watch
@@ -25,7 +25,7 @@ gorl-pbt status runs/pbt_workspace --watch --every 30s --silent 5m`,
 	}
 	watch := c.Flags().Bool("watch", false, "show it again and again until Ctrl-C")
 	every := c.Flags().Duration("every", 2*time.Second, "`time` between looks with --watch")
-	silent := c.Flags().Duration("silent", launch.DefaultSilence, "`time` after which a policy that says nothing is called silent")
+	silent := c.Flags().Duration("silent", launch.DefaultSilence, "`time` without a heartbeat after which a member is called silent")
 	c.ValidArgsFunction = commandline.Files()
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -52,7 +52,7 @@ var tables = []struct {
 	{"reference/ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
 	{"reference/amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
 	{"reference/training.md", "trainer settings", trainers.DefaultConfig(), nil},
-	{"reference/pbt-cluster.md", "launcher settings", launch.DefaultDescription(), nil},
+	{"reference/pbt-cluster.md", "launcher settings", launch.DefaultConfig(), nil},
 	{"reference/pbt-cluster.md", "toleration settings", launch.Toleration{}, nil},
 }
 

@@ -13,13 +13,13 @@ import (
 
 func exampleRows() []Row {
 	return []Row{
-		{Policy: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
-		{Policy: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
-		{Policy: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
+		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
+		{Member: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
+		{Member: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
 	}
 }
 
-const exampleTable = `policy  phase     iteration  frame  objective  parent  restarts  gpu  note
+const exampleTable = `member  phase     iteration  steps  objective  parent  restarts  gpu  note
 ──────  ────────  ─────────  ─────  ─────────  ──────  ────────  ───  ───────────────────────────────────
      0  training          3   1200      -7.25       2         0    1  leader
      1  waiting           -      -          -       -         2    -  exit status 1; restart 2 of 5 in 4s
@@ -32,8 +32,8 @@ func TestPages(t *testing.T) {
 	p := &pages{w: &out, launched: true, every: time.Minute, now: func() time.Time { return now }}
 	rows := exampleRows()
 	p.show(rows)
-	p.event("policy 0: started")
-	if got := out.String(); got != "12:00:00 policy 0: started\n" {
+	p.event("member 0: started")
+	if got := out.String(); got != "12:00:00 member 0: started\n" {
 		t.Errorf("at first it shows\n%s\nwant the event alone", got)
 	}
 	for range 3 { // the table is shown once, as it does not change
@@ -43,7 +43,7 @@ func TestPages(t *testing.T) {
 	rows[0].Note = "underperformer"
 	p.show(rows) // too early
 	p.end(exampleRows())
-	want := "12:00:00 policy 0: started\n\n" + exampleTable + "\n\n" + exampleTable + "\n"
+	want := "12:00:00 member 0: started\n\n" + exampleTable + "\n\n" + exampleTable + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -65,8 +65,8 @@ func TestScreenKeepsWithinTheTerminal(t *testing.T) {
 	}
 	out.Reset()
 	width, height = 200, 50
-	s.event("policy 1: started")
-	if got := out.String(); !strings.HasPrefix(got, "\x1b[3A\r\x1b[J") || !strings.Contains(got, " policy 1: started\npolicy  phase") {
+	s.event("member 1: started")
+	if got := out.String(); !strings.HasPrefix(got, "\x1b[3A\r\x1b[J") || !strings.Contains(got, " member 1: started\nmember  phase") {
 		t.Errorf("an event draws %q, want the old table's three lines replaced by the event and the new table", got)
 	}
 	out.Reset()
@@ -83,12 +83,12 @@ func TestStatusOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for policy, phase := range []workspace.Phase{workspace.Training, workspace.Finished} {
-		seat, err := board.Join(t.Context(), policy)
+	for member, phase := range []workspace.Phase{workspace.Training, workspace.Finished} {
+		seat, err := board.Join(t.Context(), member)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := seat.Beat(workspace.Heartbeat{Member: policy, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}); err != nil {
+		if err := seat.Beat(workspace.Heartbeat{Member: member, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := seat.Release(); err != nil {
@@ -125,6 +125,6 @@ func TestStatusOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows, err = Status(f.Dir(), time.Hour); err != nil || len(rows) != 3 {
-		t.Errorf("%d rows (%v), want as many as the file has policies", len(rows), err)
+		t.Errorf("%d rows (%v), want as many as the file has members", len(rows), err)
 	}
 }

@@ -55,7 +55,7 @@ func ExampleMain() {
 // A member that trains in its own way: it saves and returns when its context ends.
 func ExampleMember() {
 	os.Exit(launch.Member(func(ctx context.Context, p launch.Process) error {
-		fmt.Printf("policy %d of %s\n", p.Policy, p.Config)
+		fmt.Printf("member %d of %s\n", p.Member, p.Config)
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}))
@@ -67,7 +67,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	f, err := launch.Parse([]byte(`launcher: {num_policies: 2, command: [sh, -c, 'echo I am policy $GORL_PBT_POLICY_IDX']}`))
+	f, err := launch.Parse([]byte(`launcher: {num_policies: 2, command: [sh, -c, 'echo I am member $GORL_PBT_POLICY_IDX']}`))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func ExampleRun() {
 	text, err := os.ReadFile(filepath.Join(f.Dir(), "logs", "001.log"))
 	fmt.Print(string(text), err)
 	// Output:
-	// I am policy 1
+	// I am member 1
 	// <nil>
 }
 
@@ -105,7 +105,7 @@ func ExampleStatus() {
 	}
 	fmt.Println(launch.WriteTable(os.Stdout, rows, false))
 	// Output:
-	// policy  phase        iteration  frame  objective  parent  note
+	// member  phase        iteration  steps  objective  parent  note
 	// ──────  ───────────  ─────────  ─────  ─────────  ──────  ────
 	//      0  not started          -      -          -       -
 	//      1  not started          -      -          -       -

@@ -4,69 +4,74 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/config"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
 // ConfigFile is the name of the canonical YAML file in a population's folder.
 const ConfigFile = "config.yaml"
 
-// File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which belongs to package preset, it
-// knows the folder and the number of policies only.
+// File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which package preset reads, it knows the
+// folder and the number of members only.
 type File struct {
-	// Launcher is the section `launcher:`, completed.
-	Launcher Description
+	// Launcher is the section `launcher:`, completed by defaults.
+	Launcher Config
 	// Directory and Workspace are those of the section `pbt:`.
 	Directory, Workspace string
 	// Notes are what Install has to say to the user.
 	Notes []string
 
-	dict map[string]any
+	sections runfile.Sections
 }
-
-// topLevel are the keys that a population's file may have: the population's own, and those that member programs read.
-var topLevel = []string{"preset", "strict", "pbt", "launcher", "agent", "environment", "models", "trainer", "memory", "seed", "member"}
 
 // ReadFile reads a population's YAML file; see Parse.
 func ReadFile(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	sections, err := runfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	f, err := Parse(data)
+	f, err := newFile(sections)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nlaunch: the file is %s", err, path)
 	}
 	return f, nil
 }
 
-// Parse reads a population's YAML. Unknown keys, wrong types and values out of range in the section `launcher:`, and
-// unknown sections, are errors that name the key; the section `pbt:` is left to package preset.
+// Parse reads a population's YAML. Unknown sections, and unknown keys, wrong types and values out of range in the section
+// `launcher:`, are errors that name the key and the nearest known one; the section `pbt:` is left to package preset.
 func Parse(data []byte) (*File, error) {
-	dict, err := config.FromYAML(data)
+	sections, err := runfile.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(dict)) {
-		if !slices.Contains(topLevel, key) {
-			return nil, fmt.Errorf("launch: unknown section %q: want one of %s", key, strings.Join(topLevel, ", "))
-		}
+	return newFile(sections)
+}
+
+func newFile(sections runfile.Sections) (*File, error) {
+	if err := sections.Check("launch", ^runfile.Evolutions); err != nil {
+		return nil, err
 	}
-	f := &File{Launcher: DefaultDescription(), Directory: ".", Workspace: "pbt_workspace", dict: dict}
-	section, err := mapping(dict, "launcher")
+	f := &File{Launcher: DefaultConfig(), Directory: ".", Workspace: "pbt_workspace", sections: sections}
+	launcher, err := mapping(sections, "launcher")
 	if err != nil {
 		return nil, err
 	}
-	if err := config.Merge(&f.Launcher, section, config.Options{Prefix: "launch"}); err != nil {
+	if err := config.Merge(&f.Launcher, launcher, config.Options{Prefix: "launch"}); err != nil {
 		return nil, err
 	}
-	population, err := mapping(dict, "pbt")
+	population, err := mapping(sections, "pbt")
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +87,14 @@ func Parse(data []byte) (*File, error) {
 	if f.Workspace == "" || f.Directory == "" {
 		return nil, errors.New("launch: \"pbt.directory\" or \"pbt.workspace\" is empty; leave it out for the default")
 	}
-	if err := f.countPolicies(population); err != nil {
+	if err := f.countMembers(population); err != nil {
 		return nil, err
 	}
 	return f, f.Launcher.Validate()
 }
 
-// countPolicies makes both sections say the same.
-func (f *File) countPolicies(population map[string]any) error {
+// countMembers takes the number of members from the section `pbt:`, where it gives one, and refuses another in `launcher:`.
+func (f *File) countMembers(population map[string]any) error {
 	given, ok := population["num_policies"]
 	if !ok {
 		return nil
@@ -105,14 +110,14 @@ func (f *File) countPolicies(population map[string]any) error {
 	return nil
 }
 
-func mapping(dict map[string]any, key string) (map[string]any, error) {
-	switch section := dict[key].(type) {
+func mapping(sections runfile.Sections, name string) (map[string]any, error) {
+	switch section := sections[name].(type) {
 	case nil:
 		return map[string]any{}, nil
 	case map[string]any:
 		return section, nil
 	default:
-		return nil, fmt.Errorf("launch: %q is %v: want a section", key, section)
+		return nil, fmt.Errorf("launch: %q is %v: want a section of keys", name, section)
 	}
 }
 
@@ -127,27 +132,119 @@ func (f *File) logs() string {
 	return filepath.Join(f.Dir(), "logs")
 }
 
-// Canonical is the file in one form, whatever comments and order of keys it had: keys sorted, the number of policies in
-// the section `pbt:`.
+// Canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared: keys
+// sorted, the number of members in the section `pbt:`.
 func (f *File) Canonical() ([]byte, error) {
-	dict := maps.Clone(f.dict)
-	population, err := mapping(dict, "pbt")
-	if err != nil {
-		return nil, err
-	}
-	population = maps.Clone(population)
+	sections := maps.Clone(f.sections)
+	population := maps.Clone(sections.Section("pbt"))
 	population["num_policies"] = f.Launcher.NumPolicies
-	dict["pbt"] = population
-	if launcher, err := mapping(dict, "launcher"); err == nil && len(launcher) > 0 {
+	sections["pbt"] = population
+	if launcher, ok := sections["launcher"].(map[string]any); ok && len(launcher) > 0 {
 		launcher = maps.Clone(launcher)
 		delete(launcher, "num_policies")
-		dict["launcher"] = launcher
+		sections["launcher"] = launcher
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(dict), encoder.Close()); err != nil {
+	if err := errors.Join(encoder.Encode(map[string]any(sections)), encoder.Close()); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// Install makes the population's folder and copies the canonical file there, for members to read; it returns the
+// copy's path, which is absolute. Where the folder holds the file of another population already, that is an error which
+// lists what differs. Two things may: the section `launcher:`, as nothing that was trained depends on it, and
+// `pbt.total_steps`, which may have grown, so that the members train further; Notes then says so. Either way the copy
+// is replaced at once, and members read it when they start.
+func (f *File) Install() (path string, err error) {
+	canonical, err := f.Canonical()
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(f.Dir())
+	if err != nil {
+		return "", fmt.Errorf("launch: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("launch: %w", err)
+	}
+	path = filepath.Join(dir, ConfigFile)
+	existing, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", fmt.Errorf("launch: %w", err)
+	case string(existing) == string(canonical):
+		return path, nil
+	default:
+		note, err := sameRun(existing, canonical)
+		if err != nil {
+			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another pbt.workspace: %w", path, err)
+		}
+		if note != "" {
+			f.Notes = append(f.Notes, note)
+		}
+	}
+	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
+		return "", fmt.Errorf("launch: %w", err)
+	}
+	return path, nil
+}
+
+// sameRun compares two files key by key. note says that total_steps has grown, where that is all.
+func sameRun(before, after []byte) (note string, err error) {
+	was, err := config.FromYAML(before)
+	if err != nil {
+		return "", err
+	}
+	is, err := config.FromYAML(after)
+	if err != nil {
+		return "", err
+	}
+	delete(was, "launcher")
+	delete(is, "launcher")
+	if from, to := totalSteps(was), totalSteps(is); 0 < from && from < to {
+		note = fmt.Sprintf("pbt.total_steps has grown from %d to %d: the population trains further", from, to)
+		is["pbt"].(map[string]any)["total_steps"] = from
+	}
+	if lines := differences("", was, is); len(lines) > 0 {
+		return "", errors.New("\n\t" + strings.Join(lines, "\n\t"))
+	}
+	return note, nil
+}
+
+// totalSteps are those of a file, 0 where it does not say.
+func totalSteps(dict map[string]any) int {
+	population, _ := dict["pbt"].(map[string]any)
+	n, _ := population["total_steps"].(int)
+	return n
+}
+
+// differences lists what differs by dotted keys, sorted.
+func differences(prefix string, was, is map[string]any) []string {
+	keys := maps.Clone(was)
+	if keys == nil {
+		keys = make(map[string]any)
+	}
+	maps.Copy(keys, is)
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		a, had := was[key]
+		b, has := is[key]
+		before, isMap := a.(map[string]any)
+		after, isMapToo := b.(map[string]any)
+		switch {
+		case isMap && isMapToo:
+			lines = append(lines, differences(prefix+key+".", before, after)...)
+		case !had:
+			lines = append(lines, fmt.Sprintf("%s%s: nothing there, %v here", prefix, key, b))
+		case !has:
+			lines = append(lines, fmt.Sprintf("%s%s: %v there, nothing here", prefix, key, a))
+		case !reflect.DeepEqual(a, b):
+			lines = append(lines, fmt.Sprintf("%s%s: %v there, %v here", prefix, key, a, b))
+		}
+	}
+	return lines
 }

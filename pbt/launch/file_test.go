@@ -17,7 +17,7 @@ func TestParseSays(t *testing.T) {
 		{"launcher: {num_policies: 2, slices: 1}", `unknown key "slices" (given 1): did you mean "slice"?`},
 		{"launcher: {num_policies: two}", `"num_policies" is "two" (string)`},
 		{"launcher: [1]", `"launcher" is [1]: want a section`},
-		{"lancher: {}", `unknown section "lancher": want one of preset, strict, pbt, launcher`},
+		{"lancher: {}", `unknown key "lancher" (given {}): did you mean "launcher"?`},
 		{"pbt: {enabled: true}", `"num_policies" is 0: want at least 1, here or in the section "pbt"`},
 		{"pbt: {num_policies: 0}", `"pbt.num_policies" is 0: want a whole number of at least 1`},
 		{"pbt: {num_policies: 2.5}", `"pbt.num_policies" is 2.5`},
@@ -62,7 +62,7 @@ func TestCanonical(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, ok := f.dict["pbt"].(map[string]any)["num_policies"]; ok {
+	if _, ok := f.sections["pbt"].(map[string]any)["num_policies"]; ok {
 		t.Error("Canonical changed the file")
 	}
 }
@@ -159,14 +159,14 @@ func TestFromEnvironment(t *testing.T) {
 		{env: Vars{}},
 		{env: Vars{EnvConfig: "c"}},
 		{env: Vars{"JOB_COMPLETION_INDEX": "3"}}, // a pod of some other job
-		{env: Vars{EnvConfig: "c", EnvPolicy: "0"}, want: Process{Config: "c"}, ok: true},
-		{env: Vars{EnvConfig: "c", EnvPolicy: "7", EnvSlice: "2"}, want: Process{Config: "c", Policy: 7, Slice: 2}, ok: true},
-		{env: Vars{EnvConfig: "c", "JOB_COMPLETION_INDEX": "3"}, want: Process{Config: "c", Policy: 3}, ok: true},
-		{env: Vars{EnvConfig: "c", EnvPolicy: "1", "JOB_COMPLETION_INDEX": "3"}, want: Process{Config: "c", Policy: 1}, ok: true},
-		{env: Vars{EnvPolicy: "1"}, ok: true, err: EnvConfig + " is not"},
-		{env: Vars{EnvConfig: "c", EnvPolicy: "-1"}, ok: true, err: EnvPolicy + ` is "-1"`},
+		{env: Vars{EnvConfig: "c", EnvMember: "0"}, want: Process{Config: "c"}, ok: true},
+		{env: Vars{EnvConfig: "c", EnvMember: "7", EnvSlice: "2"}, want: Process{Config: "c", Member: 7, Slice: 2}, ok: true},
+		{env: Vars{EnvConfig: "c", "JOB_COMPLETION_INDEX": "3"}, want: Process{Config: "c", Member: 3}, ok: true},
+		{env: Vars{EnvConfig: "c", EnvMember: "1", "JOB_COMPLETION_INDEX": "3"}, want: Process{Config: "c", Member: 1}, ok: true},
+		{env: Vars{EnvMember: "1"}, ok: true, err: EnvConfig + " is not"},
+		{env: Vars{EnvConfig: "c", EnvMember: "-1"}, ok: true, err: EnvMember + ` is "-1"`},
 		{env: Vars{EnvConfig: "c", "JOB_COMPLETION_INDEX": "x"}, ok: true, err: `JOB_COMPLETION_INDEX is "x"`},
-		{env: Vars{EnvConfig: "c", EnvPolicy: "1", EnvSlice: "-2"}, ok: true, err: EnvSlice + ` is "-2"`},
+		{env: Vars{EnvConfig: "c", EnvMember: "1", EnvSlice: "-2"}, ok: true, err: EnvSlice + ` is "-2"`},
 	} {
 		got, ok, err := fromEnvironment(func(name string) string { return c.env[name] })
 		switch {
@@ -240,10 +240,10 @@ func FuzzParseJob(f *testing.F) {
 func FuzzFromEnvironment(f *testing.F) {
 	f.Add("c", "1", "2", "3")
 	f.Add("", "", "", "7")
-	f.Fuzz(func(t *testing.T, config, policy, slice, index string) {
-		env := Vars{EnvConfig: config, EnvPolicy: policy, EnvSlice: slice, envCompletionIndex: index}
+	f.Fuzz(func(t *testing.T, config, member, slice, index string) {
+		env := Vars{EnvConfig: config, EnvMember: member, EnvSlice: slice, envCompletionIndex: index}
 		p, ok, err := fromEnvironment(func(name string) string { return env[name] })
-		if err == nil && ok && (p.Policy < 0 || p.Slice < 0 || p.Config == "") {
+		if err == nil && ok && (p.Member < 0 || p.Slice < 0 || p.Config == "") {
 			t.Errorf("%v gives %+v", env, p)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // TestGoldenSchedule runs the dialogues in testdata/schedule. A case is its name with settings, lines of what happens
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, c.Rest, c.Input) })
+	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
 }
 
 // drive drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.
@@ -27,9 +27,9 @@ func drive(t *testing.T, settings string, happened []string) string {
 	var out strings.Builder
 	on := func(st start) string {
 		if st.gpu == noGPU {
-			return fmt.Sprintf(" start %d", st.policy)
+			return fmt.Sprintf(" start %d", st.member)
 		}
-		return fmt.Sprintf(" start %d on GPU %d", st.policy, st.gpu)
+		return fmt.Sprintf(" start %d on GPU %d", st.member, st.gpu)
 	}
 	for _, text := range happened {
 		at, text, _ := strings.Cut(text, " ")
@@ -44,30 +44,30 @@ func drive(t *testing.T, settings string, happened []string) string {
 			if len(words) == 0 {
 				continue
 			}
-			policy := 0
+			member := 0
 			if len(words) > 1 {
-				if policy, err = strconv.Atoi(words[1]); err != nil {
+				if member, err = strconv.Atoi(words[1]); err != nil {
 					t.Fatal(err)
 				}
 			}
 			switch words[0] {
 			case "beat":
-				frames, err := strconv.ParseInt(words[2], 10, 64)
+				steps, err := strconv.ParseInt(words[2], 10, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.beat(policy, progress{frames: frames})
+				s.beat(member, progress{steps: steps})
 			case "exit":
 				status, how := -1, words[2]
 				if n, err := strconv.Atoi(words[2]); err == nil {
 					status, how = n, ""
 				}
-				if s.seats[policy].state != running {
-					t.Fatalf("%s: policy %d does not run", text, policy)
+				if s.seats[member].state != running {
+					t.Fatalf("%s: member %d does not run", text, member)
 				}
-				again, ok := s.exited(policy, status, how, now)
-				fmt.Fprintf(&out, " | %d %s", policy, s.seats[policy].state)
-				if note := s.seats[policy].note; note != "" {
+				again, ok := s.exited(member, status, how, now)
+				fmt.Fprintf(&out, " | %d %s", member, s.seats[member].state)
+				if note := s.seats[member].note; note != "" {
 					fmt.Fprintf(&out, " (%s)", note)
 				}
 				if ok {

@@ -153,21 +153,21 @@ func (f *File) jobSpec() *kubeJob {
 // escapeDollars keeps Kubernetes from replacing $(NAME) in a text: to it, $$ is a dollar sign.
 func escapeDollars(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// podEnv is a member's environment. The policy comes from JOB_COMPLETION_INDEX, which Kubernetes sets; it is given
+// podEnv is a member's environment. The member comes from JOB_COMPLETION_INDEX, which Kubernetes sets; it is given
 // under the launcher's name too for programs that know only that.
-func (d Description) podEnv(slice int64) []kubeEnv {
-	vars := maps.Clone(d.Env)
+func (c Config) podEnv(slice int64) []kubeEnv {
+	vars := maps.Clone(c.Env)
 	if vars == nil {
 		vars = make(Vars)
 	}
-	maps.Copy(vars, d.Kubernetes.Env)
+	maps.Copy(vars, c.Kubernetes.Env)
 	var env []kubeEnv
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, kubeEnv{Name: name, Value: escapeDollars(vars[name])})
 	}
 	return append(env,
 		kubeEnv{Name: EnvConfig, Value: configFolder + "/" + ConfigFile},
-		kubeEnv{Name: EnvPolicy, ValueFrom: &kubeSource{FieldRef: kubeField{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}},
+		kubeEnv{Name: EnvMember, ValueFrom: &kubeSource{FieldRef: kubeField{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}},
 		kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)},
 	)
 }

@@ -29,7 +29,7 @@ func Main(build func(m pbt.Member) (pbt.Trainee, error)) { Program{New: build}.M
 
 // Main is all that a main function has to do; it does not return. Started by a user with -config file.yaml, the program
 // runs the population that the file describes on this machine, with itself and its own flags as the members where the
-// file names no command. Started by a launcher, it trains one policy. Its own flags, declared with package flag before,
+// file names no command. Started by a launcher, it trains one member. Its own flags, declared with package flag before,
 // are parsed first.
 //
 // The exit status is 0 when all members are finished, 1 when one gave up, 2 for wrong flags, and StatusStopped after a
@@ -65,15 +65,15 @@ func (g Program) Main() {
 	os.Exit(0)
 }
 
-// Launch runs the population of a YAML file with Run, and says at the end which policy is the best.
+// Launch runs the population of a YAML file with Run, and says at the end which member is the best.
 func (g Program) Launch(ctx context.Context, path string, o Options) error {
 	f, err := ReadFile(path)
 	if err != nil {
 		return err
 	}
-	settings, err := g.settings(path)
+	settings, err := preset.FromDict(f.sections, g.Hyperparameters...) // so that mistakes show before any process starts
 	if err != nil {
-		return err
+		return fmt.Errorf("launch: %w\nlaunch: the file is %s", err, path)
 	}
 	if len(f.Launcher.Command) == 0 {
 		self, err := os.Executable()
@@ -85,75 +85,67 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 	if err := Run(ctx, f, o); err != nil || o.Out == nil {
 		return err
 	}
-	board, err := workspace.OpenFolder(f.Dir(), f.Launcher.NumPolicies, workspace.FolderOptions{ReadOnly: true})
+	store, err := workspace.OpenFolder(f.Dir(), f.Launcher.NumPolicies, workspace.FolderOptions{ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
-	best, ok, err := board.Best(settings.Options.Measure.Minimise)
+	best, ok, err := store.Best(settings.Options.Measure.Minimise)
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
 	if ok {
-		fmt.Fprintf(o.Out, "\nBest: policy %d after %d steps, %s %.6g; its weights are %s\n", best.Member, best.Steps, settings.Options.Objective, best.Objective, best.Weights.Path)
+		fmt.Fprintf(o.Out, "\nBest: member %d after %d steps, %s %.6g; its weights are %s\n",
+			best.Member, best.Steps, settings.Options.Objective, best.Objective, best.Weights.Path)
 	}
 	return nil
 }
 
-// settings are the file's, with this program's parts.
-func (g Program) settings(path string) (*preset.Settings, error) {
-	settings, err := preset.FromFile(path, g.Hyperparameters...)
-	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
-	}
-	settings.Options.New = g.New
-	return settings, nil
-}
-
-// Train trains one policy, as a function for Member: it takes the policy's place in the population's folder, continues
-// where an earlier process ended, and writes what happens to the policy to the standard output.
+// Train trains one member, as a function for [Member]: it takes the member's lease in the population's folder, continues
+// where an earlier process ended, and writes what happens to the member to the standard output.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
-	settings, err := g.settings(p.Config)
+	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {
-		return err
+		return fmt.Errorf("launch: %w", err)
 	}
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
-	board, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
+	store, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
 	o := settings.Options
-	o.Progress = tell
-	place := pbt.WorkerOptions{
-		Member: p.Policy, Store: board, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat, Silence: settings.Silence,
-		SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess, Experiment: settings.Workspace,
+	o.New, o.Progress = g.New, tell
+	w := pbt.WorkerOptions{
+		Member: p.Member, Store: store, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat,
+		Silence: settings.Silence, SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess,
+		Experiment: settings.Workspace,
 	}
 	if g.Adjust != nil {
-		g.Adjust(&o, &place)
+		g.Adjust(&o, &w)
 	}
-	solo, err := pbt.Join(ctx, o, place)
+	worker, err := pbt.Join(ctx, o, w)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, solo.Close()) }()
-	if damage := solo.Recovered(); damage != nil {
+	defer func() { err = errors.Join(err, worker.Close()) }()
+	if damage := worker.Recovered(); damage != nil {
 		fmt.Println(damage)
 	}
-	if steps := solo.Status().Steps; steps > 0 {
-		fmt.Printf("policy %d continues in interval %d after %d steps\n", p.Policy, solo.Iteration(), steps)
+	if steps := worker.Status().Steps; steps > 0 {
+		fmt.Printf("member %d continues in interval %d after %d steps\n", p.Member, worker.Iteration(), steps)
 	}
-	result, err := solo.Train(ctx)
+	result, err := worker.Train(ctx)
 	if err != nil {
 		return err
 	}
 	if result != nil {
-		fmt.Printf("policy %d is finished; the best so far is policy %d, %s %.6g\n", p.Policy, result.Member, o.Objective, result.Objective)
+		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective, result.Objective)
 	}
 	return nil
 }
 
-// tell writes what became of the policy, one line an event.
+// tell writes a line for every event of the member.
 func tell(u pbt.Update) {
 	e := u.Event
 	if e == nil {

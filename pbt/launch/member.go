@@ -6,24 +6,96 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/gorl-dev/gorl/pbt"
 )
+
+// The environment of a member process.
+const (
+	// EnvConfig is the path of the population's canonical YAML file.
+	EnvConfig = "GORL_PBT_CONFIG"
+	// EnvMember is the member's member, from 0.
+	EnvMember = "GORL_PBT_POLICY_IDX"
+	// EnvSlice is the number of intervals to train before yielding; 0 or absent: until the end.
+	EnvSlice = "GORL_PBT_SLICE"
+)
+
+// envCompletionIndex is the member in a pod of an Indexed Job.
+const envCompletionIndex = "JOB_COMPLETION_INDEX"
+
+// The exit statuses of a member process. Any other means that it failed.
+const (
+	// StatusFinished says that the member is trained to its end.
+	StatusFinished = 0
+	// StatusYielded says that the member has made room for another and is to be started again when there is room.
+	StatusYielded = 75
+	// StatusRestart says that the member is to be started again at once, since a setting takes effect in a new process
+	// only; it finds the setting in its state.
+	StatusRestart = 76
+	// StatusStopped says that a signal stopped the member, which has saved and can be continued.
+	StatusStopped = 78
+)
+
+// statusUsage is that of a program that was called wrongly.
+const statusUsage = 2
+
+// Process is what a member process is told by whoever started it.
+type Process struct {
+	// Config is the path of the population's YAML file.
+	Config string
+	// Member is the member to train, from 0.
+	Member int
+	// Slice is the number of intervals after which the process yields; 0 never.
+	Slice int64
+}
+
+// FromEnvironment reads the environment that a member is started with. ok is false where this process was not started
+// as a member: neither EnvMember nor Kubernetes' JOB_COMPLETION_INDEX beside EnvConfig is there.
+func FromEnvironment() (p Process, ok bool, err error) { return fromEnvironment(os.Getenv) }
+
+func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error) {
+	p.Config = getenv(EnvConfig)
+	name, member := EnvMember, getenv(EnvMember)
+	if member == "" {
+		if member = getenv(envCompletionIndex); member == "" || p.Config == "" {
+			return Process{}, false, nil
+		}
+		name = envCompletionIndex
+	}
+	if p.Config == "" {
+		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's YAML file", EnvMember, EnvConfig)
+	}
+	if p.Member, err = strconv.Atoi(member); err != nil || p.Member < 0 || p.Member >= maxMembers {
+		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member, maxMembers-1)
+	}
+	if slice := getenv(EnvSlice); slice != "" {
+		if p.Slice, err = strconv.ParseInt(slice, 10, 64); err != nil || p.Slice < 0 {
+			return Process{}, true, fmt.Errorf("launch: %s is %q; give a number of intervals, 0 for no end", EnvSlice, slice)
+		}
+	}
+	return p, true, nil
+}
+
+// ErrStopped is wrapped by the error of Run when its context ended: the population can be continued by the same call.
+var ErrStopped = errors.New("stopped; run the same again to continue")
 
 // Member runs a member process: it reads the environment that a launcher sets, runs train, and returns the exit status
 // that tells the launcher what to do next.
 //
 // SIGINT and SIGTERM end the context, and so does SIGUSR1, which under Slurm also puts the job back into its queue once
 // train has returned; context.Cause is then a *SignalError. train is to save and return the context's error, or an
-// error that wraps pbt.ErrYield or pbt.ErrRestart; nil says that the policy is trained to its end. Other errors are
+// error that wraps pbt.ErrYield or pbt.ErrRestart; nil says that the member is trained to its end. Other errors are
 // written to the standard error. In a pod of Kubernetes, which would wait before it starts another, a restart is done
 // on the spot.
 func Member(train func(ctx context.Context, p Process) error) (status int) {
 	p, ok, err := FromEnvironment()
 	if err == nil && !ok {
-		err = fmt.Errorf("launch: %s is not set: a member is started by a launcher", EnvPolicy)
+		err = fmt.Errorf("launch: %s is not set: a member is started by a launcher", EnvMember)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -89,4 +161,16 @@ func statusOf(ctx context.Context, err error) int {
 		return StatusStopped
 	}
 	return 1
+}
+
+// requeueJob asks Slurm to run this job again later.
+func requeueJob(getenv func(string) string) error {
+	id := getenv("SLURM_JOB_ID")
+	if array, task := getenv("SLURM_ARRAY_JOB_ID"), getenv("SLURM_ARRAY_TASK_ID"); array != "" && task != "" {
+		id = array + "_" + task
+	}
+	if out, err := exec.Command("scontrol", "requeue", id).CombinedOutput(); err != nil {
+		return fmt.Errorf("launch: scontrol requeue %s: %w: %s", id, err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }

@@ -1,3 +1,11 @@
+// Package launch runs populations of processes: it starts the members of one on this machine and looks after them
+// ([Run]), writes what Slurm ([Slurm]) and Kubernetes ([Kubernetes]) need to do so, and is what a member program is
+// made of ([Main], [Member]).
+//
+// The processes have nothing in common but a folder (see package workspace) and one YAML file. Whoever starts a member
+// tells it three things in its environment, [EnvConfig], [EnvMember] and [EnvSlice], and it answers with its exit
+// status: [StatusFinished], [StatusYielded], [StatusRestart], [StatusStopped] or, with any other, that it failed. A
+// program in any language that keeps to this can be a member.
 package launch
 
 import (
@@ -12,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -31,7 +40,7 @@ const refresh = time.Second
 // Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member
 // is a process group of its own, writes to a file of its own, and ends with this process, however that ends.
 //
-// When the context ends, members are asked to save and killed after Description.Grace; the error then wraps ErrStopped
+// When the context ends, members are asked to save and killed after Config.Grace; the error then wraps ErrStopped
 // and the context's cause, and the same call continues. Members that failed too often make an error that quotes their
 // last lines, once the others are through. While Run runs, no second one can run in the same folder.
 func Run(ctx context.Context, f *File, o Options) (err error) {
@@ -55,14 +64,14 @@ type runner struct {
 	visible   []string // the GPUs, as CUDA_VISIBLE_DEVICES calls them
 	config    string
 	board     workspace.Store
-	beats     []beat // of all policies
+	beats     []beat // of all members
 	display   display
 	log       *output
 	unlock    func() error
 	graceOver <-chan time.Time
 }
 
-// runningMember is what belongs to one policy beside its seat in the schedule.
+// runningMember is what belongs to one member beside its seat in the schedule.
 type runningMember struct {
 	process *process
 	output  *output
@@ -71,7 +80,7 @@ type runningMember struct {
 }
 
 type ended struct {
-	policy int
+	member int
 	exit   exit
 }
 
@@ -186,9 +195,9 @@ func (r *runner) look() {
 
 // start starts a member's process.
 func (r *runner) start(s start) {
-	d, m := r.f.Launcher, &r.members[s.policy]
+	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
-	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvPolicy, s.policy), fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
+	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvMember, s.member), fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
 	where := ""
 	if s.gpu >= 0 {
 		env = append(env, "CUDA_VISIBLE_DEVICES="+r.visible[s.gpu])
@@ -196,33 +205,33 @@ func (r *runner) start(s start) {
 	}
 	p, err := startProcess(d.Command, env, m.output, d.Grace)
 	if err != nil {
-		r.told(s.policy, -1, err.Error())
+		r.told(s.member, -1, err.Error())
 		return
 	}
-	m.process, m.before = p, r.beats[s.policy].seen
-	r.event("policy %d: started as process %d%s", s.policy, p.command.Process.Pid, where)
-	go func() { r.exits <- ended{s.policy, <-p.done} }()
+	m.process, m.before = p, r.beats[s.member].seen
+	r.event("member %d: started as process %d%s", s.member, p.command.Process.Pid, where)
+	go func() { r.exits <- ended{s.member, <-p.done} }()
 }
 
 // ended takes note of a process that is gone.
 func (r *runner) ended(e ended) {
-	r.members[e.policy].process = nil
+	r.members[e.member].process = nil
 	r.look() // its last heartbeat decides whose turn it is
-	r.told(e.policy, e.exit.status, e.exit.how)
+	r.told(e.member, e.exit.status, e.exit.how)
 }
 
 // told tells the schedule how a process ended, and people what becomes of it.
-func (r *runner) told(policy, status int, how string) {
-	again, ok := r.schedule.exited(policy, status, how, time.Now())
-	seat := &r.schedule.seats[policy]
+func (r *runner) told(member, status int, how string) {
+	again, ok := r.schedule.exited(member, status, how, time.Now())
+	seat := &r.schedule.seats[member]
 	switch {
 	case ok:
-		r.event("policy %d: restarts for a setting that needs it", policy)
+		r.event("member %d: restarts for a setting that needs it", member)
 		r.start(again)
 	case seat.state == finished:
-		r.event("policy %d: finished", policy)
+		r.event("member %d: finished", member)
 	default:
-		r.event("policy %d: %s", policy, seat.note)
+		r.event("member %d: %s", member, seat.note)
 	}
 }
 
@@ -250,7 +259,7 @@ func (r *runner) result(cause error) error {
 	for i, s := range r.schedule.seats {
 		switch s.state {
 		case gaveUp:
-			text := fmt.Sprintf("launch: policy %d gave up: %s", i, s.note)
+			text := fmt.Sprintf("launch: member %d gave up: %s", i, s.note)
 			if last := r.members[i].output.last(); len(last) > 0 {
 				text += fmt.Sprintf("; the last lines of %s:\n\t%s", r.members[i].output.path, strings.Join(last, "\n\t"))
 			}
@@ -260,7 +269,7 @@ func (r *runner) result(cause error) error {
 		}
 	}
 	if len(halted) > 0 {
-		err := fmt.Errorf("launch: policies %s: %w", strings.Join(halted, ", "), ErrStopped)
+		err := fmt.Errorf("launch: members %s: %w", strings.Join(halted, ", "), ErrStopped)
 		if cause != nil {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
@@ -280,4 +289,59 @@ func (r *runner) close() error {
 		errs = append(errs, r.log.close())
 	}
 	return errors.Join(append(errs, r.unlock())...)
+}
+
+// beat is a member's last heartbeat and when it was written, by the folder's clock.
+type beat struct {
+	beat *workspace.Heartbeat
+	seen time.Time
+}
+
+// heartbeats reads the last heartbeats of all members. What cannot be read just now stays as it was.
+func heartbeats(board workspace.Store, last []beat) {
+	view, err := board.View()
+	if err != nil {
+		return
+	}
+	for _, p := range view.Members {
+		if p.Heartbeat != nil {
+			last[p.Member] = beat{p.Heartbeat, p.Seen}
+		}
+	}
+}
+
+// lockFolder makes sure that one launcher at a time works in dir.
+func lockFolder(dir string) (unlock func() error, err error) {
+	unlock, err = durable.Lock(dir, "launcher.lock")
+	switch {
+	case errors.Is(err, durable.ErrInUse):
+		return func() error { return nil }, fmt.Errorf("launch: another launcher runs the population in %s; end it or choose another pbt.workspace: %w", dir, err)
+	case err != nil:
+		return func() error { return nil }, fmt.Errorf("launch: %w", err)
+	}
+	return unlock, nil
+}
+
+// rows are the members as the launcher knows them.
+func (r *runner) rows() []Row {
+	rows := make([]Row, len(r.members))
+	for i := range rows {
+		seat, last := &r.schedule.seats[i], r.beats[i]
+		row := Row{Member: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
+		row.Beat = last.beat
+		switch seat.state {
+		case ready:
+			row.Phase = "waiting"
+		case running:
+			row.Phase = "starting"
+			if last.beat != nil && last.seen.After(r.members[i].before) {
+				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
+			}
+			if seat.gpu >= 0 {
+				row.GPU = r.visible[seat.gpu]
+			}
+		}
+		rows[i] = row
+	}
+	return rows
 }

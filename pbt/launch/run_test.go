@@ -86,14 +86,14 @@ func TestRunToTheEnd(t *testing.T) {
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	wantIn(t, "the output", out.String(), "policy 0: started as process", "on GPU 5", "on GPU GPU-7", "policy 2: finished", "policy  phase", "     0  finished          3    200          2       -         0    -")
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 1: finished")
+	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7", "member 2: finished", "member  phase", "     0  finished          3    200          2       -         0    -")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
 	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for policy, gpu := range []string{"5", "GPU-7", "5"} {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", policy)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_CONFIG="+config+"\n")
+	for member, gpu := range []string{"5", "GPU-7", "5"} {
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_CONFIG="+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
 	if err := Run(context.Background(), f, Options{}); err != nil {
@@ -110,20 +110,20 @@ func TestRunRestartsWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
-		t.Errorf("policy 1 was started %d times, want 3", strings.Count(got, "x"))
+		t.Errorf("member 1 was started %d times, want 3", strings.Count(got, "x"))
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 2: exit status 1; restart 1 of 2", "policy 2: exit status 3; restart 2 of 2", "policy 2: finished")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2", "member 2: exit status 3; restart 2 of 2", "member 2: finished")
 }
 
 func TestRunNamesWhoGaveUp(t *testing.T) {
 	f, _ := population(t, "", "p1:say=out of luck", "p1:exit=9", "train=1")
 	err := Run(context.Background(), f, Options{})
 	if err == nil || errors.Is(err, ErrStopped) {
-		t.Fatalf("error %v, want that policy 1 gave up", err)
+		t.Fatalf("error %v, want that member 1 gave up", err)
 	}
-	wantIn(t, "the error", err.Error(), "policy 1 gave up: exit status 9; failed 3 times", "001.log", "\tout of luck")
-	if strings.Contains(err.Error(), "policy 0") {
-		t.Errorf("the error is about policy 0 too: %v", err)
+	wantIn(t, "the error", err.Error(), "member 1 gave up: exit status 9; failed 3 times", "001.log", "\tout of luck")
+	if strings.Contains(err.Error(), "member 0") {
+		t.Errorf("the error is about member 0 too: %v", err)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestRunStartsAtOnceWhoAsksForIt(t *testing.T) {
 	if err := Run(context.Background(), f, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "policy 0: restarts for a setting that needs it")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 0: restarts for a setting that needs it")
 }
 
 func TestRunLetsMembersTakeTurns(t *testing.T) {
@@ -192,7 +192,7 @@ func TestRunStops(t *testing.T) {
 			if !errors.Is(err, ErrStopped) || !errors.Is(err, why) {
 				t.Fatalf("error %v, want one that wraps ErrStopped and the cause", err)
 			}
-			wantIn(t, "the error", err.Error(), "policies 0, 1, 2")
+			wantIn(t, "the error", err.Error(), "members 0, 1, 2")
 			wantIn(t, "a member's log", written(t, f, "logs/002.log"), "saved\n")
 		})
 	}
@@ -275,9 +275,9 @@ func TestRunRefuses(t *testing.T) {
 		if err := Run(context.Background(), f, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		f.dict["pbt"].(map[string]any)["total_steps"] = 7
-		f.dict["preset"] = "raytune"
-		f.dict["launcher"] = map[string]any{"max_parallel": 1}
+		f.sections["pbt"].(map[string]any)["total_steps"] = 7
+		f.sections["preset"] = "raytune"
+		f.sections["launcher"] = map[string]any{"max_parallel": 1}
 		err := Run(context.Background(), f, Options{})
 		if err == nil {
 			t.Fatal("it ran")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// state is where a policy's process stands.
+// state is where a member's process stands.
 type state string
 
 const (
@@ -26,7 +26,7 @@ const maxIdleRestarts = 3
 // noGPU is that of members that see all GPUs or none.
 const noGPU = -1
 
-// seat is one policy as the schedule knows it.
+// seat is one member as the schedule knows it.
 type seat struct {
 	state     state
 	gpu       int // of the running process
@@ -42,20 +42,20 @@ type seat struct {
 	note      string
 }
 
-// progress is how far a policy is.
-type progress struct{ frames, iteration int64 }
+// progress is how far a member is.
+type progress struct{ steps, iteration int64 }
 
 // schedule decides which members run when and where. It does nothing itself: whoever drives it tells it the time and
 // what happened, and does what it says.
 type schedule struct {
-	d        Description
+	d        Config
 	seats    []seat
 	starts   int
 	random   *rand.Rand
 	stopping bool
 }
 
-func newSchedule(d Description) *schedule {
+func newSchedule(d Config) *schedule {
 	s := &schedule{d: d, seats: make([]seat, d.NumPolicies), random: rand.New(rand.NewPCG(uint64(d.Seed), 0x6c61756e6368))}
 	for i := range s.seats {
 		s.seats[i] = seat{state: ready, gpu: noGPU}
@@ -65,7 +65,7 @@ func newSchedule(d Description) *schedule {
 
 // start is one member to start.
 type start struct {
-	policy int
+	member int
 	gpu    int
 }
 
@@ -91,14 +91,14 @@ func (s *schedule) due(now time.Time) []start {
 
 func (s *schedule) before(i, j int) bool {
 	a, b := &s.seats[i], &s.seats[j]
-	return cmp.Or(cmp.Compare(a.at.frames, b.at.frames), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
+	return cmp.Or(cmp.Compare(a.at.steps, b.at.steps), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
 }
 
-func (s *schedule) begin(policy, gpu int) start {
-	p := &s.seats[policy]
+func (s *schedule) begin(member, gpu int) start {
+	p := &s.seats[member]
 	s.starts++
 	p.state, p.gpu, p.turn, p.startedAt, p.note = running, gpu, s.starts, p.at, ""
-	return start{policy: policy, gpu: gpu}
+	return start{member: member, gpu: gpu}
 }
 
 // chooseGPU is the GPU with most free slots, the lowest number among equals. ok is false where none is free.
@@ -129,9 +129,9 @@ func (s *schedule) count(what state) int {
 	return n
 }
 
-// beat tells how far a policy is.
-func (s *schedule) beat(policy int, at progress) {
-	p := &s.seats[policy]
+// beat tells how far a member is.
+func (s *schedule) beat(member int, at progress) {
+	p := &s.seats[member]
 	if p.known && at != p.at {
 		p.idle, p.idleAgain = 0, 0
 	}
@@ -140,8 +140,8 @@ func (s *schedule) beat(policy int, at progress) {
 
 // exited tells how a process ended, and returns the member to start in its place at once, where there is one. status is
 // its exit status, -1 with a description in how where a signal ended it or it could not be started.
-func (s *schedule) exited(policy, status int, how string, now time.Time) (again start, ok bool) {
-	p := &s.seats[policy]
+func (s *schedule) exited(member, status int, how string, now time.Time) (again start, ok bool) {
+	p := &s.seats[member]
 	gpu := p.gpu
 	p.state, p.gpu = ready, noGPU
 	if status == StatusFinished {
@@ -175,7 +175,7 @@ func (s *schedule) exited(policy, status int, how string, now time.Time) (again 
 			p.idleAgain = 0
 		}
 		if p.idleAgain++; p.idleAgain <= maxIdleRestarts {
-			return s.begin(policy, gpu), true
+			return s.begin(member, gpu), true
 		}
 		how = fmt.Sprintf("asked %d times to be restarted without getting on between", p.idleAgain)
 	}
@@ -183,7 +183,7 @@ func (s *schedule) exited(policy, status int, how string, now time.Time) (again 
 	return start{}, false
 }
 
-// failed lets a policy wait before it is started again, or gives it up.
+// failed lets a member wait before it is started again, or gives it up.
 func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 	if how == "" {
 		how = fmt.Sprintf("exit status %d", status)

@@ -2,11 +2,8 @@ package launch
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -69,16 +66,4 @@ func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time
 			return
 		}
 	}
-}
-
-// requeueJob asks Slurm to run this job again later.
-func requeueJob(getenv func(string) string) error {
-	id := getenv("SLURM_JOB_ID")
-	if array, task := getenv("SLURM_ARRAY_JOB_ID"), getenv("SLURM_ARRAY_TASK_ID"); array != "" && task != "" {
-		id = array + "_" + task
-	}
-	if out, err := exec.Command("scontrol", "requeue", id).CombinedOutput(); err != nil {
-		return fmt.Errorf("launch: scontrol requeue %s: %w: %s", id, err, strings.TrimSpace(string(out)))
-	}
-	return nil
 }

@@ -65,14 +65,14 @@ func Slurm(f *File) (*SlurmJob, error) {
 }
 
 // slurmOptions are the lines for sbatch, quoted as it reads them.
-func (d Description) slurmOptions(here, logs string) ([]string, error) {
-	s := d.Slurm
-	array := fmt.Sprintf("0-%d", d.NumPolicies-1)
-	if n := d.parallel(); n < d.NumPolicies {
+func (c Config) slurmOptions(here, logs string) ([]string, error) {
+	s := c.Slurm
+	array := fmt.Sprintf("0-%d", c.NumPolicies-1)
+	if n := c.parallel(); n < c.NumPolicies {
 		array += fmt.Sprintf("%%%d", n)
 	}
 	options := []string{
-		"--job-name=" + d.Name, "--array=" + array, "--requeue", "--open-mode=append", "--signal=B:USR1@60",
+		"--job-name=" + c.Name, "--array=" + array, "--requeue", "--open-mode=append", "--signal=B:USR1@60",
 		"--chdir=" + quoteOption(here),
 		// Slurm replaces %A and %a; a percent sign of the path's own is doubled.
 		"--output=" + quoteOption(strings.ReplaceAll(logs, "%", "%%")+"/%A_%a.log"),
@@ -118,30 +118,30 @@ func quoteWords(words []string) string {
 
 // batchScript is what Slurm runs for each member. The shell stays to do what the member's exit status asks, and hands on
 // the signals that Slurm sends to it.
-func (d Description) batchScript(options []string, config string) string {
+func (c Config) batchScript(options []string, config string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("#!/bin/bash")
-	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", d.NumPolicies, d.Name)
+	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", c.NumPolicies, c.Name)
 	for _, o := range options {
 		line("#SBATCH %s", o)
 	}
 	line("")
-	for _, v := range d.Env.list() {
+	for _, v := range c.Env.list() {
 		name, value, _ := strings.Cut(v, "=")
 		line("export %s=%s", name, shellword.Quote(value))
 	}
 	line("export %s=%s", EnvConfig, shellword.Quote(config))
-	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvPolicy)
-	line("export %s=%d", EnvSlice, d.slice())
-	for _, s := range d.Slurm.Setup {
+	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvMember)
+	line("export %s=%d", EnvSlice, c.slice())
+	for _, s := range c.Slurm.Setup {
 		line("%s", s)
 	}
 	b.WriteString(strings.NewReplacer(
-		"@COMMAND@", quoteWords(d.Command),
-		"@MAX@", strconv.Itoa(d.Restarts.Max),
-		"@BACKOFF@", seconds(d.Restarts.Backoff.Seconds()),
-		"@MAXBACKOFF@", seconds(d.Restarts.MaxBackoff.Seconds()),
+		"@COMMAND@", quoteWords(c.Command),
+		"@MAX@", strconv.Itoa(c.Restarts.Max),
+		"@BACKOFF@", seconds(c.Restarts.Backoff.Seconds()),
+		"@MAXBACKOFF@", seconds(c.Restarts.MaxBackoff.Seconds()),
 		"@YIELDED@", strconv.Itoa(StatusYielded), "@RESTART@", strconv.Itoa(StatusRestart), "@STOPPED@", strconv.Itoa(StatusStopped),
 	).Replace(batchBody))
 	return b.String()
@@ -194,10 +194,10 @@ while :; do
 	esac
 	failures=$((failures + 1))
 	if [ "$failures" -gt @MAX@ ]; then
-		echo "gorl-pbt: policy $GORL_PBT_POLICY_IDX gave up after $failures failures, the last with status $status" >&2
+		echo "gorl-pbt: member $GORL_PBT_POLICY_IDX gave up after $failures failures, the last with status $status" >&2
 		exit "$status"
 	fi
-	echo "gorl-pbt: policy $GORL_PBT_POLICY_IDX failed with status $status; restart $failures of @MAX@ in $pause s" >&2
+	echo "gorl-pbt: member $GORL_PBT_POLICY_IDX failed with status $status; restart $failures of @MAX@ in $pause s" >&2
 	sleep "$pause" & child=$!
 	await
 	[ -z "$stopping" ] || stopped

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
-// DefaultSilence is the time after which Status calls a policy silent.
+// DefaultSilence is the time after which Status calls a member silent.
 const DefaultSilence = time.Minute
 
-// Status says where the policies of a population stand, from its folder alone. A policy that says it is busy and was
+// Status says where the members of a population stand, from its folder alone. A member that says it is busy and was
 // last seen longer than silence ago is called silent.
 func Status(dir string, silence time.Duration) ([]Row, error) {
 	board, err := openStatus(dir)
@@ -54,7 +55,7 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 }
 
 func openStatus(dir string) (workspace.Store, error) {
-	n, err := countPolicies(dir)
+	n, err := countMembers(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +66,9 @@ func openStatus(dir string) (workspace.Store, error) {
 	return board, nil
 }
 
-// countPolicies is the number of policies in a population's folder: what its file says, else that of the folders 000,
+// countMembers is the number of members in a population's folder: what its file says, else that of the folders 000,
 // 001, and so on.
-func countPolicies(dir string) (int, error) {
+func countMembers(dir string) (int, error) {
 	f, err := ReadFile(filepath.Join(dir, ConfigFile))
 	if err == nil {
 		return f.Launcher.NumPolicies, nil
@@ -81,7 +82,7 @@ func countPolicies(dir string) (int, error) {
 	}
 	n := 0
 	for _, e := range entries {
-		if i, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && e.Name() == fmt.Sprintf("%03d", i) && i >= 0 && i < maxPolicies {
+		if i, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && e.Name() == fmt.Sprintf("%03d", i) && i >= 0 && i < maxMembers {
 			n = max(n, i+1)
 		}
 	}
@@ -89,7 +90,7 @@ func countPolicies(dir string) (int, error) {
 		if _, err := os.Stat(filepath.Join(dir, "state.json")); err == nil {
 			return 0, fmt.Errorf("launch: %s is a population that trains in one process; gorl inspect shows where it stands", dir)
 		}
-		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of policies (000, 001, …); give a population's folder", dir, ConfigFile)
+		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a population's folder", dir, ConfigFile)
 	}
 	return n, nil
 }
@@ -107,7 +108,7 @@ func status(board workspace.Store, silence time.Duration) ([]Row, error) {
 }
 
 func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
-	row := Row{Policy: p.Member, Phase: "not started", Beat: p.Heartbeat}
+	row := Row{Member: p.Member, Phase: "not started", Beat: p.Heartbeat}
 	var notes []string
 	if b := p.Heartbeat; b != nil {
 		row.Phase = string(b.Phase)
@@ -124,4 +125,50 @@ func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 	}
 	row.Note = strings.Join(notes, "; ")
 	return row
+}
+
+// Row is one member in the table of a population.
+type Row struct {
+	Member int
+	// Phase says what the member does, in a word or two.
+	Phase string
+	// Beat is its last sign of life; nil where there was none.
+	Beat *workspace.Heartbeat
+	// Restarts is the number of times it was restarted after a failure, GPU the one it runs on; -1 for none. Both are
+	// known to its launcher only.
+	Restarts int
+	GPU      string
+	// Note is for people.
+	Note string
+}
+
+// WriteTable writes rows as a table. Without launched it leaves out what only a launcher knows.
+func WriteTable(w io.Writer, rows []Row, launched bool) error {
+	header := []string{"member", "phase", "iteration", "steps", "objective", "parent"}
+	if launched {
+		header = append(header, "restarts", "gpu")
+	}
+	header = append(header, "note")
+	var cells [][]string
+	for _, r := range rows {
+		line := []string{strconv.Itoa(r.Member), r.Phase, "-", "-", "-", "-"}
+		if b := r.Beat; b != nil {
+			line[2], line[3] = strconv.FormatInt(b.Iteration, 10), strconv.FormatInt(b.Steps, 10)
+			if b.HasObjective {
+				line[4] = strconv.FormatFloat(b.Objective, 'g', 6, 64)
+			}
+			if b.Parent >= 0 {
+				line[5] = strconv.Itoa(b.Parent)
+			}
+		}
+		if launched {
+			gpu := r.GPU
+			if gpu == "" {
+				gpu = "-"
+			}
+			line = append(line, strconv.Itoa(r.Restarts), gpu)
+		}
+		cells = append(cells, append(line, r.Note))
+	}
+	return tracking.Table(w, header, cells)
 }

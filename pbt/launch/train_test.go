@@ -34,8 +34,8 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 	return err
 }
 
-// trainAll lets a file's policies train one after the other, and returns their journals.
-func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Options, *pbt.WorkerOptions)) []journal.Event {
+// trainAll lets a file's members train one after the other, and returns their journals.
+func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Options, *pbt.WorkerOptions)) []journal.Event {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
@@ -44,8 +44,8 @@ func trainAll(t *testing.T, policies int, settings string, adjust func(*pbt.Opti
 		t.Fatal(err)
 	}
 	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: int64(9 - m.ID)}, nil }}
-	for policy := range policies {
-		if err := program.Train(t.Context(), Process{Config: path, Policy: policy}); err != nil {
+	for member := range members {
+		if err := program.Train(t.Context(), Process{Config: path, Member: member}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,12 +83,12 @@ func TestTrainNotEnabled(t *testing.T) {
 			case journal.Final:
 				finished++
 				if e.Steps != 50 {
-					t.Errorf("enabled: %s: policy %d ends with %d steps", enabled, e.Member, e.Steps)
+					t.Errorf("enabled: %s: member %d ends with %d steps", enabled, e.Member, e.Steps)
 				}
 			}
 		}
 		if decided > 0 != (enabled == "true") || finished != 4 {
-			t.Errorf("enabled: %s: %d decisions, %d policies are finished", enabled, decided, finished)
+			t.Errorf("enabled: %s: %d decisions, %d members are finished", enabled, decided, finished)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func main() {
 	launch.Main(func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, *rollouts, m.Seed) })
 }
 
-// member builds one policy's trainer, with the settings that all members share.
+// member builds one member's trainer, with the settings that all members share.
 func member(numEnvs, rollouts int, seed int64) (pbt.Trainee, error) {
 	env, err := classic.NewPendulum(classic.Config{NumEnvs: numEnvs, Seed: seed})
 	if err != nil {

@@ -33,7 +33,7 @@ func ScaleFor(values ...float64) Scale {
 	switch {
 	case lo > hi:
 		return Linear
-	case lo > 0.5 && hi < 1 && 1-lo >= logSpan*(1-hi):
+	case lo > 0.5 && Complement.shows(hi) && 1-lo >= logSpan*(1-hi):
 		return Complement
 	case Log.shows(lo) && hi >= logSpan*lo:
 		return Log
@@ -41,9 +41,12 @@ func ScaleFor(values ...float64) Scale {
 	return Linear
 }
 
+// nearest is the least distance to 1 that Complement shows: nearer to it floating-point numbers are too coarse.
+const nearest = 1e-12
+
 // shows reports whether a drawable value has a place on the scale.
 func (s Scale) shows(v float64) bool {
-	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1
+	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1-nearest
 }
 
 // measure is where a value lies, in units in which the axis is even.

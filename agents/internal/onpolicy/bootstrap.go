@@ -13,8 +13,8 @@ import (
 // computes those of all observations (FillValues), joins both to what followed each step (NextValues), and makes
 // targets of the estimate (StoreTargets).
 
-// ValueOf returns the value network's estimates for raw observations (n, O) and states (n, S), in units of reward, (n,
-// 1). The network itself predicts standardised returns; the value scaler turns them back.
+// ValueOf returns the value network's estimates (n, 1), in units of reward, for raw observations (n, O) and states
+// (n, S). The network itself predicts standardised returns; the value scaler turns them back.
 func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
 }

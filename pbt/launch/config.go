@@ -1,0 +1,285 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// maxMembers bounds the number of processes that a mistyped number can start.
+const maxMembers = 1 << 16
+
+// Config says how the members of a population are run: the section `launcher:` of its YAML file.
+type Config struct {
+	// Name is the population's name, for jobs and files: letters, digits, ".", "_" and "-".
+	Name string `yaml:"name"`
+	// Command is the member program and its arguments. A program that uses [Main] need not give it: its members are
+	// itself, with its own arguments.
+	Command []string `yaml:"command"`
+	// NumPolicies is the number of members; the section `pbt:` may give it instead.
+	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
+	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not suffice
+	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else all.
+	MaxParallel int `yaml:"max_parallel" config:"min=0"`
+	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
+	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices.
+	GPUs int `yaml:"gpus" config:"min=0"`
+	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs. More members
+	// share the device's memory and slow each other down.
+	MembersPerGPU int `yaml:"members_per_gpu" config:"min=0"`
+	// Env is added to the members' environment.
+	Env Vars `yaml:"env"`
+	// Slice is the number of intervals that a member trains before another has its turn, where there are more members
+	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer together,
+	// so that more of them can be compared.
+	Slice int64 `yaml:"slice" config:"min=1"`
+	// Logs is the folder of the members' outputs; the folder `logs` in the workspace if empty.
+	Logs string `yaml:"logs"`
+	// LogSize is the size in bytes at which an output's file is put aside and another begun; of those put aside the
+	// newest LogFiles are kept. 0 never puts a file aside.
+	LogSize int64 `yaml:"log_size" config:"min=0"`
+	// LogFiles is the number of files put aside to keep.
+	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
+	// Grace is the time that members are given to save before they are killed. Raise it where a checkpoint takes longer
+	// to write; what a killed member trained since its last save is lost.
+	Grace time.Duration `yaml:"grace"`
+	// Seed makes the random part of back-off times.
+	Seed int64 `yaml:"seed"`
+	// Restarts says how failed members are started again.
+	Restarts Restarts `yaml:"restarts"`
+	// Slurm and Kubernetes are used by `gorl-pbt slurm` and `gorl-pbt kubernetes` only.
+	Slurm SlurmConfig `yaml:"slurm"`
+	// Kubernetes is the same for Kubernetes.
+	Kubernetes KubernetesConfig `yaml:"kubernetes"`
+}
+
+// Restarts says how failed members are started again: after Backoff, twice that after the second failure within
+// Window, and so on up to MaxBackoff, and not at all after more than Max.
+type Restarts struct {
+	// Max is the greatest number of restarts of one member within Window. With more, a member survives more passing
+	// failures; with fewer, one that can never work is given up sooner. 0 gives up at the first failure.
+	Max int `yaml:"max" config:"min=0"`
+	// Window is the time after which a failure is forgotten. It must be longer than the waits between Max restarts, or
+	// a member that always fails is started for ever.
+	Window time.Duration `yaml:"window"`
+	// Backoff is the wait before the first restart. A longer one gives a full disk or a lost mount time to recover.
+	Backoff time.Duration `yaml:"backoff"`
+	// MaxBackoff is the longest wait, before jitter.
+	MaxBackoff time.Duration `yaml:"max_backoff"`
+	// Jitter is the part of a wait that is random, so that members that fail together do not come back together.
+	Jitter float64 `yaml:"jitter" config:"min=0,max=1"`
+}
+
+// SlurmConfig is what a job array asks of Slurm.
+type SlurmConfig struct {
+	// Partition is the partition; Slurm's default if empty.
+	Partition string `yaml:"partition"`
+	// GPUsPerMember is the number of GPUs that each member gets; 0 asks for none.
+	GPUsPerMember int `yaml:"gpus_per_member" config:"min=0"`
+	// CPUsPerMember is the number of processors of each member.
+	CPUsPerMember int `yaml:"cpus_per_member" config:"min=1"`
+	// Memory is that of a member, e.g. "16G"; Slurm's default if empty. Slurm kills a member that needs more.
+	Memory string `yaml:"memory"`
+	// Time is the limit of one run of a member, e.g. "4:00:00"; the partition's if empty. A minute before it is up the
+	// member saves and goes back into the queue, so short limits, which start sooner, lose nothing.
+	Time string `yaml:"time"`
+	// Nodes is the number of nodes of one member.
+	Nodes int `yaml:"nodes" config:"min=1"`
+	// Extra are further options of sbatch, one each, e.g. "--account=robots".
+	Extra []string `yaml:"extra"`
+	// Setup are lines of shell to run before the member, e.g. "module load cuda". They are run as they are.
+	Setup []string `yaml:"setup"`
+}
+
+// KubernetesConfig is what an Indexed Job asks of Kubernetes.
+type KubernetesConfig struct {
+	// Image is the container image that holds the member program.
+	Image string `yaml:"image"`
+	// Namespace is the namespace; that of kubectl's context if empty.
+	Namespace string `yaml:"namespace"`
+	// Resources are requests and limits of a member, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}.
+	Resources Vars `yaml:"resources"`
+	// Claim is the PersistentVolumeClaim that all pods share; its access mode must be ReadWriteMany where they run on
+	// several nodes.
+	Claim string `yaml:"claim"`
+	// MountPath is where it appears in the pods. The workspace must lie there.
+	MountPath string `yaml:"mount_path"`
+	// Parallelism is the number of pods at a time; MaxParallel if 0.
+	Parallelism int `yaml:"parallelism" config:"min=0"`
+	// NodeSelector are labels that nodes must have.
+	NodeSelector Vars `yaml:"node_selector"`
+	// Tolerations let pods onto nodes with taints.
+	Tolerations []Toleration `yaml:"tolerations"`
+	// ServiceAccount is the pods' account; the namespace's default if empty.
+	ServiceAccount string `yaml:"service_account"`
+	// Env is added to the members' environment, over that of the launcher's section.
+	Env Vars `yaml:"env"`
+}
+
+// Toleration is one of Kubernetes' tolerations.
+type Toleration struct {
+	// Key is the taint's; empty with operator Exists for every taint.
+	Key string `yaml:"key,omitempty"`
+	// Operator is Equal, or Exists, which takes no value.
+	Operator string `yaml:"operator,omitempty" config:"oneof=|Equal|Exists"`
+	// Value is the taint's.
+	Value string `yaml:"value,omitempty"`
+	// Effect is the taint's; empty for all.
+	Effect string `yaml:"effect,omitempty" config:"oneof=|NoSchedule|PreferNoSchedule|NoExecute"`
+}
+
+// DefaultConfig is what holds where a file says nothing.
+func DefaultConfig() Config {
+	return Config{
+		Name: "gorl-pbt", Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
+		Restarts:   Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute, Jitter: 0.25},
+		Slurm:      SlurmConfig{CPUsPerMember: 1, Nodes: 1},
+		Kubernetes: KubernetesConfig{MountPath: "/data"},
+	}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// Validate checks what can be checked before anything is started, and reports every problem. NumPolicies must be above 0
+// by now, also where the file gives it in the section `pbt:`.
+func (c Config) Validate() error {
+	errs := []error{config.Check(c, "launch")}
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("launch: "+format, args...)) }
+	if !plainName.MatchString(c.Name) {
+		wrong(`"name" is %q: want at most 63 letters, digits, ".", "_" and "-", a letter or digit first`, c.Name)
+	}
+	if c.NumPolicies < 1 {
+		wrong(`"num_policies" is %d: want at least 1, here or in the section "pbt"`, c.NumPolicies)
+	}
+	if c.MembersPerGPU > 0 && c.GPUs == 0 {
+		wrong(`"members_per_gpu" is %d without "gpus": say how many GPUs there are`, c.MembersPerGPU)
+	}
+	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.GPUs*c.MembersPerGPU {
+		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs, c.MembersPerGPU, c.GPUs*c.MembersPerGPU)
+	}
+	for _, t := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"grace", c.Grace}, {"restarts.window", c.Restarts.Window}, {"restarts.backoff", c.Restarts.Backoff},
+		{"restarts.max_backoff", c.Restarts.MaxBackoff},
+	} {
+		if t.value <= 0 {
+			wrong(`%q is %v: want a time above 0, like "30s"`, t.key, t.value)
+		}
+	}
+	if c.Restarts.MaxBackoff < c.Restarts.Backoff {
+		wrong(`"restarts.max_backoff" is %v: want at least "restarts.backoff", %v`, c.Restarts.MaxBackoff, c.Restarts.Backoff)
+	}
+	if len(c.Command) > 0 && c.Command[0] == "" {
+		wrong(`"command" begins with an empty word: want the member program`)
+	}
+	for _, vars := range []struct {
+		key string
+		v   Vars
+	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
+		if err := vars.v.checkNames(vars.key); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if _, set := c.Env["CUDA_VISIBLE_DEVICES"]; set && c.GPUs > 0 {
+		wrong(`"env" sets CUDA_VISIBLE_DEVICES, and so does "gpus": give one of them`)
+	}
+	for i, word := range c.Command {
+		if strings.ContainsRune(word, 0) {
+			wrong(`"command[%d]" holds a zero byte`, i)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// parallel is the number of members that may run at a time.
+func (c Config) parallel() int {
+	n := c.MaxParallel
+	if n == 0 && c.GPUs > 0 && c.MembersPerGPU > 0 {
+		n = c.GPUs * c.MembersPerGPU
+	}
+	if n == 0 || n > c.NumPolicies {
+		n = c.NumPolicies
+	}
+	return n
+}
+
+// perGPU is the number of members that one GPU has room for.
+func (c Config) perGPU() int {
+	if c.MembersPerGPU > 0 || c.GPUs == 0 {
+		return c.MembersPerGPU
+	}
+	return (c.parallel() + c.GPUs - 1) / c.GPUs
+}
+
+// slice is what members are told in EnvSlice.
+func (c Config) slice() int64 {
+	if c.parallel() < c.NumPolicies {
+		return c.Slice
+	}
+	return 0
+}
+
+// Vars are names and texts, as in an environment. In YAML whole numbers and booleans may stand without quotes.
+type Vars map[string]string
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// SetConfig reads a mapping from YAML.
+func (v *Vars) SetConfig(value any) error {
+	if vars, ok := value.(Vars); ok {
+		*v = maps.Clone(vars)
+		return nil
+	}
+	dict, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("want names and texts, {NAME: text}")
+	}
+	vars := make(Vars, len(dict))
+	for _, name := range slices.Sorted(maps.Keys(dict)) {
+		switch x := dict[name].(type) {
+		case string:
+			vars[name] = x
+		case int:
+			vars[name] = strconv.Itoa(x)
+		case bool:
+			vars[name] = strconv.FormatBool(x)
+		default:
+			return fmt.Errorf("%s is %v: want a text; put it in quotes", name, x)
+		}
+	}
+	*v = vars
+	return nil
+}
+
+// checkNames refuses what cannot be an environment, and what the launcher sets itself.
+func (v Vars) checkNames(key string) error {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		switch {
+		case !variableName.MatchString(name):
+			return fmt.Errorf("launch: %q has %q: want a name of letters, digits and _", key, name)
+		case strings.HasPrefix(name, "GORL_PBT_"):
+			return fmt.Errorf("launch: %q has %q, which the launcher sets itself; leave it out", key, name)
+		case strings.ContainsAny(v[name], "\x00"):
+			return fmt.Errorf("launch: %q: %s holds a zero byte", key, name)
+		}
+	}
+	return nil
+}
+
+// list are the variables as NAME=text, sorted.
+func (v Vars) list() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		list = append(list, name+"="+v[name])
+	}
+	return list
+}
