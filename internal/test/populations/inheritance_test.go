@@ -89,9 +89,16 @@ func leaf(s *checkpoint.Snapshot) map[string]any {
 	return s.Values
 }
 
+// copied is an agent that can be tuned and saved. It is no pbt.Reseeder, so that its random sequences are those of the snapshot.
+type copied interface {
+	agents.Agent
+	agents.Tunable
+	agents.Snapshotter
+}
+
 // pupil is an agent in a world of its own that has trained for a number of steps after its first Train.
 type pupil struct {
-	agenttest.Agent
+	copied
 	world *agenttest.World
 	first int
 	steps int64
@@ -103,14 +110,14 @@ func (p *pupil) Train(_ context.Context, steps int64) error {
 	p.steps += steps
 	n := p.first
 	p.first = 0
-	return agenttest.Advance(p.Agent, p.world, n)
+	return agenttest.Advance(p.copied, p.world, n)
 }
 
 func (p *pupil) Steps() int64                { return p.steps }
 func (p *pupil) Metrics() map[string]float64 { return map[string]float64{"score": 1} }
 
 func (p *pupil) Snapshot() (*checkpoint.Snapshot, error) {
-	s, err := p.Agent.Snapshot(agents.SnapshotOptions{Buffers: true})
+	s, err := p.copied.Snapshot(agents.SnapshotOptions{Buffers: true})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +137,7 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 		return err
 	}
 	p.own = state
-	return p.Agent.Restore(s)
+	return p.copied.Restore(s)
 }
 
 // inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
@@ -146,7 +153,7 @@ func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testin
 				return nil, err
 			}
 			pupils = append(pupils, &pupil{
-				Agent: a, world: agenttest.NewWorld(sp, agenttest.Seeds(int64(m.ID)*100, 4)...),
+				copied: a, world: agenttest.NewWorld(sp, agenttest.Seeds(int64(m.ID)*100, 4)...),
 				first: []int{43, 19}[m.ID], own: []byte{byte(m.ID + 1), 9}, // both are within a rollout then
 			})
 			return pupils[m.ID], nil
