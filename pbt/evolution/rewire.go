@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/models"
 )
 
 // Preserve says how weights are carried over an edit of the architecture.
