@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 )
 
@@ -79,7 +80,7 @@ type scope struct {
 func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 	scopes := []scope{{prefix, values}}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		for infix, holds := range map[string]holding{"/exp_avg/": firsts, "/exp_avg_sq/": seconds} {
+		for infix, holds := range map[string]holding{layout.ExpAvg("", ""): firsts, layout.ExpAvgSq("", ""): seconds} {
 			if i := strings.Index(name, infix+prefix); i >= 0 {
 				if s := (scope{name[:i] + infix + prefix, holds}); !slices.Contains(scopes, s) {
 					scopes = append(scopes, s)
