@@ -120,3 +120,43 @@ func TestDivergedError(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// plain is an agent with nothing optional; named adds a wrapper around it.
+type plain struct{ agents.Agent }
+
+type named struct {
+	plain
+	inner agents.Agent
+}
+
+func (n named) Unwrap() agents.Agent { return n.inner }
+
+type tuned struct{ plain }
+
+func (tuned) Hyperparameters() map[string]float64           { return map[string]float64{"depth": 1} }
+func (tuned) SetHyperparameters(_ map[string]float64) error { return nil }
+func (tuned) Tracked(_ func(tag string, value float64))     {}
+
+// As finds what an agent can do, also through wrappers, outermost first.
+func TestAs(t *testing.T) {
+	inner := tuned{}
+	wrapped := named{inner: named{inner: inner}}
+	if _, ok := agents.As[agents.Tunable](wrapped); !ok {
+		t.Error("two wrappers hide that the agent is Tunable")
+	}
+	if got, ok := agents.As[tuned](wrapped); !ok || got != inner {
+		t.Errorf("the concrete type is found as %v, %v", got, ok)
+	}
+	if got, ok := agents.As[named](wrapped); !ok || got.inner != wrapped.inner {
+		t.Errorf("the outermost wrapper is found as %v, %v", got, ok)
+	}
+	if _, ok := agents.As[agents.Snapshotter](wrapped); ok {
+		t.Error("an agent that cannot be saved is a Snapshotter")
+	}
+	if _, ok := agents.As[agents.Tunable](plain{}); ok {
+		t.Error("an agent without settings is Tunable")
+	}
+	if _, ok := agents.As[agents.Tunable](nil); ok {
+		t.Error("no agent is Tunable")
+	}
+}

@@ -19,32 +19,57 @@ const RunningStandardScaler = "RunningStandardScaler"
 // OnPolicy are the settings that PPO and AMP share; both embed it. Keys, names and meanings are those of skrl's
 // documentation. Where skrl is mistaken the default differs, see docs/skrl-differences.md; Compatibility brings its
 // behaviour back.
+//
+// The first paragraph of a field's comment says what it is, the second what a larger and a smaller value do.
 type OnPolicy struct {
 	// Rollouts is the number of environment steps between updates, T.
+	//
+	// An update learns from T × N transitions. A larger value gives estimates with less noise and fewer updates for the
+	// same number of steps; a smaller one updates sooner, from fewer transitions. Use more with few environments.
 	Rollouts int `yaml:"rollouts" config:"min=1"`
 	// LearningEpochs is the number of passes over a rollout in one update.
+	//
+	// More passes take more from the same steps, at more time an update, and move the policy further from the one that
+	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
 	// MiniBatches is the number of minibatches in one pass. Rows are shuffled anew in every pass and none is dropped.
+	//
+	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
+	// a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
 
 	// DiscountFactor is γ, how much a reward counts that comes one step later.
+	//
+	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed where
+	// rewards come late, and makes returns harder to predict; a smaller one learns faster where they come at once.
 	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
 	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
+	//
+	// A larger value has less bias and more variance. Lower it where rewards are noisy and the value loss is small, raise
+	// it where the value network predicts badly.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
 	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
 	// discriminator.
+	//
+	// A larger one learns faster until updates become unstable: the KL divergence jumps and returns collapse. It is the
+	// first setting to tune; KLAdaptiveLR below tunes it while training.
 	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
 	// LearningRateScheduler changes it while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR",
 	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
 	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
+	//
+	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.
 	Optimizer   string  `yaml:"optimizer" config:"oneof=adam|adamw|sgd"`
 	WeightDecay float64 `yaml:"weight_decay" config:"min=0"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
 	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
+	//
+	// Scalers of observations and states are worth having wherever their columns differ in size; that of values wherever
+	// returns are not about 1. They must be the same when a checkpoint is restored.
 	ObservationPreprocessor       string         `yaml:"observation_preprocessor" config:"oneof=|RunningStandardScaler"`
 	ObservationPreprocessorKwargs map[string]any `yaml:"observation_preprocessor_kwargs"`
 	StatePreprocessor             string         `yaml:"state_preprocessor" config:"oneof=|RunningStandardScaler"`
@@ -53,35 +78,63 @@ type OnPolicy struct {
 	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
 
 	// RandomTimesteps is the number of first steps in which actions are uniformly random.
+	//
+	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is usual.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
 	// LearningStarts is the number of first steps during which no update is made.
+	//
+	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
 
-	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no limit.
+	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no
+	// limit.
+	//
+	// A smaller limit makes training steadier and, where it always applies, slower. The tracked value "Gradient / Norm"
+	// shows how large gradients are before it.
 	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
 	// RatioClip is ε of the clipped surrogate.
+	//
+	// A larger value lets an update change the probability of an action by more. Lower it where updates undo each other,
+	// raise it where the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
 	RatioClip float64 `yaml:"ratio_clip" config:"gt=0"`
 	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is the
 	// larger of the clipped and the unclipped one.
+	//
+	// A smaller limit makes the value network change more slowly. It is in units of the standardised return where there is
+	// a ValuePreprocessor, else of the return: raise it, or set it to 0, where returns are large and not standardised.
 	ValueClip float64 `yaml:"value_clip" config:"min=0"`
 	// EntropyLossScale rewards the entropy of the policy, summed over action dimensions.
+	//
+	// A larger value keeps the policy undecided for longer, so that it explores; too large a one keeps it from ever
+	// deciding. Raise it where the entropy falls early and the return stays low.
 	EntropyLossScale float64 `yaml:"entropy_loss_scale" config:"min=0"`
 	// ValueLossScale weighs the value loss against the policy loss.
+	//
+	// It matters where both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
 	// KLThreshold ends an update early when the policy has moved further than this; 0 never does.
+	//
+	// A smaller threshold makes fewer and safer optimizer steps. 0.01 to 0.05 is usual.
 	KLThreshold float64 `yaml:"kl_threshold" config:"min=0"`
 
 	// TimeLimitBootstrap lets a truncated episode count the value of its last observation. Without it a truncation
 	// counts as an end.
+	//
+	// Switch it off where the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
 	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of steps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
+	//
+	// Lower it where returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
+	// nor the returns that trainers report.
 	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
 
 	// Compatibility is empty, or "skrl-2.0" for skrl's numbers.
 	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0"`
 	// Device is where tensors live: "cpu", "cuda", "cuda:1" or "auto".
+	//
+	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
 	// MixedPrecision is accepted as false only: gorl computes in float32.
 	MixedPrecision bool `yaml:"mixed_precision"`
@@ -106,7 +159,7 @@ type Experiment struct {
 	WandBKwargs     map[string]any `yaml:"wandb_kwargs"`
 }
 
-// Interval is a number of timesteps, or "auto": a part of the run that whoever uses it decides.
+// Interval is a number of timesteps, or "auto": a fraction of the run that its user chooses, see Of.
 type Interval struct {
 	Auto  bool
 	Steps int
@@ -147,8 +200,8 @@ func (i Interval) MarshalYAML() (any, error) {
 	return i.Steps, nil
 }
 
-// Of returns the interval in a run of timesteps: the number given, or the run divided by parts, at least 1. Of a run without
-// a known end "auto" is 0.
+// Of returns the interval in a run of timesteps: the number given, or the run divided by parts, at least 1. Of a run
+// without a known end "auto" is 0.
 func (i Interval) Of(timesteps, parts int) int {
 	if !i.Auto {
 		return i.Steps

@@ -97,26 +97,25 @@ func (s *Snapshot) Float(path ...string) (float64, error) {
 
 // Text returns the string at a path through the maps of Values. Anything else, or nothing, is an error that names it.
 func (s *Snapshot) Text(path ...string) (string, error) {
-	v, err := s.Value(path...)
-	if err != nil {
-		return "", err
-	}
-	if text, ok := v.(string); ok {
-		return text, nil
-	}
-	return "", wrongType(path, v, "a string")
+	return typed[string](s, path, "a string")
 }
 
 // Flag returns the boolean at a path through the maps of Values. Anything else, or nothing, is an error that names it.
 func (s *Snapshot) Flag(path ...string) (bool, error) {
+	return typed[bool](s, path, "true or false")
+}
+
+// typed returns the value of type T at a path.
+func typed[T any](s *Snapshot, path []string, want string) (value T, err error) {
 	v, err := s.Value(path...)
 	if err != nil {
-		return false, err
+		return value, err
 	}
-	if b, ok := v.(bool); ok {
-		return b, nil
+	value, ok := v.(T)
+	if !ok {
+		err = wrongType(path, v, want)
 	}
-	return false, wrongType(path, v, "true or false")
+	return value, err
 }
 
 // Value returns what stands at a path through the maps of Values, or an error that names the path.
@@ -143,25 +142,9 @@ func wrongType(path []string, v any, want string) error {
 func (s *Snapshot) CheckFinite() error {
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
-		a := s.Arrays[name]
-		finite := true
-		switch a.DType {
-		case F32:
-			v, err := a.Float32s()
-			if err != nil {
-				return fmt.Errorf("array %q: %w", name, err)
-			}
-			for _, x := range v {
-				finite = finite && x-x == 0 // NaN for infinities and NaN
-			}
-		case F64:
-			v, err := a.Float64s()
-			if err != nil {
-				return fmt.Errorf("array %q: %w", name, err)
-			}
-			for _, x := range v {
-				finite = finite && x-x == 0
-			}
+		finite, err := s.Arrays[name].finite()
+		if err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
 		}
 		if !finite {
 			bad = append(bad, fmt.Sprintf("%q", name))
@@ -171,4 +154,21 @@ func (s *Snapshot) CheckFinite() error {
 		return fmt.Errorf("checkpoint: not finite: %s; go back to an earlier snapshot", strings.Join(bad, ", "))
 	}
 	return nil
+}
+
+// finite reports whether an array has no NaN and no infinity; an array of another type than F32 and F64 has none.
+func (a Array) finite() (bool, error) {
+	switch a.DType {
+	case F32:
+		v, err := a.Float32s()
+		return allFinite(v), err
+	case F64:
+		v, err := a.Float64s()
+		return allFinite(v), err
+	}
+	return true, nil
+}
+
+func allFinite[T float32 | float64](v []T) bool {
+	return !slices.ContainsFunc(v, func(x T) bool { return x-x != 0 }) // NaN for NaN and infinities
 }

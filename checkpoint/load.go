@@ -190,7 +190,7 @@ func ReadManifest(path string) (Manifest, error) {
 }
 
 // Verify holds a snapshot's data against its manifest, by the path of either file, and returns the manifest. It is for
-// whoever needs to know that the snapshot is valid and not what is in it: the data passes through a small buffer.
+// callers that need to know that the snapshot is valid and not what is in it: the data passes through a small buffer.
 // Errors are [Load]'s.
 func Verify(path string) (Manifest, error) {
 	fsys := durable.OS

@@ -81,7 +81,7 @@ func (s *Store) sweep() error {
 		}
 		info, err := e.Info()
 		if err != nil || !durable.Abandoned(info, now) {
-			continue // gone meanwhile, or somebody's
+			continue // deleted since the listing, or its writer is alive
 		}
 		path := filepath.Join(s.dir, e.Name())
 		if strings.HasSuffix(name, manifestSuffix) {
@@ -95,7 +95,7 @@ func (s *Store) sweep() error {
 	return errors.Join(errs...)
 }
 
-// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and nobody has
+// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and no writer has
 // committed it.
 func (s *Store) sweepData(temp, manifest string) error {
 	text, err := readFile(s.fs, temp, maxManifest)

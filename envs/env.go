@@ -68,7 +68,7 @@ type Episode struct {
 
 // MotionSource is implemented by environments (and clip libraries) that can show how a motion should look.
 type MotionSource interface {
-	// CollectReferenceMotions writes n rows of reference AMP observations, n × M values, drawn with rng.
+	// CollectReferenceMotions returns n rows of reference AMP observations, n × M values, drawn with rng.
 	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 

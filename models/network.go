@@ -19,6 +19,13 @@ type Inputs struct {
 
 // Network is anything that computes (n, outputs) from a batch and can say what its parameters are. It is the whole of
 // what a custom model must do.
+//
+// Networks have no memory: Forward depends on its inputs and parameters only, and agents call it on rows in any order,
+// each step of the environment at a time while acting and shuffled across episodes while learning. Recurrent layers
+// (GRU, LSTM) are therefore not possible here. They would need the hidden state among the Inputs and the outputs, a
+// field for it in the rollout with a reset where an episode ends (agents/internal/onpolicy: act.go, record.go), and
+// minibatches of whole sequences instead of single rows (minibatches.go); the layer itself would be parsed in
+// spec_layers.go and computed in spec_network.go. A window of past observations in one row works today.
 type Network interface {
 	// Forward computes the outputs in scope s, which owns every temporary.
 	Forward(s *tensor.Scope, in Inputs) tensor.Tensor
@@ -41,15 +48,16 @@ type MLPConfig struct {
 	Activations []string
 	// OutputActivation follows the last layer; none by default.
 	OutputActivation string
-	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin near
-	// its mean action.
+	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
+	// near its mean action.
 	OutputGain float64
 	// Source says which input the network reads: "observations" (default) or "states".
 	Source string
 }
 
 // MLP is a multilayer perceptron. Its parameters are named net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch
-// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does: uniform in ±1/√fan_in.
+// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does: uniform in
+// ±1/√fan_in.
 type MLP struct {
 	layers tensor.Layers
 	params []tensor.Parameter
@@ -145,7 +153,8 @@ func (m *MLP) Close() {
 }
 
 // Linears is implemented by networks that can say which of their parameters are the weights of linear layers, in the
-// order data passes them; the last is the output layer. Discriminators need it for weight decay and logit regularisation.
+// order data passes them; the last is the output layer. Discriminators need it for weight decay and logit
+// regularisation.
 type Linears interface {
 	LinearWeights() []tensor.Tensor
 }

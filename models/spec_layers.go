@@ -12,6 +12,9 @@ import (
 // maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
 const maxLayerWidth = 1 << 20
 
+// The layers that a specification can name are read here: linear, and what adds none or one of them. All work on single
+// rows; what a recurrent layer would need is said at [Network].
+
 // parseContainer reads {name, input, layers, activations}.
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)

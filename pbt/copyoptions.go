@@ -2,7 +2,12 @@ package pbt
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // CopyOptions says what a replaced member takes over beside the weights. The zero value copies everything. It works on
@@ -64,4 +69,160 @@ func (c CopyOptions) validate() error {
 		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", c.MomentDecay, c.Optimizer, DecayPart)
 	}
 	return nil
+}
+
+// combine returns what a member is to restore: the source's snapshot, with those parts of the member's own that it
+// keeps (own is nil where it has none worth keeping). Neither is changed.
+func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+	if own == nil {
+		own = source
+	}
+	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays), Values: cloneValues(source.Values), Metadata: source.Metadata}}
+	agents := layout.Agents(c.to.Values)
+	if len(agents) == 0 || h.all(CopyPart) {
+		return source, nil
+	}
+	mine := make(map[string]map[string]any)
+	for _, a := range layout.Agents(own.Values) {
+		mine[a.Prefix] = a.Values
+	}
+	for _, a := range agents {
+		if mine[a.Prefix] == nil {
+			return nil, fmt.Errorf("the source has an agent %q, the member has none", strings.TrimSuffix(a.Prefix, "/"))
+		}
+		if err := h.combineAgent(c, a, mine[a.Prefix]); err != nil {
+			return nil, err
+		}
+	}
+	if h.Environment == KeepPart {
+		c.keepArrays(layout.IsEnvironment)
+	}
+	return c.to, nil
+}
+
+// all reports whether the same becomes of every part.
+func (h CopyOptions) all(part Part) bool {
+	for _, p := range []Part{h.Optimizer, h.Normalizers, h.Schedule, h.Environment, h.Buffers} {
+		if p != part && (p != "" || part != CopyPart) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
+	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
+	moments := func(name string) bool {
+		name, ok := strings.CutPrefix(name, a.Prefix)
+		optimizer, _, _, moment := layout.CutMoment(name)
+		_, is := optimizers[optimizer]
+		return ok && moment && is
+	}
+	var err error
+	switch h.Optimizer {
+	case KeepPart:
+		if otherArchitectures(c.from, c.to) { // the member's moments are of other weights
+			break
+		}
+		c.keepArrays(moments)
+		keepValues(a.Values, own, layout.OptimizerSteps)
+	case ResetPart:
+		err = c.scale(moments, 0)
+		for name := range optimizers {
+			optimizers[name] = int64(0)
+		}
+	case DecayPart:
+		err = c.scale(moments, float32(h.MomentDecay))
+	}
+	if err != nil {
+		return err
+	}
+	if h.Normalizers == KeepPart {
+		c.keepArrays(func(name string) bool {
+			name, ok := strings.CutPrefix(name, a.Prefix)
+			return ok && layout.IsStatistic(name)
+		})
+	}
+	if state := layout.Map(a.Values, layout.SchedulerState); state != nil {
+		switch h.Schedule {
+		case KeepPart:
+			keepValues(a.Values, own, layout.Scheduler, layout.SchedulerState)
+		case ResetPart:
+			resetSchedule(state)
+		}
+	}
+	rollout := func(name string) bool { return strings.HasPrefix(name, a.Prefix+layout.Rollout("")) }
+	if h.Buffers == KeepPart {
+		memories := layout.Map(a.Values, layout.Memories)
+		c.keepArrays(func(name string) bool {
+			memory, ok := layout.CutMemoryRows(strings.TrimPrefix(name, a.Prefix))
+			_, is := memories[memory]
+			return rollout(name) || ok && is && strings.HasPrefix(name, a.Prefix)
+		})
+		keepValues(a.Values, own, layout.Memories, layout.RolloutSteps)
+	}
+	if (h.Buffers == KeepPart) != (h.Environment == KeepPart) {
+		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
+		a.Values[layout.RolloutSteps] = int64(0)
+	}
+	return nil
+}
+
+// resetSchedule puts a schedule's state to its beginning: the base rate in epoch 0.
+func resetSchedule(state map[string]any) {
+	state["step"] = int64(0)
+	if _, moves := state[layout.LearningRate]; moves {
+		state[layout.LearningRate] = state["base"]
+	}
+}
+
+// combination is a snapshot in the making, and the one from which parts are kept.
+type combination struct{ from, to *checkpoint.Snapshot }
+
+// keepArrays takes the arrays of some names from the member's own snapshot.
+func (c combination) keepArrays(which func(name string) bool) {
+	own := maps.Clone(c.from.Arrays)
+	maps.DeleteFunc(own, func(name string, _ checkpoint.Array) bool { return !which(name) })
+	maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return which(name) })
+	maps.Copy(c.to.Arrays, own)
+}
+
+// scale multiplies the arrays of some names.
+func (c combination) scale(which func(name string) bool, factor float32) error {
+	for name, array := range c.to.Arrays {
+		if !which(name) {
+			continue
+		}
+		values, err := array.Float32s()
+		if err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
+		}
+		scaled := make([]float32, len(values))
+		for i, v := range values {
+			scaled[i] = v * factor
+		}
+		c.to.Arrays[name] = checkpoint.ArrayFloat32(array.Shape, scaled)
+	}
+	return nil
+}
+
+// keepValues takes entries from another map, absent ones too.
+func keepValues(to, from map[string]any, keys ...string) {
+	for _, key := range keys {
+		delete(to, key)
+		if v, ok := from[key]; ok {
+			to[key] = v
+		}
+	}
+}
+
+// cloneValues copies the maps of a tree; what they hold beside maps is shared.
+func cloneValues(values map[string]any) map[string]any {
+	cloned := maps.Clone(values)
+	for key, v := range cloned {
+		if m, ok := v.(map[string]any); ok {
+			cloned[key] = cloneValues(m)
+		}
+	}
+	return cloned
 }

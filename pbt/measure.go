@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/number"
@@ -173,3 +174,100 @@ func (o *Options) reached(g strategy.Generation) bool {
 
 // nextInterval forgets what belongs to one interval only.
 func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }
+
+// Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
+// trainee reports it at the interval's end, higher is better.
+type Measure struct {
+	// Minimise makes lower better. Strategies always see higher-is-better: the objective times -1. Journals, tables
+	// and results have the figure itself.
+	Minimise bool
+	// Window is the number of last measurements that Reducer makes the objective of: those of a [Sampler] (episodes)
+	// or, for other trainees and figures, the readings after every [Options.ProgressSteps], of the present weights.
+	// Default 0: the figure as reported.
+	Window int
+	// Reducer is what becomes of the window. Default ReduceMean.
+	Reducer Reducer
+	// MinSamples is the number of measurements below which the objective counts as not known. Default 0.
+	MinSamples int
+	// EvaluationEpisodes, when positive, makes the objective of a separate evaluation of that many episodes at the
+	// interval's end; the trainee must be an [Evaluator]. It then also decides who is the best, and Window must be 0.
+	// EvaluationSeed seeds its environments, each time alike; choose one that nothing trains on.
+	EvaluationEpisodes int
+	EvaluationSeed     int64
+}
+
+// Reducer makes one number of several measurements.
+type Reducer string
+
+// The reducers.
+const (
+	ReduceMean   Reducer = "mean"
+	ReduceMedian Reducer = "median"
+	ReduceMin    Reducer = "min"
+	ReduceMax    Reducer = "max"
+	// ReduceLast is the newest measurement.
+	ReduceLast Reducer = "last"
+	// ReduceEMA is an exponential moving average with a weight of 2/(n+1) for each of n measurements.
+	ReduceEMA Reducer = "ema"
+	// ReduceLCB is a lower confidence bound: the mean minus one standard error (plus, where lower is better).
+	ReduceLCB Reducer = "lcb"
+)
+
+// Sampler is implemented by trainees that know the measurements behind their figures.
+type Sampler interface {
+	// Samples returns up to n of the latest measurements of a figure, oldest first, since the weights were last
+	// replaced. A figure without measurements gives none.
+	Samples(figure string, n int) []float64
+}
+
+// Evaluator is implemented by trainees that can evaluate their agent without disturbing its training.
+type Evaluator interface {
+	// EvaluateMetrics runs whole episodes with the mean action and returns figures as Metrics does.
+	EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error)
+}
+
+// reducers are the known ones, the default first.
+var reducers = []Reducer{ReduceMean, ReduceMedian, ReduceMin, ReduceMax, ReduceLast, ReduceEMA, ReduceLCB}
+
+// reduce makes one number of at least one measurement, oldest first. A NaN among those it looks at makes it NaN.
+func (r Reducer) reduce(x []float64, minimise bool) float64 {
+	switch r {
+	case ReduceMedian:
+		return median(x)
+	case ReduceMin:
+		return slices.Min(x)
+	case ReduceMax:
+		return slices.Max(x)
+	case ReduceLast:
+		return x[len(x)-1]
+	case ReduceEMA:
+		weight, average := 2/float64(len(x)+1), x[0]
+		for _, v := range x[1:] {
+			average += weight * (v - average)
+		}
+		return average
+	case ReduceLCB:
+		mean, deviation := stat.MeanStdDev(x, nil)
+		if len(x) == 1 { // one measurement says nothing about its own error
+			return mean
+		}
+		if minimise {
+			return mean + stat.StdErr(deviation, float64(len(x)))
+		}
+		return mean - stat.StdErr(deviation, float64(len(x)))
+	}
+	return stat.Mean(x, nil)
+}
+
+// median is the middle one, or the mean of the two in the middle.
+func median(x []float64) float64 {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(x))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return sorted[n/2-1]/2 + sorted[n/2]/2
+}

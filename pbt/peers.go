@@ -259,7 +259,7 @@ func (s *Worker) view(ctx context.Context) (workspace.View, error) {
 			return view, nil
 		}
 		if try == 5 {
-			return view, fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, err)
+			return view, fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
 		}
 		select {
 		case <-s.cfg.after(pause):
@@ -341,7 +341,7 @@ func (s *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 			return p.Member != s.cfg.Member && s.peers().live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: policy %d: training failed, and nobody is left to rescue it", s.cfg.Member), s.m.cause)
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and nobody is left to rescue it", s.cfg.Member), s.m.cause)
 		}
 		var err error
 		if view, err = w.wait(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {

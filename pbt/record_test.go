@@ -161,7 +161,7 @@ func TestMergeJournals(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the workspace's journal differs: %s", d)
 	}
-	if _, err := journal.ReadWorkspace(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no policy has a journal") {
+	if _, err := journal.ReadWorkspace(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no member has a journal") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -4,24 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
-)
-
-// StateFile is the name of the population's state in its directory. Where it exists New continues.
-const StateFile = "state.json"
-
-// The population's state, and the one saved before it. Each refers to snapshots by number, and both their snapshots
-// are kept, so that a crash at any moment, or a damaged file, leaves one whole population.
-const (
-	stateFile         = StateFile
-	previousStateFile = "state.previous.json"
-	stateSchema       = 1
 )
 
 type savedState struct {
@@ -98,13 +86,11 @@ func (p *Population) save(finished bool) error {
 		return fmt.Errorf("pbt: state: %w", err)
 	}
 	states := []savedState{state}
+	var previous []byte
 	if p.last != nil { // not what the file holds, which may be damaged
-		if err := writeFile(filepath.Join(p.opt.Directory, previousStateFile), p.last.data); err != nil {
-			return err
-		}
-		states = append(states, p.last.state)
+		previous, states = p.last.data, append(states, p.last.state)
 	}
-	if err := writeFile(filepath.Join(p.opt.Directory, stateFile), data); err != nil {
+	if err := writeStates(p.opt.Directory, data, previous); err != nil {
 		return err
 	}
 	for i, m := range p.members {
@@ -129,42 +115,19 @@ func (p *Population) state(sequence int64, finished bool, names []string) savedS
 	return s
 }
 
-func writeFile(path string, data []byte) error {
-	if err := checkpoint.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	return nil
-}
-
 // load returns the directory's population, or the one before where that is damaged; nil where there is none yet.
 func (p *Population) load() (*restored, error) {
-	var damage error
-	for _, name := range []string{stateFile, previousStateFile} {
-		path := filepath.Join(p.opt.Directory, name)
-		r, err := p.loadState(path)
-		switch {
-		case err == nil:
-			p.recovered = errors.Join(damage, r.damage)
-			return r, nil
-		case errors.Is(err, errOtherPopulation):
-			return nil, err
-		case exists(path):
-			damage = errors.Join(damage, err)
-		}
-	}
-	if damage != nil {
+	r, _, damage, err := loadState(p.opt.Directory, p.loadState)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		p.recovered = errors.Join(damage, r.damage)
+	case damage != nil:
 		return nil, fmt.Errorf("pbt: the population in %s cannot be continued; choose another directory to begin anew: %w", p.opt.Directory, damage)
 	}
-	return nil, nil
+	return r, nil
 }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the options it was begun with")
 
 func (p *Population) loadState(path string) (*restored, error) {
 	data, err := os.ReadFile(path)
@@ -175,18 +138,12 @@ func (p *Population) loadState(path string) (*restored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	o := p.opt
-	for _, c := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"Members", len(s.Members), o.Members}, {"Objective", s.Objective, o.Objective},
-		{"IntervalSteps", s.IntervalSteps, o.IntervalSteps}, {"Seed", s.Seed, o.Seed},
-		{"Measure.Minimise", s.Minimise, o.Measure.Minimise},
-	} {
-		if c.saved != c.want {
-			return nil, fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, c.name, c.saved, c.want, errOtherPopulation)
-		}
+	if err := sameRun(path,
+		setting{"Members", len(s.Members), p.opt.Members}, setting{"Objective", s.Objective, p.opt.Objective},
+		setting{"IntervalSteps", s.IntervalSteps, p.opt.IntervalSteps}, setting{"Seed", s.Seed, p.opt.Seed},
+		setting{"Measure.Minimise", s.Minimise, p.opt.Measure.Minimise},
+	); err != nil {
+		return nil, err
 	}
 	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
 	for id, m := range s.Members {
@@ -208,15 +165,6 @@ func (p *Population) loadState(path string) (*restored, error) {
 	return r, nil
 }
 
-// openState reads a state and verifies its checksum. A state without one was written before there were any.
-func openState(data []byte, state any, check *string) error {
-	err := durable.UnsealSchema(data, stateSchema, state, check)
-	if errors.Is(err, durable.ErrUnsealed) {
-		return nil
-	}
-	return err
-}
-
 // decodeState reads and checks a state file.
 func decodeState(data []byte) (savedState, error) {
 	var s savedState
@@ -235,4 +183,64 @@ func decodeState(data []byte) (savedState, error) {
 		return s, fmt.Errorf("best member %d of iteration %d", b.Member, b.Iteration)
 	}
 	return s, nil
+}
+
+// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. What
+// they keep is decided by the states that refer to it, not by age: however often a run dies while saving, what
+// the last state needs is never deleted.
+type stores struct {
+	members []*checkpoint.Store
+	best    *checkpoint.Store
+}
+
+func openStores(dir string, members int) (*stores, error) {
+	s := &stores{}
+	open := func(elem ...string) (*checkpoint.Store, error) {
+		store, err := checkpoint.NewStore(filepath.Join(append([]string{dir}, elem...)...), checkpoint.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("pbt: %w", err)
+		}
+		return store, nil
+	}
+	for id := range members {
+		store, err := open("members", fmt.Sprintf("%03d", id))
+		if err != nil {
+			return nil, err
+		}
+		s.members = append(s.members, store)
+	}
+	var err error
+	s.best, err = open("best")
+	return s, err
+}
+
+// prune deletes the snapshots that no state given refers to.
+func (s *stores) prune(states ...savedState) error {
+	var errs []error
+	for id, store := range s.members {
+		keep := make(map[string]bool)
+		for _, state := range states {
+			keep[stem(state.Members[id].Snapshot)] = true
+		}
+		errs = append(errs, pruneStore(store, keep))
+	}
+	keep := make(map[string]bool)
+	for _, state := range states {
+		if state.Best != nil {
+			keep[stem(state.Best.Snapshot)] = true
+		}
+	}
+	return errors.Join(append(errs, pruneStore(s.best, keep))...)
+}
+
+// lockDirectory makes sure that one population at a time uses dir.
+func lockDirectory(dir string) (unlock func() error, err error) {
+	unlock, err = durable.Lock(dir, "lock")
+	switch {
+	case errors.Is(err, durable.ErrInUse):
+		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("pbt: lock: %w", err)
+	}
+	return unlock, nil
 }

@@ -15,7 +15,7 @@ import (
 var (
 	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the policy
 	// is to be joined again when there is room for it.
-	ErrYield = errors.New("the policy gives its place to another for a while")
+	ErrYield = errors.New("the member gives its place to another for a while")
 	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter asks for
 	// a new process: everything is saved, and the policy is to be joined again at once.
 	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")

@@ -146,7 +146,7 @@ func (s *Worker) giveUp() error {
 	if what == "" {
 		what = s.m.status().Trouble()
 	}
-	err := fmt.Errorf("pbt: %w after interval %d; policy %d: %s", ErrNoHealthyMember, s.iteration, s.cfg.Member, what)
+	err := fmt.Errorf("pbt: %w after interval %d; member %d: %s", ErrNoHealthyMember, s.iteration, s.cfg.Member, what)
 	if s.m.failure != "" && s.m.cause != nil {
 		err = fmt.Errorf("%w: %w", err, s.m.cause)
 	}

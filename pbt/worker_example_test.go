@@ -48,7 +48,7 @@ func ExampleJoin() {
 	}
 	for _, e := range recorded {
 		if e.Iteration == 1 {
-			fmt.Printf("policy %d: %s, %s\n", e.Member, e.Kind, e.Cause)
+			fmt.Printf("member %d: %s, %s\n", e.Member, e.Kind, e.Cause)
 		}
 	}
 	// Output:

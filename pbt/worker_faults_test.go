@@ -150,7 +150,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 		}
 		for _, s := range r.solos {
 			if st := s.Status(); st.Steps != 1000 || !st.Healthy() {
-				t.Errorf("policy %d ended as %+v", s.Policy(), st)
+				t.Errorf("member %d ended as %+v", s.Policy(), st)
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 			}
 		}
 		if n := len(kinds(r.solos[2].Journal(), journal.Final)); n != 0 || r.solos[0].Status().Steps != 500 {
-			t.Errorf("synchronous %t: the dead wrote %d final events, and policy 0 trained %d steps", synchronous, n, r.solos[0].Status().Steps)
+			t.Errorf("synchronous %t: the dead wrote %d final events, and member 0 trained %d steps", synchronous, n, r.solos[0].Status().Steps)
 		}
 		for _, s := range r.solos {
 			if err := s.Close(); err != nil {
@@ -465,19 +465,19 @@ func TestWorkerAllNaN(t *testing.T) {
 		r.train(t)
 		for id, err := range r.errs {
 			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "objective is NaN") {
-				t.Errorf("policy %d: the error is %v", id, err)
+				t.Errorf("member %d: the error is %v", id, err)
 			}
 			if s := r.solos[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
-				t.Errorf("policy %d is saved as %+v", id, s.last.state)
+				t.Errorf("member %d is saved as %+v", id, s.last.state)
 			}
 			if e := r.solos[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
-				t.Errorf("policy %d: the journal ends with %+v", id, e[len(e)-1])
+				t.Errorf("member %d: the journal ends with %+v", id, e[len(e)-1])
 			}
 		}
 		for id := range 3 { // what is left is whole
 			s := r.join(t, id)
 			if snapshot, err := s.Trainee().Snapshot(); err != nil || snapshot.CheckFinite() != nil || s.Recovered() != nil {
-				t.Errorf("policy %d begins again with %v, %v, %v", id, err, snapshot.CheckFinite(), s.Recovered())
+				t.Errorf("member %d begins again with %v, %v, %v", id, err, snapshot.CheckFinite(), s.Recovered())
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)

@@ -52,7 +52,7 @@ func TestWorkerKilled(t *testing.T) {
 					continue
 				}
 				if err != nil {
-					t.Errorf("policy %d: %v: %s", id, err, out)
+					t.Errorf("member %d: %v: %s", id, err, out)
 				}
 				return
 			}

@@ -49,7 +49,7 @@ func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx conte
 					return
 				}
 				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) && !errors.Is(err, ErrRestart) {
-					t.Errorf("policy %d, run %d: %v", id, run, err)
+					t.Errorf("member %d, run %d: %v", id, run, err)
 					return
 				}
 			}
@@ -150,7 +150,7 @@ func TestWorkerTakesTurns(t *testing.T) {
 					return
 				}
 				if yields.Add(1); !errors.Is(err, ErrYield) || yields.Load() > 2000 {
-					t.Errorf("policy %d: %v", id, err)
+					t.Errorf("member %d: %v", id, err)
 					return
 				}
 			}
@@ -197,7 +197,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 				case err == nil:
 					return
 				case !errors.Is(err, ErrYield) || turn > 3000:
-					t.Errorf("policy %d, turn %d: %v", id, turn, err)
+					t.Errorf("member %d, turn %d: %v", id, turn, err)
 					return
 				}
 			}

@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -66,10 +65,10 @@ func (s workerState) names() []string {
 func decodeWorkerState(data []byte) (workerState, error) {
 	var s workerState
 	if err := openState(data, &s, &s.Check); err != nil {
-		return s, fmt.Errorf("not a policy's state: %w", err)
+		return s, fmt.Errorf("not a member's state: %w", err)
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 || s.Policy >= s.Members {
-		return s, fmt.Errorf("policy %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a policy", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
+		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
 	}
 	switch s.Phase {
 	case phaseTraining, phaseTrained, phaseDecided, phaseFinished:
@@ -100,27 +99,18 @@ func (s *Worker) load() (*restoredWorker, error) {
 	if s.store, err = checkpoint.NewStore(filepath.Join(dir, workerSnapshots), checkpoint.Options{}); err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
 	}
-	var damage error
-	for _, name := range []string{stateFile, previousStateFile} {
-		path := filepath.Join(dir, name)
-		r, err := s.loadState(path)
-		switch {
-		case err == nil:
-			s.recovered = damage
-			if name == stateFile {
-				s.before = s.readBefore()
-			}
-			return r, nil
-		case errors.Is(err, errOtherPopulation):
-			return nil, err
-		case exists(path):
-			damage = errors.Join(damage, err)
+	r, name, damage, err := loadState(dir, s.loadState)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		if s.recovered = damage; name == stateFile {
+			s.before = s.readBefore()
 		}
+	case damage != nil:
+		return nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it anew: %w", s.cfg.Member, dir, damage)
 	}
-	if damage != nil {
-		return nil, fmt.Errorf("pbt: policy %d cannot be continued; remove %s to begin it anew: %w", s.cfg.Member, dir, damage)
-	}
-	return nil, nil
+	return r, nil
 }
 
 // readBefore is the state before the one that is used; nil where there is none that can be read.
@@ -145,17 +135,12 @@ func (s *Worker) loadState(path string) (*restoredWorker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	for _, c := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"Policy", state.Policy, s.cfg.Member}, {"Members", state.Members, s.opt.Members}, {"Objective", state.Objective, s.opt.Objective},
-		{"IntervalSteps", state.IntervalSteps, s.opt.IntervalSteps}, {"Seed", state.Seed, s.opt.Seed},
-		{"Measure.Minimise", state.Minimise, s.opt.Measure.Minimise},
-	} {
-		if c.saved != c.want {
-			return nil, fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, c.name, c.saved, c.want, errOtherPopulation)
-		}
+	if err := sameRun(path,
+		setting{"Policy", state.Policy, s.cfg.Member}, setting{"Members", state.Members, s.opt.Members},
+		setting{"Objective", state.Objective, s.opt.Objective}, setting{"IntervalSteps", state.IntervalSteps, s.opt.IntervalSteps},
+		setting{"Seed", state.Seed, s.opt.Seed}, setting{"Measure.Minimise", state.Minimise, s.opt.Measure.Minimise},
+	); err != nil {
+		return nil, err
 	}
 	r := &restoredWorker{state: state, data: data}
 	if r.snapshot, err = s.get(state.Member.Snapshot); err == nil && state.Pending != nil {
@@ -273,7 +258,7 @@ func (s *Worker) persist() error {
 	if snapshot := s.good(); snapshot != nil && (snapshot != of || name == "") {
 		var err error
 		if name, err = put(s.store, sequence, s.m.steps, snapshot); err != nil {
-			return fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, err)
+			return fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
 		}
 		of = snapshot
 	}
@@ -289,7 +274,7 @@ func (s *Worker) persist() error {
 	if s.pending != nil {
 		saved, err := s.pending.save(s.store, sequence)
 		if err != nil {
-			return fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, err)
+			return fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
 		}
 		state.Pending = saved
 	}
@@ -297,14 +282,12 @@ func (s *Worker) persist() error {
 	if err != nil {
 		return fmt.Errorf("pbt: state: %w", err)
 	}
-	// A state with the same snapshot would be of no use where that is damaged: the one before it stays.
+	// A previous state with the same snapshot could not replace this one where the snapshot is damaged: the one before stays.
+	var previous []byte
 	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
-		if err := writeFile(filepath.Join(s.lease.Dir(), previousStateFile), s.last.data); err != nil {
-			return err
-		}
-		s.before = &s.last.state
+		previous, s.before = s.last.data, &s.last.state
 	}
-	if err := writeFile(filepath.Join(s.lease.Dir(), stateFile), data); err != nil {
+	if err := writeStates(s.lease.Dir(), data, previous); err != nil {
 		return err
 	}
 	states := []workerState{state}

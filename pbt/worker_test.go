@@ -284,7 +284,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.
 				if err == nil || synchronous && err.Error() != want.Error() || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
-					t.Errorf("%d steps, synchronous %t, policy %d: %v, want %v", total, synchronous, id, err, want)
+					t.Errorf("%d steps, synchronous %t, member %d: %v, want %v", total, synchronous, id, err, want)
 				}
 			}
 		}

@@ -24,7 +24,7 @@ import (
 func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case s.closed:
-		return nil, errors.New("pbt: the policy is closed; join again")
+		return nil, errors.New("pbt: the member is closed; join again")
 	case s.fatal != nil:
 		return nil, s.fatal
 	case s.done:
@@ -37,7 +37,7 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	go func() {
 		select {
 		case <-s.lease.Lost():
-			cancel(fmt.Errorf("pbt: policy %d: %w", s.cfg.Member, workspace.ErrLeaseLost))
+			cancel(fmt.Errorf("pbt: member %d: %w", s.cfg.Member, workspace.ErrLeaseLost))
 		case <-ended:
 		}
 	}()
@@ -54,7 +54,7 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	case errors.Is(err, ErrRestart):
 		err = errors.Join(err, s.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		err = fmt.Errorf("pbt: policy %d stopped in interval %d of %d: %w", s.cfg.Member, s.iteration, s.opt.lastIteration(), err)
+		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", s.cfg.Member, s.iteration, s.opt.lastIteration(), err)
 		if s.phase == phaseTraining {
 			err = errors.Join(err, s.checkpoint())
 		}
@@ -88,7 +88,7 @@ func (s *Worker) run(ctx context.Context) error {
 }
 
 func (s *Worker) yield() error {
-	return fmt.Errorf("pbt: policy %d, interval %d: %w", s.cfg.Member, s.iteration, ErrYield)
+	return fmt.Errorf("pbt: member %d, interval %d: %w", s.cfg.Member, s.iteration, ErrYield)
 }
 
 // interval trains to the interval's end, publishes, decides, applies and saves.

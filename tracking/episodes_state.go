@@ -5,13 +5,15 @@ import (
 	"math"
 )
 
-// EpisodesState is what [Episodes] knows of episodes, for checkpoints: restored, statistics go on as if there had been no
-// break. Rewards of single steps since the last Drain are not in it.
+// EpisodesState is what [Episodes] knows of episodes, for checkpoints: restored, statistics go on as if there had
+// been no break. Rewards of single steps since the last Drain are not in it.
 type EpisodesState struct {
-	// Returns and Lengths are those of the running episodes, (N) each. Nil says nothing of them.
+	// Returns and Lengths are those of the running episodes, (N) each. SetState leaves running episodes as they are
+	// where these are nil.
 	Returns []float64
 	Lengths []int64
-	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at most [EpisodeWindow].
+	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at most
+	// [EpisodeWindow].
 	Totals, Durations []float64
 	// Finished episodes so far, and how many of them the last Drain had seen.
 	Finished, Drained int64
@@ -35,8 +37,7 @@ func (e *Episodes) State() EpisodesState {
 	return s
 }
 
-// SetState puts back what State returned. Where it says nothing of running episodes, those go on as they are. On an error
-// nothing has changed.
+// SetState restores what State returned. An error says what does not fit; nothing has changed then.
 func (e *Episodes) SetState(s EpisodesState) error {
 	n := min(s.Finished, EpisodeWindow)
 	switch {

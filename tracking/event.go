@@ -41,7 +41,8 @@ const fileVersion = "brain.Event:2"
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// instant is the time of a count of seconds, the zero time where it is none that a calendar knows.
+// instant converts seconds since 1970 to a time. 0, NaN, and seconds beyond the years that package time can format give
+// the zero time.
 func instant(sec float64) time.Time {
 	if sec == 0 || math.IsNaN(sec) || math.Abs(sec) > 1e12 {
 		return time.Time{}

@@ -12,9 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// openLines opens a text log for appending. What is there is kept up to the last whole line; with opt.ResumeStep,
-// only lines up to that step are. stepOf gives the step of a line, counted from 1; its error says that the file is not
-// such a log, and nothing is changed.
+// openLines opens a text log for appending. It keeps the whole lines that are there; with opt.ResumeStep, those up to
+// that step. stepOf returns the step of a line, given the line's number from 1. An error of it means that the file is
+// another kind of log: openLines returns it and leaves the file as it is.
 func openLines(path string, opt Options, stepOf func(line []byte, number int) (int64, error)) (*os.File, error) {
 	if err := tidyLines(path, opt, stepOf); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
@@ -26,7 +26,8 @@ func openLines(path string, opt Options, stepOf func(line []byte, number int) (i
 	return file, nil
 }
 
-// tidyLines rewrites the file where it holds something that a continued log must not.
+// tidyLines removes a last line without a line break and, with opt.ResumeStep, lines of later steps. A file without
+// such lines is not touched; of another the old content stays until the new one is complete.
 func tidyLines(path string, opt Options, stepOf func([]byte, int) (int64, error)) error {
 	in, err := os.Open(path)
 	if err != nil {

@@ -1,7 +1,8 @@
 package tracking
 
-// Progress shows how far one or several learners are; tracking/progress makes one for a terminal. Its methods, and those of its bars, may be called from several
-// goroutines at once. Failures to write are ignored: showing progress never stops a run.
+// Progress shows how far one or several learners are; tracking/progress makes one for a terminal. Its methods, and
+// those of its bars, may be called from several goroutines at once. Failures to write are ignored: showing progress
+// never stops a run.
 type Progress interface {
 	// Bar adds a bar for total steps; a total below 1 counts as 1.
 	Bar(name string, total int64) Bar

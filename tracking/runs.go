@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// FindRuns lists the experiment folders at and below a folder: those with [ScalarsFile], another *.jsonl, an event file or a
-// *.csv, in the order of their names. The folder may be a link, and so may experiment folders that lie directly in it; other
-// links are not followed. Folders whose names begin with a dot are passed over.
+// FindRuns lists the experiment folders at and below a folder: those with [ScalarsFile], another *.jsonl, an event
+// file or a *.csv, in the order of their names. The folder may be a link, and so may experiment folders that lie
+// directly in it; other links are not followed. Folders whose names begin with a dot are passed over.
 func FindRuns(root string) ([]string, error) {
 	runs, err := findRuns(root, root)
 	if err != nil {
@@ -49,17 +49,17 @@ func findRuns(root, dir string) (runs []string, err error) {
 	return runs, nil
 }
 
-// same says whether two paths lead to one folder.
+// same reports whether two paths lead to one folder.
 func same(a, b string) bool {
 	x, err := os.Stat(a)
 	y, wrong := os.Stat(b)
 	return err == nil && wrong == nil && os.SameFile(x, y)
 }
 
-// ReadRun reads the scalars of an experiment folder: of its JSON lines, which have double precision; without any, of its
-// event files one after another; without those, of its *.csv. Where a later event file continues from a step, what the
-// earlier ones have from there on is left out, since the run was resumed before it. A folder without such files is
-// fs.ErrNotExist. Scalars before a damaged place are returned together with the error.
+// ReadRun reads the scalars of an experiment folder: of its JSON lines, which have double precision; without any, of
+// its event files one after another; without those, of its *.csv. Where a later event file continues from a step,
+// what the earlier ones have from there on is left out, since the run was resumed before it. A folder without such
+// files is fs.ErrNotExist. Scalars before a damaged place are returned together with the error.
 func ReadRun(dir string) ([]Scalar, error) {
 	files, err := runFiles(dir)
 	if err != nil {
@@ -93,8 +93,9 @@ func runFiles(dir string) ([]string, error) {
 	return choose(dir, entries), nil
 }
 
-// choose takes the files of the best kind that a folder has; of JSON lines that named [ScalarsFile] alone, if there is one. A
-// population's journal is none, nor is a table that does not begin as [CSV] does.
+// choose returns the files to read a folder's scalars from: [ScalarsFile] if it is there, else all other JSON lines,
+// else all event files, else all CSV tables. A population's journal, whose name begins with "journal", is left out,
+// and so is a table that does not begin as [CSV] does.
 func choose(dir string, entries []fs.DirEntry) []string {
 	var lines, events, tables []string
 	for _, e := range entries {
@@ -119,13 +120,14 @@ func choose(dir string, entries []fs.DirEntry) []string {
 	return tables
 }
 
-// regular says whether a path is that of a file, maybe by a link: reading a pipe may never end.
+// regular reports whether a path leads to a regular file, maybe by a link. Others are not opened: reading a pipe may
+// never end.
 func regular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// beginsAsCSV says whether the first line is [CSV]'s.
+// beginsAsCSV reports whether the first line is [CSV]'s.
 func beginsAsCSV(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {

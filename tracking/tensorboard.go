@@ -26,9 +26,9 @@ const (
 	lastSecond  = 9_999_999_999 // that has ten digits, of the year 2286: later names have another order
 )
 
-// nextSecond returns the second that the name of a new event file says: now, or the one after that of the newest file in
-// the folder. TensorBoard reads files in the order of their names, and what a resumed run writes must come last, also where
-// it is resumed within a second or by a host whose clock is behind.
+// nextSecond returns the second that the name of a new event file says: now, or the one after that of the newest file
+// in the folder. TensorBoard reads files in the order of their names, and what a resumed run writes must come last,
+// also where it is resumed within a second or by a host whose clock is behind.
 func nextSecond(dir string, now int64) (int64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -49,8 +49,8 @@ func nextSecond(dir string, now int64) (int64, error) {
 
 // NewTensorBoard makes the folder dir where it is missing and a new event file in it, named
 // events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. Several files in one folder are one run to
-// TensorBoard, so a resumed run makes another file in the same folder. TensorBoard reads them in the order of their names:
-// the seconds are later than those of the files that are there.
+// TensorBoard, so a resumed run makes another file in the same folder. TensorBoard reads them in the order of their
+// names: the seconds are later than those of the files that are there.
 func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the folder of the event file: %w", err)
@@ -87,7 +87,8 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	})
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
 	if opt.ResumeStep > 0 {
-		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones only.
+		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones
+		// only.
 		for range 2 {
 			t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.ResumeStep+1), 0))
 		}

@@ -12,63 +12,99 @@ import (
 
 // Config says how long a trainer trains, what it shows, and what it writes. The zero value but for Timesteps is good:
 // it trains in memory, without a display, and writes nothing.
+//
+// The first paragraph of a field's comment says what it is, the second when to change it.
 type Config struct {
 	// Timesteps is the number of steps of the whole batch of environments; a run of N environments sees Timesteps × N
 	// environment steps.
+	//
+	// A resumed run counts those before it, so raising Timesteps and resuming trains on.
 	Timesteps int `yaml:"timesteps" config:"min=0"`
 	// Directory is where the run's folder is made, and Name is its name. With both empty nothing is written, unless the
 	// other settings below ask for it; then they are "runs" and the time with the agent's name.
+	//
+	// Give a Name to find the run again, and to resume it.
 	Directory string `yaml:"directory"`
 	Name      string `yaml:"name"`
 	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is a
 	// hundredth of the run, 0 writes none.
+	//
+	// A smaller one gives finer curves and larger files. Values tracked several times in between are written as their
+	// mean.
 	WriteInterval agents.Interval `yaml:"write_interval"`
 	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 writes none but
 	// the last.
+	//
+	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent must
+	// be an agents.Snapshotter.
 	CheckpointInterval agents.Interval `yaml:"checkpoint_interval"`
 	// Keep is the number of checkpoints kept; 0 keeps all. The best one is kept besides.
+	//
+	// Set it where checkpoints are frequent or hold buffers. At least 2 leaves one to go back to where the newest is
+	// damaged.
 	Keep int `yaml:"keep" config:"min=0"`
 	// SaveBuffers stores rollout and replay memories, and the environment's state where it can be had, in checkpoints: a
 	// resumed run is then the same, bit for bit.
+	//
+	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good enough
+	// for training.
 	SaveBuffers bool `yaml:"save_buffers"`
 	// Resume continues from the newest valid checkpoint in the run's folder, where there is one. It needs Name.
+	//
+	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over, see
+	// [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
 	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen, default "episode.return".
+	//
+	// A larger figure is better. Choose the task's own measure of success where the reward is shaped.
 	Best string `yaml:"best"`
 
 	// Headless does not call the environment's Render; otherwise OnRender is given a picture of environment 0 every
 	// RenderInterval timesteps.
+	//
+	// Drawing takes time: raise the interval where it slows training down.
 	Headless       bool `yaml:"headless"`
 	RenderInterval int  `yaml:"render_interval" config:"min=0"`
 	// DisableProgressbar shows no progress bar. Without a Progress none is shown either.
 	DisableProgressbar bool `yaml:"disable_progressbar"`
 	// CloseEnvironmentAtExit closes the environment with the trainer.
+	//
+	// Leave it false where several trainers use one environment.
 	CloseEnvironmentAtExit bool `yaml:"close_environment_at_exit"`
 	// EnvironmentInfo is accepted for skrl's sake: all of an environment's metrics are tracked.
 	EnvironmentInfo string `yaml:"environment_info"`
 	// StochasticEvaluation samples actions in evaluation instead of taking the distribution's mean or mode.
+	//
+	// The mean is usually better and repeatable. Sample where the policy must stay random, for instance to mix its
+	// choices.
 	StochasticEvaluation bool `yaml:"stochastic_evaluation"`
 	// Seed seeds the environment at its first reset; negative leaves it as it is.
+	//
+	// The agent has a seed of its own. The same two seeds on the same machine make the same run.
 	Seed int64 `yaml:"seed"`
 
 	// Progress draws the bars; tracking.NewProgress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`
-	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it is
-	// closed after it. See [Trainer.EvaluateMetrics].
+	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it
+	// is closed after it. See [Trainer.EvaluateMetrics].
+	//
+	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
+	// as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
 	// OnStep is called after every timestep; an error ends the run.
 	OnStep func(t *Trainer) error `yaml:"-"`
 }
 
-// DefaultConfig returns skrl's defaults: 100 000 timesteps, checkpoints and tracked values on.
+// DefaultConfig returns skrl's defaults: 100 000 timesteps in "runs", with checkpoints and tracked values, without
+// pictures.
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true}, CheckpointInterval: agents.Interval{Auto: true},
 		Best: "episode.return", Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true}
 }
 
-// Validate says which setting makes no sense.
+// Validate returns an error that names the first setting which makes no sense.
 func (c *Config) Validate() error {
 	if err := config.Check(*c, "trainers"); err != nil {
 		return err
@@ -82,7 +118,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// writes reports whether the run has a folder.
+// writes reports whether the run has a folder: any of the settings that name one or fill it is given.
 func (c *Config) writes() bool {
 	return c.Directory != "" || c.Name != "" || c.WriteInterval != (agents.Interval{}) || c.CheckpointInterval != (agents.Interval{})
 }

@@ -9,7 +9,17 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// reset starts every episode anew, with the parameters that were set last.
+// What a snapshot keeps of the environment, and how it is put back. There are three parts, each where the environment
+// has it:
+//
+//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
+//   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
+//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
+//
+// A snapshot without the state is put into an environment whose episodes go on as they are.
+
+// reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
+// random sequence.
 func (t *Trainer) reset(seed int64) error {
 	if err := t.parameters.all(); err != nil {
 		return err
@@ -19,11 +29,12 @@ func (t *Trainer) reset(seed int64) error {
 		return err
 	}
 	t.now = first
-	t.running.reset()
+	t.running.reset() // no episode has taken a step
 	return nil
 }
 
-// saveEnvironment adds what is the environment's to a snapshot.
+// saveEnvironment adds to a snapshot what belongs to the environment: its curriculum and parameters always, its whole
+// state and the episodes in progress with SaveBuffers, once there are any.
 func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	add := func(name string, b []byte, err error) error {
 		if err != nil {
@@ -38,6 +49,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 			return err
 		}
 	}
+	// Large, and needed only to continue bit for bit.
 	s, whole := envs.As[envs.Stateful](t.env)
 	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
 		state, err := s.MarshalState()
@@ -53,7 +65,8 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	return add(layout.EnvironmentParameters, b, err)
 }
 
-// takesState reports whether restoring the snapshot restores the environment's state.
+// takesState reports whether Restore puts the environment's whole state back: the snapshot has one, the environment can
+// restore it and show what to act on, and SaveBuffers is on.
 func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	_, has := snap.Arrays[layout.EnvironmentState]
 	_, can := envs.As[envs.Stateful](t.env)
@@ -61,10 +74,10 @@ func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	return has && can && shows && t.cfg.SaveBuffers
 }
 
-// restoreEnvironment puts back what is the environment's, where the snapshot has it, and returns what undoes it. On an error
-// nothing has changed.
+// restoreEnvironment puts back what belongs to the environment, as far as the snapshot has it, and returns what undoes
+// it: the agent, which is restored after it, may refuse its part. On an error nothing has changed.
 func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	var changes []func() error // what undoes them
+	var changes []func() error // what undoes each change, in the order of the changes
 	undo = func() error {
 		var errs []error
 		for i := len(changes) - 1; i >= 0; i-- {
@@ -72,20 +85,24 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 		}
 		return errors.Join(errs...)
 	}
+	// What has been changed before an error is undone here; the caller gets an undo only with a nil error.
 	defer func() {
 		if err != nil {
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
+	// Without the abilities that takesState asks for, the two interfaces are nil and not used.
 	array := snap.Arrays[layout.EnvironmentState]
 	stateful, _ := envs.As[envs.Stateful](t.env)
 	observer, _ := envs.As[envs.Observer](t.env)
 	whole := t.takesState(snap)
 
+	// Read and check the parameters before anything changes.
 	parameters, given, err := t.readParameters(snap, whole)
 	if err != nil {
 		return undo, err
 	}
+	// The curriculum goes with the weights: what the agent has mastered decides what it is shown.
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
 		back, err := t.restoreCurriculum(c, snap)
 		if back != nil {
@@ -95,6 +112,8 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			return undo, err
 		}
 	}
+	// Then the state, with the parameters that each environment had. Without a state the snapshot's target is set like any
+	// new value: it takes effect where the episodes in progress end.
 	before := t.parameters.standing()
 	changes = append(changes, func() error { return t.parameters.restore(before) })
 	switch {
@@ -106,7 +125,7 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 		if err != nil {
 			return undo, err
 		}
-		if !given { // a snapshot of before there were any: nothing is known about the episodes
+		if !given { // the snapshot is older than parameters are: assume that no episode has just begun
 			parameters = before
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
@@ -117,7 +136,8 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 	return undo, nil
 }
 
-// readParameters reads a snapshot's parameters, where it and the environment have any.
+// readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads
+// which environment has which.
 func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
 	array, has := snap.Arrays[layout.EnvironmentParameters]
 	if !has || t.parameters == nil {
@@ -127,6 +147,7 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	if err != nil {
 		return s, false, fmt.Errorf("trainers: %s: %w", layout.EnvironmentParameters, err)
 	}
+	// Which environment has which values means something only together with the environments' state.
 	n := 0
 	if whole {
 		n = len(t.parameters.current)
@@ -138,7 +159,7 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	return s, true, err
 }
 
-// restoreCurriculum puts the curriculum back, where the snapshot has one.
+// restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
 func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[layout.EnvironmentCurriculum]
 	if !has {
@@ -154,7 +175,7 @@ func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot
 	return undo, setCurriculum(c, after)
 }
 
-// keepCurriculum returns what brings the curriculum back to where it stands.
+// keepCurriculum returns a function that brings the curriculum back to where it is now.
 func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
 	before, err := c.CurriculumState()
 	if err != nil {
@@ -163,6 +184,7 @@ func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
 	return func() error { return setCurriculum(c, before) }, nil
 }
 
+// setCurriculum puts a curriculum's state back.
 func setCurriculum(c envs.Curriculum, state []byte) error {
 	if err := c.SetCurriculumState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's curriculum: %w", err)
@@ -170,13 +192,13 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 	return nil
 }
 
-// restoreState puts the environment's state back.
+// restoreState puts the environment's whole state back and returns what undoes it.
 func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
 	after, err := array.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
 	}
-	if t.now == nil { // an environment that has never been reset has no state to go back to
+	if t.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
 		if err := t.reset(t.cfg.Seed); err != nil {
 			return nil, err
 		}
@@ -188,12 +210,12 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	return func() error { return t.setState(s, o, before) }, t.setState(s, o, after)
 }
 
-// setState puts a state into force, and shows it to the agent.
+// setState puts a state into the environment and asks it what the agent acts on next.
 func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error {
 	if err := s.RestoreState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's state: %w", err)
 	}
-	now, err := o.Observe()
+	now, err := o.Observe() // the restored state's observations, as a step without a step
 	if err == nil {
 		t.now = now
 	}

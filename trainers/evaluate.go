@@ -2,7 +2,6 @@ package trainers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -10,196 +9,155 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Evaluation is what a number of whole episodes were like.
+// Evaluation has one loop. It is used by [Evaluate] with any environment, and by [Trainer.Evaluate] and
+// [Trainer.EvaluateMetrics], which see to it that training goes on undisturbed (evaluate_training.go).
+
+// EvaluateOptions says how long to evaluate.
+type EvaluateOptions struct {
+	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
+	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
+	Episodes int
+	// MaxSteps ends an episode after so many steps, with its return so far. 0, the default, plays episodes to their end.
+	// With a limit all environments are reset together, and each plays one episode between resets.
+	MaxSteps int
+	// Seed seeds the environment's first reset. The same seed gives the same episodes.
+	Seed int64
+}
+
+// Evaluation is what a number of episodes were like.
 type Evaluation struct {
-	// Episodes is how many were finished; the other figures are means over them.
+	// Episodes is how many were played; Return and Length are means over them.
 	Episodes int
 	// Return and Length are the mean undiscounted return and number of steps.
 	Return, Length float64
-	// Metrics are the means of the environment's own episode figures.
+	// Metrics are the means of the environment's own episode figures, over the episodes that were played to their end.
 	Metrics map[string]float64
 	// Each has the episodes themselves, in the order in which they ended. Env is the environment that played one.
 	Each []envs.Episode
 }
 
-// Evaluate resets the environment with the given seed and lets the agent act, without learning, until at least episodes
-// have finished. Only an environment's first k episodes count, the same k for all environments, so that short episodes
-// do not weigh more.
-func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes int, seed int64) (Evaluation, error) {
-	return evaluate(ctx, env, agent, episodes, seed, nil)
+// Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
+// is an error where Episodes is not positive or MaxSteps is negative.
+//
+// The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
+// training in it. [Trainer.Evaluate] does, or restores its state.
+func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
+	return evaluate(ctx, env, agent, o, nil)
 }
 
-// Evaluate is [Evaluate] with the trainer's agent and environment, and with StochasticEvaluation sampled actions. An
-// environment that can restore its state (envs.Stateful, envs.Observer) goes on training as if nothing had been, another
-// one from a fresh reset.
-func (t *Trainer) Evaluate(ctx context.Context, episodes int, seed int64) (Evaluation, error) {
-	if s, ok := t.agent.(stochastic); ok && t.cfg.StochasticEvaluation {
-		s.SetStochastic(true)
-		defer s.SetStochastic(false)
+// evaluate is Evaluate with pictures of environment 0 for render, nil for none.
+func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+	if o.Episodes <= 0 {
+		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
 	}
-	resume, err := t.pause()
-	if err != nil {
+	if o.MaxSteps < 0 {
+		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more", o.MaxSteps)
+	}
+	// The agent acts by its mean or mode meanwhile, and records nothing.
+	n := env.NumEnvs()
+	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
 	}
-	e, err := evaluate(ctx, t.env, t.agent, episodes, seed, t.cfg.OnRender)
-	return e, errors.Join(err, resume())
-}
+	was := agent.SetTraining(false)
+	defer agent.SetTraining(was)
 
-// EvaluateMetrics evaluates like [Evaluate], with the mean action, and returns figures by the names that Metrics has
-// ("episode.return"). Training goes on as if nothing had been: the episodes are those of an environment that
-// Config.EvaluationEnv makes for the purpose or, without one, of the training environment, which must then be able to
-// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it was made, without the parameters and the
-// curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers do
-// not change.
-func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
-	var e Evaluation
-	if t.cfg.EvaluationEnv != nil {
-		e, err = t.evaluateApart(ctx, episodes, seed)
-	} else {
-		e, err = t.evaluateInPlace(ctx, episodes, seed)
+	p := play{env: env, agent: agent, render: render, maxSteps: o.MaxSteps, sum: Evaluation{Metrics: map[string]float64{}}}
+	rounds, each := 1, (o.Episodes+n-1)/n
+	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
+		rounds, each = each, 1
 	}
-	if err != nil {
-		return nil, err
-	}
-	figures = map[string]float64{}
-	for name, x := range e.Metrics {
-		figures[episodeFigure+name] = x
-	}
-	figures[episodeFigure+"return"], figures[episodeFigure+"length"] = e.Return, e.Length
-	return figures, nil
-}
-
-// evaluateApart evaluates in an environment of its own.
-func (t *Trainer) evaluateApart(ctx context.Context, episodes int, seed int64) (e Evaluation, err error) {
-	n := t.env.NumEnvs()
-	env, err := t.cfg.EvaluationEnv(n, seed)
-	if err == nil && env == nil {
-		err = errors.New("EvaluationEnv returned none")
-	}
-	if err != nil {
-		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
-	}
-	defer func() { err = errors.Join(err, env.Close()) }()
-	if got := env.NumEnvs(); got != n {
-		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
-	}
-	if err := fit(env, t.agent); err != nil {
-		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
-	}
-	return t.evaluateLimited(ctx, env, episodes, seed)
-}
-
-// evaluateInPlace evaluates in the environment that the agent trains in.
-func (t *Trainer) evaluateInPlace(ctx context.Context, episodes int, seed int64) (Evaluation, error) {
-	_, stateful := envs.As[envs.Stateful](t.env)
-	_, observer := envs.As[envs.Observer](t.env)
-	if !stateful || !observer {
-		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
-	}
-	if err := t.open(); err != nil { // there must be a state to come back to
-		return Evaluation{}, err
-	}
-	resume, err := t.pause()
-	if err != nil {
-		return Evaluation{}, err
-	}
-	e, err := t.evaluateLimited(ctx, t.env, episodes, seed)
-	return e, errors.Join(err, resume())
-}
-
-// stochastic is implemented by agents that can sample in evaluation.
-type stochastic interface{ SetStochastic(on bool) }
-
-// pause remembers the environment, and returns what brings it back. Meanwhile all of it has the parameters set last.
-func (t *Trainer) pause() (resume func() error, err error) {
-	curriculum := func() error { return nil }
-	if c, ok := envs.As[envs.Curriculum](t.env); ok {
-		if curriculum, err = keepCurriculum(c); err != nil {
-			return nil, err
+	// Without a limit of steps there is one round, in which environments begin new episodes by themselves.
+	seed := o.Seed
+	for range rounds {
+		if err := p.round(ctx, seed, each); err != nil {
+			return Evaluation{}, err
 		}
+		seed = -1 // later rounds go on in the environment's random sequence
 	}
-	s, stateful := envs.As[envs.Stateful](t.env)
-	o, observer := envs.As[envs.Observer](t.env)
-	if t.now == nil || !stateful || !observer {
-		return func() error {
-			if err := curriculum(); err != nil || t.now == nil {
+	return p.means(), nil
+}
+
+// play is an evaluation in progress.
+type play struct {
+	env      envs.Env
+	agent    agents.Agent
+	render   RenderFunc // nil for none
+	maxSteps int
+	steps    int64
+	sum      Evaluation // of the episodes so far
+	finished int        // those of them that came to their end
+}
+
+// round resets the environments and plays each episodes of every one.
+func (p *play) round(ctx context.Context, seed int64, each int) error {
+	n := p.env.NumEnvs()
+	played, returns := make([]int, n), make([]float64, n) // by environment: episodes that count, rewards so far
+	step, err := p.env.Reset(seed)
+	if err != nil {
+		return err
+	}
+	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		actions, err := p.agent.Act(Observation(step))
+		if err != nil {
+			return err
+		}
+		if step, err = p.env.Step(actions); err != nil {
+			return err
+		}
+		if p.render != nil {
+			if err := renderTo(p.env, p.steps, p.render); err != nil {
 				return err
 			}
-			t.episodes.Reset()
-			return t.reset(-1)
-		}, t.parameters.all()
-	}
-	state, err := s.MarshalState()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
-	}
-	before := t.parameters.standing()
-	return func() error {
-		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))
-	}, t.parameters.all()
-}
-
-func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, episodes int, seed int64, render RenderFunc) (e Evaluation, err error) {
-	defer func() {
-		if err != nil {
-			e = Evaluation{}
 		}
-	}()
-	if episodes <= 0 {
-		return e, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", episodes)
-	}
-	if err := agent.Bind(env.NumEnvs()); err != nil {
-		return e, err
-	}
-	training := agent.Training()
-	agent.SetTraining(false)
-	defer agent.SetTraining(training)
-	step, err := env.Reset(seed)
-	if err != nil {
-		return e, err
-	}
-	each := (episodes + env.NumEnvs() - 1) / env.NumEnvs()
-	done := make([]int, env.NumEnvs())
-	e.Metrics = map[string]float64{}
-	for k := int64(0); e.Episodes < each*env.NumEnvs(); k++ {
-		if err := ctx.Err(); err != nil {
-			return e, err
+		p.steps++
+		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
+		for i, r := range step.Rewards {
+			returns[i] += float64(r)
 		}
-		actions, err := agent.Act(Observation(step))
-		if err != nil {
-			return e, err
-		}
-		if step, err = env.Step(actions); err != nil {
-			return e, err
-		}
-		if render != nil {
-			if err := renderTo(env, k, render); err != nil {
-				return e, err
-			}
-		}
-		for _, x := range step.Episodes {
-			if done[x.Env] == each {
+		for _, e := range step.Episodes {
+			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted
 				continue
 			}
-			done[x.Env]++
-			e.Episodes++
-			e.Return += x.Return
-			e.Length += float64(x.Length)
-			for name, v := range x.Metrics {
-				e.Metrics[name] += v
-			}
-			x.Metrics = maps.Clone(x.Metrics)
-			e.Each = append(e.Each, x)
+			played[e.Env]++
+			left--
+			p.finished++
+			p.add(e)
 		}
 	}
-	n := float64(e.Episodes)
-	e.Return, e.Length = e.Return/n, e.Length/n
-	for name := range e.Metrics {
-		e.Metrics[name] /= n
+	for i, k := range played {
+		if k < each { // cut: each is 1 then, so the rewards are those of one episode
+			p.add(envs.Episode{Env: i, Return: returns[i], Length: p.maxSteps})
+		}
 	}
-	return e, nil
+	return nil
 }
 
+// add counts one episode.
+func (p *play) add(e envs.Episode) {
+	p.sum.Episodes++
+	p.sum.Return += e.Return
+	p.sum.Length += float64(e.Length)
+	for name, x := range e.Metrics {
+		p.sum.Metrics[name] += x
+	}
+	e.Metrics = maps.Clone(e.Metrics)
+	p.sum.Each = append(p.sum.Each, e)
+}
+
+// means divides the sums by the number of episodes behind them.
+func (p *play) means() Evaluation {
+	e := p.sum
+	e.Return, e.Length = e.Return/float64(e.Episodes), e.Length/float64(e.Episodes)
+	for name := range e.Metrics {
+		e.Metrics[name] /= float64(p.finished)
+	}
+	return e
+}
+
+// renderTo hands a picture of environment 0 to render, where the environment can draw itself.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {

@@ -11,23 +11,38 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Group is several agents that learn at the same time in one vector environment, each on its own consecutive rows (skrl:
-// simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act and learn
-// on goroutines of their own, with the same results as one after the other.
+// Group is several agents that learn at the same time in one vector environment, each on its own consecutive rows
+// (skrl: simultaneous agents with scopes). It is an [agents.Agent], so trainers take it like any other. The agents act
+// and learn on goroutines of their own, with the same results as one after the other.
+//
+//	group, err := trainers.NewGroup([]agents.Agent{first, second}, []int{32, 16}) // of 48 environments
+//	// ...
+//	trainer, err := trainers.Sequential(env, group, trainers.Config{Timesteps: 25_000})
 //
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
-// agents from 0 in the order given. [Trainer.Metrics] has the episodes of each as "agent_<i>.episode.return" and so on, beside
-// those of all.
+// agents from 0 in the order given. [Trainer.Metrics] has each agent's episodes as "agent_<i>.episode.return" and so
+// on, beside those of all. A group can do what its agents can: where one of them lacks an optional interface of package
+// agents, that method of the group leaves it out, or returns an error that names it (Snapshot and Restore).
 type Group struct {
 	agents []agents.Agent
-	scopes []int // environments of each agent; nil before Bind, where they were not given
-	starts []int
+	scopes []int // the number of environments of each agent; nil before Bind, where they were not given
+	starts []int // the first environment of each agent
 	spaces spaces.Set
-	on     bool
-	action []float32
+	on     bool      // training
+	action []float32 // (N, A), what Act returns
 }
 
-var _ agents.Agent = (*Group)(nil)
+// A group has every optional interface but agents.Evolvable: its networks are named within its agents' parts.
+var (
+	_ agents.Agent       = (*Group)(nil)
+	_ agents.Binder      = (*Group)(nil)
+	_ agents.Tracker     = (*Group)(nil)
+	_ agents.Tunable     = (*Group)(nil)
+	_ agents.Snapshotter = (*Group)(nil)
+	_ agents.Reseeder    = (*Group)(nil)
+	_ agents.Stochastic  = (*Group)(nil)
+	_ agents.Composite   = (*Group)(nil)
+)
 
 // NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each
 // agent; nil cuts the environments into equal parts, of which the last takes the remainder. The agents belong to the
@@ -48,7 +63,7 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 			return nil, err
 		}
 	}
-	if scopes == nil {
+	if scopes == nil { // Bind cuts equal parts, once the number of environments is known
 		return g, nil
 	}
 	if len(scopes) != len(list) {
@@ -60,7 +75,8 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	return g, nil
 }
 
-// admit compares the spaces of agent i with those of the agents before it.
+// admit returns an error where the spaces of agent i differ from those of the agents before it. Only AMP agents have an
+// AMP observation space; the group's is theirs.
 func (g *Group) admit(i int, sp spaces.Set) error {
 	if i == 0 {
 		g.spaces = sp
@@ -80,19 +96,24 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 	return nil
 }
 
-// cut gives every agent its environments, and fixes their number. Nothing changes where one cannot have them.
+// cut gives every agent its environments, and fixes their number. On an error of a scope nothing has changed.
 func (g *Group) cut(scopes []int) error {
 	for i, a := range g.agents {
 		if scopes[i] <= 0 {
 			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])
 		}
-		if n := a.NumEnvs(); n != 0 && n != scopes[i] {
+		b, ok := agents.As[agents.Binder](a)
+		if !ok {
+			continue
+		}
+		if n := b.NumEnvs(); n != 0 && n != scopes[i] {
 			return fmt.Errorf("trainers: agent %d acts in %d environments, its scope is %d", i, n, scopes[i])
 		}
 	}
+	// Every agent's rows begin where those of the agent before it end.
 	starts, start := make([]int, len(scopes)), 0
 	for i, a := range g.agents {
-		if err := a.Bind(scopes[i]); err != nil {
+		if err := bind(a, scopes[i]); err != nil {
 			return fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
 		starts[i] = start
@@ -103,16 +124,16 @@ func (g *Group) cut(scopes []int) error {
 	return nil
 }
 
-// owner is the number of the agent that environment env is one of.
-func (g *Group) owner(env int) int {
+// AgentOf returns the index of the agent that acts in environment env.
+func (g *Group) AgentOf(env int) int {
 	i, _ := slices.BinarySearch(g.starts, env+1) // the first agent that starts after env
 	return i - 1
 }
 
-// Agents are the agents, in order.
+// Agents returns the agents, in order.
 func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
 
-// Scopes are the numbers of environments of each agent, nil before they are known.
+// Scopes returns the numbers of environments of each agent, nil before they are known.
 func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
 
 // Name implements [agents.Agent]: "Group".
@@ -121,7 +142,7 @@ func (g *Group) Name() string { return "Group" }
 // Spaces implements [agents.Agent].
 func (g *Group) Spaces() spaces.Set { return g.spaces }
 
-// NumEnvs implements [agents.Agent]: the sum of the scopes.
+// NumEnvs implements [agents.Binder]: the sum of the scopes, 0 before they are known.
 func (g *Group) NumEnvs() int {
 	n := 0
 	for _, k := range g.scopes {
@@ -130,7 +151,8 @@ func (g *Group) NumEnvs() int {
 	return n
 }
 
-// Bind implements [agents.Agent]. Scopes that were given must add up to numEnvs.
+// Bind implements [agents.Binder]. Without scopes it divides the environments into equal parts, of which the last takes
+// the remainder; scopes that were given must add up to numEnvs.
 func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
@@ -142,6 +164,7 @@ func (g *Group) Bind(numEnvs int) error {
 	if numEnvs < k {
 		return fmt.Errorf("trainers: %d environments cannot be divided among %d agents", numEnvs, k)
 	}
+	// Equal parts, as skrl divides them.
 	scopes := make([]int, k)
 	for i := range scopes {
 		scopes[i] = numEnvs / k
@@ -150,15 +173,16 @@ func (g *Group) Bind(numEnvs int) error {
 	return g.cut(scopes)
 }
 
-// Ready implements [agents.Agent]: whether any agent is.
+// Ready implements [agents.Agent]: it reports whether any agent is ready.
 func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
 
-// Update implements [agents.Agent]: the agents that are ready learn. Where some fail or the context is cancelled the others
-// have still learned; those that have not are still ready.
+// Update implements [agents.Agent]: the agents that are ready learn. Where some fail, or the context is cancelled, the
+// others have learned nevertheless; those that have not are still ready.
 func (g *Group) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
 	}
+	// Agents with rollouts of different lengths are ready at different steps.
 	return g.each(func(_ int, a agents.Agent) error {
 		if !a.Ready() {
 			return nil
@@ -168,30 +192,31 @@ func (g *Group) Update(ctx context.Context) error {
 }
 
 // SetTraining implements [agents.Agent].
-func (g *Group) SetTraining(on bool) {
-	g.on = on
+func (g *Group) SetTraining(on bool) (was bool) {
+	was, g.on = g.on, on
 	for _, a := range g.agents {
 		a.SetTraining(on)
 	}
+	return was
 }
 
-// Training implements [agents.Agent].
-func (g *Group) Training() bool { return g.on }
-
-// SetStochastic lets the agents that can sample actions in evaluation, too.
+// SetStochastic implements [agents.Stochastic]: agents that can sample in evaluation do, the others stay as they are.
 func (g *Group) SetStochastic(on bool) {
 	for _, a := range g.agents {
-		if s, ok := a.(stochastic); ok {
+		if s, ok := agents.As[agents.Stochastic](a); ok {
 			s.SetStochastic(on)
 		}
 	}
 }
 
-// Tracked implements [agents.Agent].
+// Tracked implements [agents.Tracker], by tags that begin with the agent's number.
 func (g *Group) Tracked(f func(tag string, value float64)) {
+	// Tags are sorted over all agents, as a Tracker promises.
 	all := map[string]float64{}
 	for i, a := range g.agents {
-		a.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
+		if t, ok := agents.As[agents.Tracker](a); ok {
+			t.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
+		}
 	}
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		f(tag, all[tag])
@@ -201,16 +226,18 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 // golden is 2⁶⁴ divided by the golden ratio: its multiples are far apart, so that the agents' seeds are.
 const golden = 0x9e3779b97f4a7c15
 
-// Reseed implements [agents.Agent]; every agent is given a seed of its own.
+// Reseed implements [agents.Reseeder]; every agent is given a seed of its own.
 func (g *Group) Reseed(seed int64) error {
 	var errs []error
 	for i, a := range g.agents {
-		errs = append(errs, a.Reseed(int64(uint64(seed)+uint64(i)*golden)))
+		if r, ok := agents.As[agents.Reseeder](a); ok {
+			errs = append(errs, r.Reseed(int64(uint64(seed)+uint64(i)*golden)))
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// Close implements [agents.Agent].
+// Close closes all agents. It may be called twice.
 func (g *Group) Close() error {
 	var errs []error
 	for _, a := range g.agents {

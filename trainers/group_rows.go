@@ -8,7 +8,11 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 )
 
-// each calls f for every agent, concurrently, and joins the errors.
+// The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
+// slices of the batch and nothing is copied but actions.
+
+// each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
+// are those of one after the other.
 func (g *Group) each(f func(i int, a agents.Agent) error) error {
 	failed := make([]error, len(g.agents))
 	var all sync.WaitGroup
@@ -25,7 +29,7 @@ func (g *Group) each(f func(i int, a agents.Agent) error) error {
 	return errors.Join(failed...)
 }
 
-// slice returns agent i's rows of a batch (N, width); a part that is absent stays so.
+// slice returns agent i's rows of a batch (N, width), which share its memory. A part that is absent stays absent.
 func slice[T any](g *Group, i int, rows []T, width int) []T {
 	if len(rows) == 0 {
 		return nil
@@ -33,7 +37,8 @@ func slice[T any](g *Group, i int, rows []T, width int) []T {
 	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
 }
 
-// rows checks that a batch has as many values as all environments together.
+// rows returns an error where a batch does not have one row of width values an environment. An optional batch may be
+// empty.
 func (g *Group) rows(what string, got, width int, optional bool) error {
 	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
 		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want, g.NumEnvs(), width)
@@ -41,7 +46,7 @@ func (g *Group) rows(what string, got, width int, optional bool) error {
 	return nil
 }
 
-// Act implements [agents.Agent].
+// Act implements [agents.Agent]: every agent acts on its own rows.
 func (g *Group) Act(in agents.Observation) ([]float32, error) {
 	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
 	if g.scopes == nil {
@@ -57,12 +62,12 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		if err != nil {
 			return err
 		}
-		copy(slice(g, i, g.action, w), actions)
+		copy(slice(g, i, g.action, w), actions) // the agent's own slice is overwritten by its next Act
 		return nil
 	})
 }
 
-// Record implements [agents.Agent].
+// Record implements [agents.Agent]: every agent records its own rows. All widths are checked before any agent records.
 func (g *Group) Record(t agents.Transition) error {
 	if !g.on {
 		return nil
@@ -70,6 +75,7 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
+	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
 		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
@@ -79,6 +85,7 @@ func (g *Group) Record(t agents.Transition) error {
 	); err != nil {
 		return err
 	}
+	// Slices of the batch, without copies. An agent without a discriminator is given no AMP observations.
 	return g.each(func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),

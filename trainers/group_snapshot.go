@@ -12,12 +12,17 @@ import (
 // groupFormat is the version of what a group's Snapshot writes.
 const groupFormat = 1
 
-// Snapshot implements [agents.Agent]: those of the agents, their arrays under "agent_<i>/", their values under "agent_<i>".
+// Snapshot implements [agents.Snapshotter]. It holds the agents' snapshots: their arrays under "agent_<i>/", their
+// values under "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
 	all.Values[layout.Agent], all.Values[layout.Format], all.Values[layout.GroupSize] = g.Name(), groupFormat, len(g.agents)
 	for i, a := range g.agents {
-		snap, err := a.Snapshot(opt)
+		s, err := snapshotter(a)
+		if err != nil {
+			return nil, err
+		}
+		snap, err := s.Snapshot(opt)
 		if err != nil {
 			return nil, fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
@@ -29,17 +34,22 @@ func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	return all, nil
 }
 
-// Restore implements [agents.Agent]. Where an agent refuses its part, the agents before it are given back their own.
+// Restore implements [agents.Snapshotter]. Agents are restored one after the other; where one refuses its part, those
+// before it are given back their own state, buffers included, so that all are restored or none.
 func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	parts, err := g.parts(snap)
 	if err != nil {
 		return err
 	}
-	var undo []func() error
+	var undo []func() error // gives an agent that has been restored its own state back
 	for i, a := range g.agents {
-		before, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+		s, err := snapshotter(a)
+		var before *checkpoint.Snapshot
 		if err == nil {
-			err = a.Restore(parts[i])
+			before, err = s.Snapshot(agents.SnapshotOptions{Buffers: true})
+		}
+		if err == nil {
+			err = s.Restore(parts[i])
 		}
 		if err != nil {
 			err = fmt.Errorf("trainers: agent %d: %w", i, err)
@@ -48,12 +58,13 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 			}
 			return err
 		}
-		undo = append(undo, func() error { return a.Restore(before) })
+		undo = append(undo, func() error { return s.Restore(before) })
 	}
 	return nil
 }
 
-// parts divides a group's snapshot into those of its agents.
+// parts divides a group's snapshot into those of its agents. It is an error where the snapshot is of another number of
+// agents.
 func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error) {
 	if agent, err := snap.Text(layout.Agent); err != nil || agent != g.Name() {
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
@@ -64,6 +75,7 @@ func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error)
 	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(len(g.agents)) {
 		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))
 	}
+	// Every part is a snapshot as the agent itself has written it, without the prefix.
 	parts := make([]*checkpoint.Snapshot, len(g.agents))
 	for i := range parts {
 		var ok bool

@@ -22,7 +22,7 @@ import (
 
 var boxed = spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
 
-func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) agents.Agent {
+func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) agenttest.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
@@ -33,7 +33,7 @@ func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 	return a
 }
 
-func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64, settings map[string]any) agents.Agent {
+func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64, settings map[string]any) agenttest.Agent {
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
 		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3}
@@ -74,6 +74,7 @@ func TestGroupEqualsAgentsAlone(t *testing.T) {
 	}
 	first := int64(10)
 	for i, a := range members(t) {
+		a := a.(agenttest.Agent)
 		agenttest.Close(t, a)
 		if err := a.Bind(scopes[i]); err != nil {
 			t.Fatal(err)
@@ -260,7 +261,7 @@ func TestTrainGroup(t *testing.T) {
 	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 || len(got["Agent 0 / Loss / Policy loss"]) != 2 {
 		t.Errorf("%v", got)
 	}
-	e, err := tr.Evaluate(context.Background(), 5, 1)
+	e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1})
 	if err != nil || e.Episodes != 5 {
 		t.Errorf("%+v, %v", e, err)
 	}

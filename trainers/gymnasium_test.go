@@ -47,7 +47,7 @@ func TestPeersGymnasiumCartPole(t *testing.T) {
 	if err := trainer.Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := trainer.Evaluate(context.Background(), 40, 1001)
+	result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 40, Seed: 1001})
 	if err != nil {
 		t.Fatal(err)
 	}

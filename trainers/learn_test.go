@@ -30,7 +30,7 @@ func learn(t *testing.T, make func(seed int64) (envs.Env, error), hidden []int, 
 		if err := trainer.Train(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		result, err := trainer.Evaluate(context.Background(), 100, 1000+seed)
+		result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed})
 		if err != nil {
 			t.Fatal(err)
 		}

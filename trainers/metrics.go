@@ -12,31 +12,39 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// window is how many of the last measurements of a figure are kept; an episode figure is the mean of them.
+// Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
+// The same figures are written to files by tracking.Episodes and tracking.Recorder, under skrl's tags. Snapshots have
+// them, so that a resumed run and a restored member know how good they were.
+
+// window is how many of the last measurements of a figure are kept. An episode figure is their mean: a larger window
+// would be steadier and later to show a change.
 const window = 100
 
-// metrics keeps the latest known figures of a run, by name: those of episodes, those that the agent tracked, and those
-// that the environment gave with single steps.
+// metrics keeps the latest known figures of a run, by name: those of episodes (windows), those that the agent tracked,
+// and those that the environment gave with single steps.
 type metrics struct {
 	windows, tracked, steps map[string]*ring
 }
 
-// ring holds the last values of a figure.
+// ring holds the last measurements of a figure, overwriting the oldest.
 type ring struct {
-	values  [window]float64
-	n       int
-	written int // n when it was last written
+	values  [window]float64 // measurement k is at k % window
+	n       int             // measurements so far, of which the last window ones are kept
+	written int             // n when the figure was last written to files
 }
 
+// add adds a measurement in place of the oldest one.
 func (r *ring) add(x float64) {
 	r.values[r.n%window] = x
 	r.n++
 }
 
+// mean returns the mean of the measurements kept.
 func (r *ring) mean() float64 {
 	return stat.Mean(r.values[:min(r.n, window)], nil)
 }
 
+// last returns the newest measurement.
 func (r *ring) last() float64 { return r.values[(r.n-1)%window] }
 
 // latest are up to n of the last values, oldest first.
@@ -49,6 +57,7 @@ func (r *ring) latest(n int) []float64 {
 	return out
 }
 
+// push adds a measurement to the ring of a name, and makes the map and the ring where there are none.
 func push(rings *map[string]*ring, name string, x float64) {
 	r, ok := (*rings)[name]
 	if !ok {
@@ -61,10 +70,11 @@ func push(rings *map[string]*ring, name string, x float64) {
 	r.add(x)
 }
 
-// episodeFigure begins the names of an environment's figures.
+// episodeFigure begins the names of figures of episodes ("episode.return").
 const episodeFigure = "episode."
 
-// episode notes a finished episode under a prefix, which is empty for those of all environments.
+// episode adds the figures of a finished episode under a prefix: empty for all environments together, "agent_0." for an
+// agent of a group.
 func (m *metrics) episode(prefix string, e envs.Episode) {
 	push(&m.windows, prefix+episodeFigure+"return", e.Return)
 	push(&m.windows, prefix+episodeFigure+"length", float64(e.Length))
@@ -75,7 +85,7 @@ func (m *metrics) episode(prefix string, e envs.Episode) {
 	}
 }
 
-// track notes a value by its tag, and the style reward by the short name that an objective would use.
+// track adds a value that the agent tracked, by its tag, and the style reward under the short name that objectives use.
 func (m *metrics) track(tag string, x float64) {
 	push(&m.tracked, tag, x)
 	if tag == "Reward / Style reward (mean)" {
@@ -83,13 +93,14 @@ func (m *metrics) track(tag string, x float64) {
 	}
 }
 
+// styleReward is the name of AMP's mean style reward among the figures.
 const styleReward = "style_reward"
 
-// step notes a figure of the whole batch at a step.
+// step adds a figure of the whole batch at one step.
 func (m *metrics) step(name string, x float64) { push(&m.steps, name, x) }
 
-// find is what is known of a figure, nil where nothing is. The figures of steps have two names, of which that with
-// "episode." is an episode's where there is one of that name.
+// find returns the measurements of a figure, nil where there are none. A figure of steps is found with and without
+// "episode."; a figure of episodes of the same name wins.
 func (m *metrics) find(figure string) *ring {
 	if r, ok := m.windows[figure]; ok {
 		return r
@@ -106,25 +117,27 @@ func (m *metrics) find(figure string) *ring {
 	return nil
 }
 
-// tagOf is the tag that a window is written under; "" where the episodes of all environments have skrl's tags already.
+// tagOf returns the tag that an episode figure is written under ("Agent 1 / Episode / success"), or "" for return and
+// length of all environments, which tracking.Episodes writes under skrl's tags.
 func tagOf(name string) string {
-	agent, figure, _ := strings.Cut(name, "episode.")
-	switch {
+	agent, figure, _ := strings.Cut(name, episodeFigure)
+	switch { // Cut at the first "episode.": what stands before it is an agent of a group
 	case agent != "":
-		return fmt.Sprintf("Agent %s / Episode / %s", strings.Trim(agent, "agent_."), figure)
+		number := strings.TrimSuffix(strings.TrimPrefix(agent, layout.MemberPrefix), ".")
+		return fmt.Sprintf("Agent %s / Episode / %s", number, figure)
 	case figure == "return" || figure == "length":
 		return ""
 	}
 	return "Episode / " + figure
 }
 
-// kinds are the figures by the name that a snapshot has them under.
+// kinds returns the maps of figures by the names that a snapshot has for them.
 func (m *metrics) kinds() map[string]*map[string]*ring {
 	return map[string]*map[string]*ring{"episodes": &m.windows, "tracked": &m.tracked, "steps": &m.steps}
 }
 
-// state is what restore needs, as plain values. A figure with a number that is not finite is left out: there is no JSON
-// for it.
+// state returns the figures as plain values for a snapshot. A figure with a number that is not finite is left out,
+// because JSON cannot hold it.
 func (m *metrics) state() map[string]any {
 	out := map[string]any{}
 	for kind, rings := range m.kinds() {
@@ -145,7 +158,8 @@ func (m *metrics) state() map[string]any {
 	return out
 }
 
-// restore reads the figures of a snapshot, where it has any; they are no reason to refuse it.
+// restore reads the figures of a snapshot. Those that are missing or make no sense are skipped: a run can go on without
+// them.
 func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	for kind, rings := range m.kinds() {
 		v, err := snap.Value(layout.Trainer, kind)
@@ -157,6 +171,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 			count, _ := snap.Int(layout.Trainer, kind, name, "count")
 			v, _ := snap.Value(layout.Trainer, kind, name, "values")
 			values, _ := v.([]any)
+			// A ring is whole or not taken: with some of its values missing its mean would be another figure.
 			if count < 1 || len(values) != int(min(count, window)) {
 				continue
 			}
@@ -169,7 +184,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	}
 }
 
-// number is what JSON made of a float64.
+// number returns a float64 that JSON may have read as an integer, and NaN for anything else.
 func number(v any) float64 {
 	switch x := v.(type) {
 	case float64:
@@ -182,12 +197,13 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// Metrics are the latest known figures: "episode.return", "episode.length" and the environment's own episode figures
-// ("episode.<name>") as means over the last 100 episodes, "style_reward", every tracked value by its tag, and what
-// the environment says of single steps (see [envs.Step.Metrics]) by its name and as "episode.<name>". A figure that is
-// not known yet is absent.
+// Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
+// figures ("episode.<name>") as means over the last 100 episodes, "style_reward", every tracked value by its tag, and
+// the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as "episode.<name>". A
+// figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 {
 	out := map[string]float64{}
+	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
 	for name, r := range t.metrics.steps {
 		out[name], out[episodeFigure+name] = r.last(), r.last()
 	}
@@ -200,9 +216,8 @@ func (t *Trainer) Metrics() map[string]float64 {
 	return out
 }
 
-// Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one an episode, one an
-// update for tracked values, one a step for what the environment says of steps. A figure without measurements has
-// none.
+// Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one per episode, one
+// per update for tracked values, one per step for figures of steps. A figure without measurements has none.
 func (t *Trainer) Samples(figure string, n int) []float64 {
 	r := t.metrics.find(figure)
 	if r == nil || n <= 0 {
@@ -211,8 +226,8 @@ func (t *Trainer) Samples(figure string, n int) []float64 {
 	return r.latest(n)
 }
 
-// Episodes is the number of finished episodes behind the figures of Metrics, those before a resumed run's checkpoint
-// included.
+// Episodes returns the number of finished episodes behind the figures of Metrics. A resumed run counts those before its
+// checkpoint.
 func (t *Trainer) Episodes() int {
 	if r, ok := t.metrics.windows[episodeFigure+"return"]; ok {
 		return r.n
@@ -220,6 +235,7 @@ func (t *Trainer) Episodes() int {
 	return 0
 }
 
+// startBar shows the progress bar, once, where Config.Progress asks for one.
 func (t *Trainer) startBar() {
 	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
 		return
@@ -232,6 +248,7 @@ func (t *Trainer) startBar() {
 	t.bar.Set(t.timestep*int64(t.env.NumEnvs()), "")
 }
 
+// barText returns the figures shown beside the bar.
 func (t *Trainer) barText() string {
 	var parts []string
 	if r, ok := t.metrics.windows["episode.return"]; ok {

@@ -6,30 +6,39 @@ import (
 	"maps"
 )
 
-// parametersState is how a snapshot keeps parameters, as JSON.
+// parametersState is how a snapshot keeps parameters, as JSON. Of four environments, two of which still play an episode
+// with another scale, and the last of which has just begun one:
+//
+//	{"format": 1, "target": {"scale": 2},
+//	 "current": [{"values": {"scale": 1}, "environments": [0, 2]}, {"values": {"scale": 2}, "environments": [1, 3]}],
+//	 "fresh": [3]}
 type parametersState struct {
 	Format int `json:"format"`
-	// Target is what every environment is to have.
+	// Target is what every environment will have, by flattened key (envs.FlattenShaping).
 	Target map[string]float64 `json:"target"`
 	// Current are the parameters that environments have, with those environments. It is there where the environment's
 	// state is.
 	Current []currentState `json:"current,omitempty"`
-	// Fresh are the environments that have taken no step of their episode.
+	// Fresh are the environments that have taken no step of their episode: they may take a new target at once. Like
+	// Current it is there with the environment's state.
 	Fresh []int `json:"fresh,omitempty"`
 }
 
+// currentState are the values that some environments have.
 type currentState struct {
 	Values       map[string]float64 `json:"values"`
 	Environments []int              `json:"environments"`
 }
 
+// parametersFormat is the version of what marshal writes.
 const parametersFormat = 1
 
-// marshal returns the parameters' state. Without the environment's own state, only the target means something.
+// marshal returns the parameters' state as JSON: the target, and with whole which environment has which values. Without
+// the environment's own state only the target says something about the run that reads it.
 func (p *parameters) marshal(whole bool) ([]byte, error) {
 	s := parametersState{Format: parametersFormat, Target: p.target.flat}
 	if whole {
-		group := map[*values]int{}
+		group := map[*values]int{} // the index in Current of values that several environments share
 		for i, v := range p.current {
 			k, ok := group[v]
 			if !ok {
@@ -48,7 +57,8 @@ func (p *parameters) marshal(whole bool) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// decodeParameters reads what marshal wrote: the target, and, where n is not 0, which of n environments has what.
+// decodeParameters reads what marshal has written: the target, and, where n is not 0, which of n environments has which
+// values.
 func decodeParameters(b []byte, n int) (parametersState, error) {
 	var s parametersState
 	err := json.Unmarshal(b, &s)
@@ -66,7 +76,7 @@ func decodeParameters(b []byte, n int) (parametersState, error) {
 	return s, nil
 }
 
-// check verifies that each of n environments has parameters, once.
+// check returns an error where one of n environments has no values, or two.
 func (s *parametersState) check(n int) error {
 	seen, found := make([]bool, n), 0
 	for _, c := range s.Current {
@@ -89,7 +99,7 @@ func (s *parametersState) check(n int) error {
 	return nil
 }
 
-// read makes the standing of a saved state. The environment must find all of its values good.
+// read makes a standing of a saved state. It is an error where the environment refuses one of the values.
 func (p *parameters) read(s parametersState) (standing, error) {
 	target, err := p.changed(s.Target)
 	if err != nil {
@@ -97,7 +107,7 @@ func (p *parameters) read(s parametersState) (standing, error) {
 	}
 	out := standing{target: target, current: make([]*values, len(p.current)), fresh: make([]bool, len(p.fresh))}
 	for _, c := range s.Current {
-		v := target
+		v := target // shared, so that these environments do not count as waiting
 		if !maps.Equal(c.Values, s.Target) {
 			if v, err = p.changed(c.Values); err != nil {
 				return standing{}, err

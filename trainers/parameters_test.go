@@ -42,7 +42,7 @@ func TestEnvironmentHyperparameters(t *testing.T) {
 	checkLiveTensors(t)
 	m := scholar(t, 3, trainers.Config{Seed: 1})
 	want := map[string]float64{"env.scale": 1, "env.count": 2, "env.nested.on": 0, "env.nested.delta.0": 0.5}
-	maps.Copy(want, m.Agent().Hyperparameters())
+	maps.Copy(want, m.Agent().(agenttest.Agent).Hyperparameters())
 	if got := m.Hyperparameters(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -141,7 +141,7 @@ func TestParametersApplyAtReset(t *testing.T) {
 	m := student(t, lessons(t, 5, false), trainers.Config{Seed: 1})
 	advance(t, m, 2)
 	set(t, m, map[string]float64{"env.scale": 9})
-	if e, err := m.Evaluate(context.Background(), 5, 3); err != nil || e.Metrics["lowest"] != 9 {
+	if e, err := m.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}); err != nil || e.Metrics["lowest"] != 9 {
 		t.Errorf("evaluated: %+v, %v; want the scale 9", e, err)
 	}
 	advance(t, m, 7) // the environment cannot be restored: it has been reset

@@ -27,18 +27,18 @@ import (
 // scene makes an environment and an agent of a run, always the same ones.
 type scene struct {
 	name string
-	make func(t testing.TB) (envs.Env, agents.Agent)
+	make func(t testing.TB) (envs.Env, agenttest.Agent)
 }
 
 var scenes = []scene{
-	{"cartpole", func(t testing.TB) (envs.Env, agents.Agent) {
+	{"cartpole", func(t testing.TB) (envs.Env, agenttest.Agent) {
 		env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return env, smallPPO(t, env.Spaces(), 5, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "value_preprocessor": "RunningStandardScaler"})
 	}},
-	{"walker", func(t testing.TB) (envs.Env, agents.Agent) {
+	{"walker", func(t testing.TB) (envs.Env, agenttest.Agent) {
 		env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10})
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -37,7 +38,7 @@ func untrained(t testing.TB, dict map[string]any, env envs.Env) (map[string]chec
 		t.Fatal(err)
 	}
 	defer tr.Agent().Close()
-	snap, err := tr.Agent().Snapshot(agents.SnapshotOptions{})
+	snap, err := tr.Agent().(agenttest.Agent).Snapshot(agents.SnapshotOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestModelsInShort(t *testing.T) {
 	for _, x := range []struct {
 		class string
 		env   envs.Env
-		agent agents.Agent
+		agent agenttest.Agent
 	}{{"PPO", pend, p}, {"AMP", walk, a}} {
 		want, err := x.agent.Snapshot(agents.SnapshotOptions{})
 		if err != nil {
@@ -186,7 +187,7 @@ func TestEvaluationHasItsEpisodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Agent().Close()
-	e, err := trainers.Evaluate(context.Background(), env, tr.Agent(), 8, 1)
+	e, err := trainers.Evaluate(context.Background(), env, tr.Agent(), trainers.EvaluateOptions{Episodes: 8, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

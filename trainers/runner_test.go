@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -205,7 +206,7 @@ func trained(t *testing.T, tr *trainers.Trainer, err error) (parameters []float3
 	if err := tr.Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := tr.Agent().Snapshot(agents.SnapshotOptions{})
+	snap, err := tr.Agent().(agenttest.Agent).Snapshot(agents.SnapshotOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,29 +11,36 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// stateKey is the value, among the trainer's, with the checksum of the environment's state that the weights were saved
-// with. Where a population puts a member's own environment into another's snapshot, the two differ.
+// In a population, weights are replaced while episodes are in progress. An episode that two members' weights have
+// played says little about either, and must not be counted when it ends. This file follows which episodes these are,
+// also through snapshots, and through replacements that are undone before the next step.
+
+// stateKey is the trainer's value with the checksum of the environment's state at the time when the weights were saved.
+// Where a population puts a member's own environment into another member's snapshot, the state's checksum is another.
 const stateKey = "environment_state"
 
-// running is what is known of the episode in progress in each environment.
+// running is what is known of the episode in progress in each environment. A population replaces weights within
+// episodes; the figures of an episode that two members' weights have played belong to neither.
 type running struct {
 	begun []bool // a step of it has been taken
-	mixed []bool // a part of it is other weights' doing: its figures are nobody's
-	// before is what mixed was before the last takeover, nil once a step has been taken since.
+	mixed []bool // other weights have played a part of it: its figures are not counted
+	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population that
+	// undoes the replacement needs it.
 	before []bool
 	came   bool // the environment's state came with the weights, and no step has been taken since
 }
 
+// newRunning returns n environments whose episodes have not begun.
 func newRunning(n int) running { return running{begun: make([]bool, n), mixed: make([]bool, n)} }
 
-// reset is for a batch whose episodes all begin.
+// reset is called when all episodes begin anew.
 func (r *running) reset() {
 	clear(r.begun)
 	clear(r.mixed)
 	r.before, r.came = nil, false
 }
 
-// stepped follows a step, whose figures have been read.
+// stepped is called after a step, when its figures have been counted.
 func (r *running) stepped(s *envs.Step) {
 	r.before, r.came = nil, false
 	for i := range r.begun {
@@ -42,18 +49,20 @@ func (r *running) stepped(s *envs.Step) {
 	}
 }
 
-// takenOver marks what is running, once weights are another's.
+// takenOver marks the episodes in progress as mixed, once the weights are another member's. Where the environment's
+// state came with them, the episodes are the other member's as well.
 func (r *running) takenOver() {
 	if r.came {
 		return
 	}
+	// Only episodes that have taken a step are mixed; the others will be played by the new weights from the start.
 	r.before = slices.Clone(r.mixed)
 	for i, begun := range r.begun {
 		r.mixed[i] = r.mixed[i] || begun
 	}
 }
 
-// Bits of a running episode in a snapshot.
+// Bits of an episode in progress, in the snapshot's byte for its environment.
 const (
 	bitBegun = 1 << iota
 	bitMixed
@@ -74,20 +83,22 @@ func (r *running) save(snap *checkpoint.Snapshot, state []byte) {
 	snap.Values[layout.Trainer].(map[string]any)[stateKey] = checksum(state)
 }
 
+// checksum returns the SHA-256 of a state, in hexadecimal.
 func checksum(state []byte) string {
 	sum := sha256.Sum256(state)
 	return hex.EncodeToString(sum[:])
 }
 
-// restored is what is known after a snapshot has been put back, with the environment's state where whole is true.
+// restored returns what is known after a snapshot has been put back, with the environment's state where whole is true.
 func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, error) {
 	next := running{begun: slices.Clone(r.begun), mixed: slices.Clone(r.mixed)}
 	if !whole { // the episodes in progress go on
-		if r.before != nil { // and a takeover that they have not noticed is undone
+		if r.before != nil { // no step has been taken with the weights that are put away again
 			next.mixed = r.before
 		}
 		return next, nil
 	}
+	// The state came with the weights where its checksum is the one that was saved with them.
 	next.came = true
 	if sum, err := snap.Text(layout.Trainer, stateKey); err == nil {
 		state, err := snap.Arrays[layout.EnvironmentState].Bytes()
@@ -97,7 +108,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		next.came = sum == checksum(state)
 	}
 	array, has := snap.Arrays[layout.EnvironmentEpisodes]
-	if !has { // a snapshot of before they were kept: all may be running, and nothing is wrong with them
+	if !has { // the snapshot is older than the array: all episodes may be in progress, none is known to be mixed
 		for i := range next.begun {
 			next.begun[i], next.mixed[i] = true, false
 		}
@@ -110,6 +121,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 	if err != nil {
 		return next, fmt.Errorf("trainers: %s: %w", layout.EnvironmentEpisodes, err)
 	}
+	// The snapshot's own record of the episodes goes with its environment's state.
 	for i, bits := range b {
 		next.begun[i], next.mixed[i] = bits&bitBegun != 0, bits&bitMixed != 0
 	}

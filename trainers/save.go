@@ -1,80 +1,74 @@
 package trainers
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
-// open makes the run's folder, resumes where asked, and resets the environment, once.
-func (t *Trainer) open() (err error) {
-	if t.closed {
-		return errors.New("trainers: the trainer is closed")
-	}
-	if t.now != nil {
+// What is written, and when: tracked values every WriteInterval, checkpoints every CheckpointInterval, and both at the
+// end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
+// checksum, written under another name first (package checkpoint).
+
+// saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
+func saves(cfg Config, agent agents.Agent) error {
+	_, err := snapshotter(agent)
+	if err == nil {
 		return nil
 	}
-	if t.cfg.writes() && t.store == nil {
-		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
-		if t.store, err = checkpoint.NewStore(filepath.Join(t.dir, "checkpoints"), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
-			return err
-		}
-	}
-	if err := t.reset(t.cfg.Seed); err != nil {
-		return fmt.Errorf("trainers: reset: %w", err)
-	}
-	if t.cfg.Resume {
-		if err := t.resume(); err != nil {
-			t.now = nil
-			return err
-		}
-	}
-	if t.cfg.writes() && t.cfg.WriteInterval != (agents.Interval{}) && t.run == nil {
-		if t.run, err = tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.timestep}); err != nil {
-			t.now = nil
-			return err
+	// Each of these settings means checkpoints; a folder alone does not, it may be for tracked values.
+	for _, setting := range []struct {
+		key string
+		on  bool
+	}{
+		{"checkpoint_interval", cfg.CheckpointInterval != (agents.Interval{})}, {"resume", cfg.Resume},
+		{"save_buffers", cfg.SaveBuffers}, {"keep", cfg.Keep > 0},
+	} {
+		if setting.on {
+			return fmt.Errorf("%w; leave %q out, or implement it", err, setting.key)
 		}
 	}
 	return nil
 }
 
-// resume restores the newest valid checkpoint, if there is one.
-func (t *Trainer) resume() error {
-	latest, damaged, err := t.store.Latest()
-	t.damaged = damaged
-	if errors.Is(err, checkpoint.ErrNone) {
-		for _, d := range damaged {
-			if !errors.Is(d, checkpoint.ErrUncommitted) { // one whose save was interrupted is nothing lost
-				return fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", t.store.Dir(), d)
-			}
-		}
-		return nil
+// snapshotter returns the agent as one that can be saved, or an error that says what it lacks.
+func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
+	s, ok := agents.As[agents.Snapshotter](agent)
+	if !ok {
+		return nil, fmt.Errorf("trainers: the agent (%T) cannot be saved: it is no agents.Snapshotter", agent)
 	}
-	if err != nil {
-		return err
-	}
-	if err := t.Restore(latest.Snapshot); err != nil {
-		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
-	}
-	t.saved = true
-	return nil
+	return s, nil
 }
 
-// Snapshot returns everything needed to continue training from here: the agent's, the parameters of the environment's reward and
-// its curriculum, and with SaveBuffers the environment's state.
+// Snapshot returns everything needed to continue training from here: the agent's snapshot (with its memories where
+// SaveBuffers is on), the figures so far, the parameters of the environment's reward, its curriculum, and with
+// SaveBuffers its whole state. It is an error where the agent is no agents.Snapshotter.
+//
+// The agent's arrays and values keep their names. The trainer adds the arrays
+//
+//	environment/parameters   of the reward, as JSON (parameters_state.go)
+//	environment/curriculum   as the environment encodes it
+//	environment/state        the whole environment, with SaveBuffers
+//	environment/episodes     what is known of the episodes in progress, with the state (running.go)
+//	environment/returns      returns and
+//	environment/lengths      lengths of the episodes in progress, with the state
+//
+// and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (tracked_state.go).
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
-	snap, err := t.agent.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
+	s, err := snapshotter(t.agent)
 	if err != nil {
 		return nil, err
 	}
+	snap, err := s.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
+	if err != nil {
+		return nil, err
+	}
+	// What is the trainer's own. Arrays and values of the agent are there already, under names of their own.
 	own := t.metrics.state()
 	own["timestep"] = t.timestep
 	if t.hasBest {
@@ -88,44 +82,13 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	return snap, nil
 }
 
-// Restore puts a snapshot back, all or (on error) nothing, figures of episodes included. Where it has no environment state, or the environment cannot
-// take it, the episodes in progress go on, and the snapshot's parameters of the environment's reward wait for their ends.
-func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
-	timestep, err := snap.Int(layout.Trainer, "timestep")
-	if err != nil {
-		return fmt.Errorf("trainers: the checkpoint is not a trainer's: %w", err)
-	}
-	if timestep < 0 {
-		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
-	}
-	whole := t.takesState(snap)
-	running, err := t.running.restored(snap, whole)
-	if err != nil {
-		return err
-	}
-	undo, err := t.restoreEnvironment(snap)
-	if err != nil {
-		return err
-	}
-	if err := t.agent.Restore(snap); err != nil {
-		return errors.Join(err, undo())
-	}
-	t.timestep, t.saved, t.running = timestep, false, running
-	if best, err := snap.Float(layout.Trainer, "best"); err == nil {
-		t.best, t.hasBest = best, true
-	}
-	t.metrics = metrics{}
-	t.metrics.restore(snap)
-	t.restoreTracked(snap, whole)
-	return nil
-}
-
-// write hands tracked values to the run's files.
+// write hands the values tracked since the last write to the run's files. Without files they are forgotten.
 func (t *Trainer) write() error {
 	if t.run == nil {
 		t.recorder.Drain(func(string, float64) {})
 		return nil
 	}
+	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
 	t.recorder.Emit(t.run, t.timestep)
 	t.episodes.Emit(t.run, t.timestep)
 	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
@@ -138,12 +101,14 @@ func (t *Trainer) write() error {
 	return t.run.Flush()
 }
 
-// save writes a checkpoint, and the best one where this is better. Where the newest checkpoint is of this very state it
-// does nothing.
+// save writes a checkpoint, and the best one where this is better. It does nothing where the newest checkpoint is of
+// the present state, so that the end of a run, an interruption and an interval that fall together write once. Weights
+// that are not finite are an error, and no checkpoint.
 func (t *Trainer) save() (err error) {
 	if t.store == nil || t.saved {
 		return nil
 	}
+	// The best figure goes into the snapshot itself, so it is set first, and put back where saving fails.
 	better := t.improved()
 	if better {
 		best, had := t.best, t.hasBest
@@ -154,6 +119,7 @@ func (t *Trainer) save() (err error) {
 			}
 		}()
 	}
+	// A run cannot continue from weights that are NaN or infinite, so such a snapshot is refused.
 	snap, err := t.Snapshot()
 	if err == nil {
 		err = snap.CheckFinite()
@@ -174,12 +140,13 @@ func (t *Trainer) save() (err error) {
 	return nil
 }
 
+// improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.
 func (t *Trainer) improved() bool {
 	x, ok := t.Metrics()[t.cfg.Best]
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0) && (!t.hasBest || x > t.best)
 }
 
-// finish writes what is due at the end of a run.
+// finish writes what is due at the end of a run: tracked values and a checkpoint.
 func (t *Trainer) finish() error {
 	if err := t.write(); err != nil {
 		return err

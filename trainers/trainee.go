@@ -3,19 +3,34 @@ package trainers
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Trainee is a [Trainer] as a population sees it: it advances by environment steps, and there is no end to its training
-// but the population's. It satisfies pbt.Trainee, and pbt.Reseeder, pbt.Sampler and pbt.Evaluator.
+// Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
+// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator.
 type Trainee struct {
 	*Trainer
 }
 
-// NewTrainee returns a trainer for a population of the agent that build makes, in env. It owns both from the call on: they
-// are closed on an error of build or of the trainer, and with the trainee.
+// NewTrainee returns a trainer for a population of the agent that build makes, in env. It owns both from the call on:
+// they are closed on an error of build or of the trainer, and with the trainee. A population's New is then one
+// statement:
+//
+//	New: func(m pbt.Member) (pbt.Trainee, error) {
+//		env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: m.Seed})
+//		if err != nil {
+//			return nil, err
+//		}
+//		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+//			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ..., Seed: m.Seed})
+//		}, trainers.Config{Seed: m.Seed})
+//	}
+//
+// Errors are those of build and of [Sequential], so that an agent that does not fit its environment is named here, and
+// not by what a population finds missing later.
 func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*Trainee, error) {
 	if env == nil {
 		return nil, errors.New("trainers: a trainee needs an environment")
@@ -38,12 +53,14 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 // environment are closed with it.
 func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 
-// Train advances by at least steps environment steps, a whole number of timesteps.
+// Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
+// between timesteps with the context's error.
 func (m *Trainee) Train(ctx context.Context, steps int64) error {
 	if err := m.open(); err != nil {
 		return err
 	}
 	m.agent.SetTraining(true)
+	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
 	n := int64(m.env.NumEnvs())
 	for target := m.timestep*n + steps; m.timestep*n < target; {
 		if err := ctx.Err(); err != nil {
@@ -56,23 +73,41 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 	return nil
 }
 
-// Steps is the number of environment steps trained.
+// Steps returns the number of environment steps trained: timesteps × environments.
 func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
 
-// Reseed gives the agent random numbers of its own, once its weights are another member's. Figures begin anew: those so far
-// are the other's. Episodes that are running go on, but are not counted when they end, as the old weights had a part in
-// them; where the environment's state came with the weights they are the other's, and count.
+// Reseed is called after Restore has put another member's weights into this one. It gives the agent a random sequence
+// of its own and begins figures anew, because those so far describe the other member. Episodes in progress go on, but
+// are not counted when they end: the old weights played their first part. Where the environment's state came with the
+// weights, the episodes are the other member's from their beginning, and count.
 func (m *Trainee) Reseed(seed int64) error {
-	if err := m.agent.Reseed(seed); err != nil {
-		return err
+	if r, ok := agents.As[agents.Reseeder](m.agent); ok {
+		if err := r.Reseed(seed); err != nil {
+			return err
+		}
 	}
+	// The figures so far describe the other member's past.
 	m.metrics = metrics{}
 	m.episodes.Reset()
 	m.running.takenOver()
 	return nil
 }
 
-// Close closes trainer, environment and agent.
+// limits bound what EvaluateMetrics evaluates.
+type limits struct{ steps, loops int }
+
+// LimitEvaluation sets how EvaluateMetrics evaluates from now on, for package pbt/evolution: every environment of the
+// batch plays at least loops episodes, and an episode ends after steps steps. 0 means no such limit, which is the
+// default; a negative number is an error.
+func (m *Trainee) LimitEvaluation(steps, loops int) error {
+	if steps < 0 || loops < 0 {
+		return fmt.Errorf("trainers: LimitEvaluation of %d steps and %d loops; give 0 or more", steps, loops)
+	}
+	m.limits = limits{steps, loops}
+	return nil
+}
+
+// Close closes trainer, environment and agent. It may be called twice.
 func (m *Trainee) Close() error {
 	m.cfg.CloseEnvironmentAtExit = true
 	return errors.Join(m.Trainer.Close(), m.agent.Close())

@@ -147,11 +147,11 @@ func TestEvaluate(t *testing.T) {
 				if tr.Timestep() != 13 && tr.Timestep() != 16 {
 					return nil
 				}
-				a, err := tr.Evaluate(context.Background(), 5, 3)
+				a, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3})
 				if err != nil {
 					return err
 				}
-				b, err := tr.Evaluate(context.Background(), 5, 3)
+				b, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3})
 				if err != nil {
 					return err
 				}
@@ -173,15 +173,15 @@ func TestEvaluate(t *testing.T) {
 			if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
 				t.Errorf("with evaluations %q differ", d)
 			}
-			if !tr.Agent().Training() {
+			if !tr.Agent().SetTraining(true) {
 				t.Error("the agent is left in evaluation")
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			if e, err := tr.Evaluate(ctx, 5, 1); !errors.Is(err, context.Canceled) || e.Episodes != 0 {
+			if e, err := tr.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 5, Seed: 1}); !errors.Is(err, context.Canceled) || e.Episodes != 0 {
 				t.Errorf("cancelled: %+v, %v", e, err)
 			}
-			if _, err := tr.Evaluate(context.Background(), 0, 1); err == nil {
+			if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 0, Seed: 1}); err == nil {
 				t.Error("no episodes were evaluated")
 			}
 		})
@@ -194,7 +194,7 @@ func TestEvaluateMeans(t *testing.T) {
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
 	defer env.Close()
-	got, err := trainers.Evaluate(context.Background(), env, agent, 8, 4)
+	got, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestStochasticEvaluation(t *testing.T) {
 	for _, stochastic := range []bool{false, true} {
 		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
 		for range 2 {
-			e, err := tr.Evaluate(context.Background(), 12, 3)
+			e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -447,7 +447,7 @@ func TestRefuses(t *testing.T) {
 		f(&c)
 		return c
 	}
-	other := func(sp spaces.Set) agents.Agent {
+	other := func(sp spaces.Set) agenttest.Agent {
 		a := smallPPO(t, sp, 1, nil)
 		agenttest.Close(t, a)
 		return a
@@ -513,7 +513,7 @@ func TestEnvironmentFails(t *testing.T) {
 	if err := tr.Train(context.Background()); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "timestep 5") {
 		t.Error(err)
 	}
-	e, err := trainers.Evaluate(context.Background(), &broken{env, 5}, agent, 10, 1)
+	e, err := trainers.Evaluate(context.Background(), &broken{env, 5}, agent, trainers.EvaluateOptions{Episodes: 10, Seed: 1})
 	if !errors.Is(err, errBroken) || e.Episodes != 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -538,7 +538,7 @@ func ExampleSequential() {
 		fmt.Println(err)
 		return
 	}
-	result, err := trainer.Evaluate(context.Background(), 10, 100)
+	result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 10, Seed: 100})
 	fmt.Println(trainer.Timestep(), "timesteps;", result.Episodes, "episodes evaluated;", err)
 	// Output: 64 timesteps; 16 episodes evaluated; <nil>
 }
@@ -590,7 +590,7 @@ func ExampleEvaluate() {
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
-	result, err := trainers.Evaluate(context.Background(), env, agent, 4, 1)
+	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 4, Seed: 1})
 	fmt.Println(result.Episodes, result.Return == result.Length, err)
 	// Output: 4 true <nil>
 }

@@ -1,12 +1,11 @@
 // Package amp is AMP, adversarial motion priors (Peng et al. 2021): PPO on a task reward plus a style reward, which a
 // discriminator gives for motion that cannot be told from reference clips.
 //
-// Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and settings;
-// a trainer drives it. The whole algorithm is in update.go.
+// Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
+// settings; a trainer drives it. The whole algorithm is in update.go.
 package amp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,28 +43,23 @@ type Options struct {
 	Seed int64
 }
 
-// Agent is an AMP agent. It implements [agents.Agent].
-type Agent struct {
+// learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
+type learner struct {
 	*onpolicy.Core
 	cfg           *Config
 	discriminator models.Network
 	styleValue    models.Network // nil with one critic
 	motions       MotionSource
-	scaler        *preprocessors.RunningStandardScaler
-	motionSet     *memory.Replay
-	replay        *memory.Replay
-	separate      *tensor.Optimizer // the discriminator's own, or nil
+	scaler        *preprocessors.RunningStandardScaler // of AMP observations; nil for none
+	motionSet     *memory.Replay                       // the reference motion that minibatches draw from
+	replay        *memory.Replay                       // the policy's earlier motion
+	separate      *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
 	draw          sampler
 }
 
-var (
-	_ agents.Agent     = (*Agent)(nil)
-	_ agents.Evolvable = (*Agent)(nil)
-)
-
-// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is changed;
-// the models are closed then.
-func New(o Options) (a *Agent, err error) {
+// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is
+// changed; the models are closed then.
+func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
 		err = o.check()
@@ -80,7 +74,7 @@ func New(o Options) (a *Agent, err error) {
 		o.Models.close()
 		return nil, err
 	}
-	a = &Agent{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
+	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
 		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()}, {Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
@@ -103,10 +97,9 @@ func New(o Options) (a *Agent, err error) {
 	if a.Core, err = onpolicy.New(options); err != nil {
 		return nil, err
 	}
-	made := a // a itself is nil again where an error is returned
 	defer func() {
 		if err != nil {
-			_ = made.Close()
+			_ = a.Close()
 		}
 	}()
 	a.AfterRecord = a.record
@@ -117,7 +110,7 @@ func New(o Options) (a *Agent, err error) {
 	if err = a.prepare(); err != nil {
 		return nil, err
 	}
-	return a, nil
+	return &Agent{a}, nil
 }
 
 // config returns the agent's own copy of the settings.
@@ -126,11 +119,11 @@ func (o Options) config() (*Config, error) {
 		cfg, err := FromDict(o.Dict, o.Spaces)
 		return &cfg, err
 	}
-	cfg := *o.Config
-	cfg.OnPolicy = o.Config.Clone()
+	cfg := o.Config.clone()
 	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
+// check refuses spaces without an AMP observation, and missing reference motion.
 func (o Options) check() error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
@@ -144,8 +137,9 @@ func (o Options) check() error {
 	return nil
 }
 
-// prepare makes the discriminator's scaler, memories and optimizer, and fills the motion dataset.
-func (a *Agent) prepare() error {
+// prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
+// and second critic once, so that a width that does not fit is an error of New.
+func (a *learner) prepare() error {
 	width := a.Spaces().AMPObservation.Width()
 	if a.cfg.AMPObservationPreprocessor != "" {
 		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs, width, a.cfg.Skrl())
@@ -190,8 +184,9 @@ func (a *Agent) prepare() error {
 	return a.probeStyleValue(s)
 }
 
-// collect adds n rows of reference motion to the motion dataset.
-func (a *Agent) collect(s *tensor.Scope, n int) error {
+// collect asks the source for n rows of reference motion, checks them, and adds them to the motion dataset, where they
+// replace the oldest.
+func (a *learner) collect(s *tensor.Scope, n int) error {
 	width := a.Spaces().AMPObservation.Width()
 	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
 	if err != nil {
@@ -207,8 +202,9 @@ func (a *Agent) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// keepMotions lets a rollback bring back the n rows of the motion dataset that an update's collect will replace.
-func (a *Agent) keepMotions(s *tensor.Scope, n int64) {
+// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that Rollback can put
+// them back.
+func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	length, next := m.Len(), m.Next()
 	index := make([]int64, min(n, m.Capacity()))
@@ -223,8 +219,9 @@ func (a *Agent) keepMotions(s *tensor.Scope, n int64) {
 	})
 }
 
-// record stores the step's AMP observations, and what a second critic and skrl's recursion need of it.
-func (a *Agent) record(s *tensor.Scope, t agents.Transition) error {
+// record adds the step's AMP observations (N, M) to the rollout, and for a second critic the values of truncated
+// episodes' last observations. skrl 2.0's estimate needs the value of what follows each step instead.
+func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 	width := a.Spaces().AMPObservation.Width()
 	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
 		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
@@ -246,28 +243,14 @@ func (a *Agent) record(s *tensor.Scope, t agents.Transition) error {
 	return nil
 }
 
-// styleValueOf is the second critic's value of raw observations and states.
-func (a *Agent) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+// styleValueOf returns the second critic's values of raw observations and states, in units of style reward, (n, 1).
+func (a *learner) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 	return a.styleValue.Forward(s, a.Inputs(s, obs, state))
 }
 
-// Tracked implements [agents.Agent].
-func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
-
-// Settings returns a copy of the settings as they stand, defaults and later changes included.
-func (a *Agent) Settings() Config {
-	c := *a.cfg
-	c.OnPolicy = a.cfg.Clone()
-	return c
-}
-
-// Hyperparameters implements [agents.Agent].
-func (a *Agent) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
-
-// SetHyperparameters implements [agents.Agent].
-func (a *Agent) SetHyperparameters(values map[string]float64) error {
-	next := *a.cfg
-	next.OnPolicy = a.cfg.OnPolicy.Clone()
+// tune changes hyperparameters, all or none.
+func (a *learner) tune(values map[string]float64) error {
+	next := a.cfg.clone()
 	if err := agents.Assign("amp", next.Tunable(), values); err != nil {
 		return err
 	}
@@ -284,9 +267,22 @@ func (a *Agent) SetHyperparameters(values map[string]float64) error {
 	return a.ApplySettings()
 }
 
-func (a *Agent) ready(ctx context.Context) error {
-	if !a.Ready() {
-		return fmt.Errorf("amp: Update before the rollout's %d steps are complete; call it when Ready", a.Config.Rollouts)
+// meters are the figures of every minibatch, in the order in which learn adds them.
+var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Discriminator loss",
+	"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+
+// track tracks the update's figures, and the mean style reward among them.
+func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
+	mean := s.Mean(style)
+	if err := s.Err(); err != nil {
+		return err
 	}
-	return ctx.Err()
+	x, err := tensor.Item(mean)
+	if err != nil {
+		return err
+	}
+	means["Reward / Style reward (mean)"] = x
+	return a.Track(means)
 }

@@ -9,55 +9,98 @@ import (
 )
 
 // Config are AMP's settings: those it shares with PPO, and the discriminator's. Keys, names and defaults are those of
-// skrl's documentation where it has them.
+// skrl's documentation where it has them. The first paragraph of a field's comment says what it is, the second what a
+// larger and a smaller value do.
+//
+// A new setting is a field here with its key and bounds, a default in DefaultConfig, a line in Tunable where it may
+// change while training, and its use in update.go; the tables in docs are made from the comments (CONTRIBUTING.md).
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
 
-	// AMPObservationPreprocessor standardises what the discriminator sees: "RunningStandardScaler" or empty. Its statistics
-	// learn once an update, from as many rows of the policy as of the reference motion.
+	// AMPObservationPreprocessor standardises what the discriminator sees: "RunningStandardScaler" or empty. Its
+	// statistics learn once an update, from as many rows of the policy as of the reference motion.
+	//
+	// Worth having wherever the columns of AMP observations differ in size: positions beside velocities, for instance.
 	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler"`
 	AMPObservationPreprocessorKwargs map[string]any `yaml:"amp_observation_preprocessor_kwargs"`
 
 	// TaskRewardScale and StyleRewardScale weigh the environment's reward and the discriminator's.
+	//
+	// Style teaches how to move, task where to. Raise the task's where the character moves well and does not do what it
+	// should, the style's where it does it in an unnatural way. Only their ratio matters with a ValuePreprocessor.
 	TaskRewardScale  float64 `yaml:"task_reward_scale" config:"min=0"`
 	StyleRewardScale float64 `yaml:"style_reward_scale" config:"min=0"`
 
 	// AMPBatchSize is the number of rows of reference motion collected before each update.
+	//
+	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little where the dataset is
+	// large enough to hold the clips well.
 	AMPBatchSize int `yaml:"amp_batch_size" config:"min=1"`
 	// MotionDatasetSize is the number of rows of reference motion kept, filled before training.
+	//
+	// It should be large enough to hold all clips in small steps of time. A larger one costs memory only.
 	MotionDatasetSize int `yaml:"motion_dataset_size" config:"min=1"`
 	// ReplayBufferSize is the number of rows of the policy's own motion kept for the discriminator.
+	//
+	// A larger one lets the discriminator remember motion that the policy gave up long ago, so that the policy cannot
+	// return to it; a smaller one compares with recent motion only.
 	ReplayBufferSize int `yaml:"reply_buffer_size" config:"min=1"`
-	// ReplayAdmissionProbability is the chance of a rollout's row to enter a replay buffer that is full; until then all do.
+	// ReplayAdmissionProbability is the chance of a rollout's row to enter a replay buffer that is full; until then all
+	// do.
+	//
+	// A smaller value keeps older rows for longer in a buffer of the same size.
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
 	// DiscriminatorBatchSize limits the rows of policy, replay and motion in a minibatch; not positive means no limit.
+	//
+	// Fewer rows are faster. A discriminator needs less data than the policy; some hundreds of rows are enough.
 	DiscriminatorBatchSize int `yaml:"discriminator_batch_size"`
 	// DiscriminatorLossScale weighs the discriminator's whole loss.
+	//
+	// A larger value makes the discriminator learn faster relative to the policy. Lower it where its accuracy on both
+	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
 	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded critic).
+	//
+	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1, and
+	// that of "wasserstein" does not vanish where the discriminator is sure.
 	DiscriminatorLoss string `yaml:"discriminator_loss" config:"oneof=bce|lsgan|wasserstein"`
 	// WassersteinEta scales the critic's output before the tanh that bounds it.
+	//
+	// A larger value makes the bound felt earlier, so that rewards are close to their limits. Only the wasserstein loss
+	// has it.
 	WassersteinEta float64 `yaml:"wasserstein_eta" config:"gt=0"`
 	// DiscriminatorLogitRegularizationScale penalises the squared weights of the output layer.
+	//
+	// A larger value keeps logits small and the style reward away from its extremes.
 	DiscriminatorLogitRegularizationScale float64 `yaml:"discriminator_logit_regularization_scale" config:"min=0"`
 	// DiscriminatorGradientPenaltyScale penalises the squared gradient of the logit by the observation.
+	//
+	// A larger value makes the reward smoother in the observation, so that the policy can follow it, and the discriminator
+	// weaker. Raise it where training is unstable, lower it where the discriminator cannot tell motion from policy.
 	DiscriminatorGradientPenaltyScale float64 `yaml:"discriminator_gradient_penalty_scale" config:"min=0"`
 	// DiscriminatorGradientPenaltySamples says where: at "motion" rows, at "both" motion and policy rows, or at rows
 	// "interpolated" between them at random. The wasserstein loss pulls the gradient's norm to 1, the others to 0.
 	DiscriminatorGradientPenaltySamples string `yaml:"discriminator_gradient_penalty_samples" config:"oneof=motion|both|interpolated"`
 	// DiscriminatorWeightDecayScale penalises the squared weights of all linear layers.
+	//
+	// A larger value keeps the discriminator's weights smaller and its verdict less sharp.
 	DiscriminatorWeightDecayScale float64 `yaml:"discriminator_weight_decay_scale" config:"min=0"`
 
 	// DiscriminatorOptimizer is "shared" (one optimizer and one gradient clip for all networks, as in skrl) or "separate":
 	// the discriminator then has its own, with DiscriminatorLearningRate and DiscriminatorGradNormClip, and a spike of its
 	// gradient cannot shrink the policy's step.
+	//
+	// Choose "separate" where large gradients of the discriminator make the policy's steps small. A larger learning rate
+	// lets it keep up with a policy that changes fast.
 	DiscriminatorOptimizer    string  `yaml:"discriminator_optimizer" config:"oneof=shared|separate"`
 	DiscriminatorLearningRate float64 `yaml:"discriminator_learning_rate" config:"gt=0"`
 	DiscriminatorGradNormClip float64 `yaml:"discriminator_grad_norm_clip" config:"min=0"`
 
 	// SeparateCritics estimates the advantages of task and style with a value network each, and adds them by the reward
 	// scales, instead of with one for the sum.
+	//
+	// It costs one more network. It pays off where the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
 }
 
@@ -76,7 +119,14 @@ func DefaultConfig() Config {
 	return c
 }
 
-// networks is how many networks the shared optimizer steps.
+// clone returns a copy that shares no slice with c.
+func (c *Config) clone() Config {
+	out := *c
+	out.OnPolicy = c.OnPolicy.Clone()
+	return out
+}
+
+// networks returns how many networks the shared optimizer steps.
 func (c *Config) networks() int {
 	n := 3
 	if c.DiscriminatorOptimizer == "separate" {
@@ -161,7 +211,8 @@ var aliases = map[string]config.Alias{
 	"replay_buffer_size": {Key: "reply_buffer_size"},
 }
 
-// scaleBy multiplies the product that style_reward_scale is by value instead of by the factor's default.
+// scaleBy returns a conversion for one factor of style_reward_scale: it replaces the factor's default, standard, by the
+// value given.
 func scaleBy(standard float64) func(value, dst any) error {
 	return func(value, dst any) error {
 		var x struct {

@@ -227,7 +227,7 @@ func TestDiscriminatorHyperparameters(t *testing.T) {
 	if err := a.SetHyperparameters(map[string]float64{"discriminator_learning_rate": 3e-4, "discriminator_grad_norm_clip": 7}); err != nil {
 		t.Fatal(err)
 	}
-	if rate, clip := a.separate.Groups[0].LearningRate, a.separate.Clips[0].MaxNorm; rate != 3e-4 || clip != 7 {
+	if rate, clip := a.learner.separate.Groups[0].LearningRate, a.learner.separate.Clips[0].MaxNorm; rate != 3e-4 || clip != 7 {
 		t.Errorf("the optimizer has rate %g and clip %g", rate, clip)
 	}
 	if err := a.SetHyperparameters(map[string]float64{"task_reward_scale": 0, "style_reward_scale": 0}); err == nil || a.Hyperparameters()["style_reward_scale"] != 2 {

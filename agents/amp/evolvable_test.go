@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -30,7 +29,7 @@ func TestEvolvableSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: plain,
-				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
 					t.Helper()
 					m := Evolvable(plain, architecture(t, plain.Observation, []int{6}, 4, []int{8}), architecture(t, plain.Observation, nil, 0, []int{8}), discriminator, DefaultGaussian())
 					a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: seed})

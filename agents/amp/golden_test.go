@@ -25,8 +25,8 @@ func TestGolden(t *testing.T) {
 		}
 		defer a.Close()
 		rows := &recorded{t: t}
-		a.draw = rows
-		x := &golden.Subject{Case: c, Agent: a, Policy: policy, Value: value, Rollout: a.Rollout, Flat: a.Flat}
+		a.learner.draw = rows
+		x := &golden.Subject{Case: c, Agent: a, Policy: policy, Value: value, Rollout: a.learner.Rollout, Flat: a.learner.Flat}
 		x.Start(t)
 		value.Watch(t)
 		discriminator.Watch(t)
@@ -105,13 +105,13 @@ func compareReplay(t *testing.T, compare *golden.Comparison, a *Agent, updates [
 	for _, u := range updates {
 		want.Data = append(want.Data, u.Rollout["amp_observations"].Data...)
 	}
-	if got := a.replay.Len() * int64(a.Spaces().AMPObservation.Width()); got != int64(len(want.Data)) {
+	if got := a.learner.replay.Len() * int64(a.Spaces().AMPObservation.Width()); got != int64(len(want.Data)) {
 		t.Errorf("the replay buffer holds %d values, want %d", got, len(want.Data))
 		return
 	}
 	s := tensor.NoGrad()
 	defer s.Close()
-	got, err := tensor.Float32s(s.Contiguous(s.Narrow(a.replay.Data(), 0, 0, a.replay.Len())))
+	got, err := tensor.Float32s(s.Contiguous(s.Narrow(a.learner.replay.Data(), 0, 0, a.learner.replay.Len())))
 	if err != nil {
 		t.Fatal(err)
 	}

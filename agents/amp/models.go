@@ -87,6 +87,7 @@ func (m Models) none() bool {
 	return m.Policy == nil && m.Value == nil && m.Discriminator == nil && m.StyleValue == nil
 }
 
+// close closes the networks that there are.
 func (m Models) close() {
 	if m.Policy != nil {
 		m.Policy.Close()
@@ -98,10 +99,12 @@ func (m Models) close() {
 	}
 }
 
+// network is a network in the form that the core takes.
 func network(name string, n models.Network) onpolicy.NamedNetwork {
 	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close, Network: n}
 }
 
+// check refuses missing networks, and penalties on weights of a discriminator that does not say which ones they are.
 func (m Models) check(cfg *Config) error {
 	switch {
 	case m.Policy == nil || m.Value == nil || m.Discriminator == nil:
@@ -119,7 +122,7 @@ func (m Models) check(cfg *Config) error {
 }
 
 // probeStyleValue runs the second critic once, where there is one.
-func (a *Agent) probeStyleValue(s *tensor.Scope) error {
+func (a *learner) probeStyleValue(s *tensor.Scope) error {
 	if a.styleValue == nil {
 		return nil
 	}

@@ -8,8 +8,19 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// sampler gives a minibatch's rows of reference motion and of the policy's earlier motion, raw. Tests replay recorded
-// rows through it.
+// standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update, so
+// that the reward and all minibatches see the same statistics. (skrl 2.0's learns three times in every minibatch of
+// every epoch, and rewards by the statistics of the update before.)
+func (a *learner) standardise(s *tensor.Scope) {
+	if a.scaler == nil || a.cfg.Skrl() {
+		return
+	}
+	policy := a.Rollout.Rows("amp_observations")
+	a.scaler.Update(s, s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0))))
+}
+
+// sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
+// standardised. There are two: random, and once as in skrl 2.0. Tests replay recorded rows through it.
 type sampler interface {
 	// begin starts an update.
 	begin(s *tensor.Scope)
@@ -18,9 +29,9 @@ type sampler interface {
 	replayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
 }
 
-// samples returns what the discriminator compares in a minibatch, standardised: n rows each of the policy, of its earlier
-// motion (the policy's own while there is none) and of the reference.
-func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
+// samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
+// its earlier motion (the present one while there is none), and the reference.
+func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Extra[0]
 	motion, replay = a.draw.motionRows(s, b.Index, n), a.draw.replayRows(s, b.Index, n)
 	if replay.T == nil {
@@ -44,7 +55,7 @@ func (a *Agent) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, rep
 }
 
 // random draws afresh for every minibatch.
-type random struct{ a *Agent }
+type random struct{ a *learner }
 
 func (r random) begin(*tensor.Scope) {}
 
@@ -61,7 +72,7 @@ func (r random) replayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 
 // once draws an update's minibatches at its beginning, as skrl 2.0 does.
 type once struct {
-	a              *Agent
+	a              *learner
 	motion, replay []tensor.Tensor
 }
 
@@ -91,9 +102,9 @@ func (o *once) replayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	return o.replay[index]
 }
 
-// remember lets the rollout's AMP observations into the replay buffer: all of them until it is full, later each with
-// replay_admission_probability.
-func (a *Agent) remember(s *tensor.Scope) {
+// remember adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
+// share, replay_admission_probability.
+func (a *learner) remember(s *tensor.Scope) {
 	rows := a.Rollout.Rows("amp_observations")
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
 		n := tensor.Size(rows, 0)

@@ -33,12 +33,12 @@ func TestStyleReward(t *testing.T) {
 			agenttest.Fill(t, a, w)
 			s := tensor.NoGrad()
 			defer s.Close()
-			s.Scale(a.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
-			for _, p := range a.discriminator.Parameters() {
+			s.Scale(a.learner.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
+			for _, p := range a.learner.discriminator.Parameters() {
 				s.Scale(p.Tensor, 4)
 			}
-			logits := tensortest.Float32s(t, s, a.discriminator.Forward(s, models.Inputs{Observations: a.Rollout.Rows("amp_observations")}))
-			for i, r := range tensortest.Float32s(t, s, a.reward(s)) {
+			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
+			for i, r := range tensortest.Float32s(t, s, a.learner.reward(s)) {
 				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
 			}
 		})
@@ -66,7 +66,7 @@ func TestAdversarialLoss(t *testing.T) {
 			agenttest.Close(t, a)
 			s := tensor.NewScope()
 			defer s.Close()
-			got := a.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
+			got := a.learner.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
 			near(t, "loss", float64(tensortest.Float32s(t, s, got)[0]), want, 1e-5)
 		})
 	}
@@ -84,12 +84,12 @@ func TestGradientPenalty(t *testing.T) {
 				agenttest.Close(t, a)
 				s := tensor.NewScope()
 				defer s.Close()
-				policy, motion := s.Randn(a.Gen, n, width), s.Randn(a.Gen, n, width)
-				state, err := a.Gen.State()
+				policy, motion := s.Randn(a.learner.Gen, n, width), s.Randn(a.learner.Gen, n, width)
+				state, err := a.learner.Gen.State()
 				if err != nil {
 					t.Fatal(err)
 				}
-				share := tensortest.Float32s(t, s, s.Rand(a.Gen, n, 1))
+				share := tensortest.Float32s(t, s, s.Rand(a.learner.Gen, n, 1))
 				p, m := tensortest.Float32s(t, s, policy), tensortest.Float32s(t, s, motion)
 				var at []float32
 				switch kind {
@@ -111,7 +111,7 @@ func TestGradientPenalty(t *testing.T) {
 						for i := range rows {
 							moved[i*width+j] += h
 						}
-						return tensortest.Float32s(t, s, a.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
+						return tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
 					}
 					square := make([]float64, rows)
 					const h = 1e-2
@@ -131,14 +131,14 @@ func TestGradientPenalty(t *testing.T) {
 					}
 					return sum
 				}
-				if err := a.Gen.SetState(state); err != nil {
+				if err := a.learner.Gen.SetState(state); err != nil {
 					t.Fatal(err)
 				}
-				a.Flat.ZeroGrad(s)
-				_, penalty := a.judge(s, policy, motion)
+				a.learner.Flat.ZeroGrad(s)
+				_, penalty := a.learner.judge(s, policy, motion)
 				near(t, "penalty", float64(tensortest.Float32s(t, s, penalty)[0]), want(), 1e-3)
 				s.Backward(penalty)
-				weights := a.discriminator.(models.Linears).LinearWeights()
+				weights := a.learner.discriminator.(models.Linears).LinearWeights()
 				for k, w := range weights {
 					values, slope := tensortest.Float32s(t, s, w), tensortest.Float32s(t, s, s.GradOf(w))
 					for _, i := range []int{0, 5, 7} {
@@ -172,7 +172,7 @@ func TestRegularisation(t *testing.T) {
 	s := tensor.NewScope()
 	defer s.Close()
 	want := 7.0
-	weights := a.discriminator.(models.Linears).LinearWeights()
+	weights := a.learner.discriminator.(models.Linears).LinearWeights()
 	for i, w := range weights {
 		scale := 0.25
 		if i == len(weights)-1 {
@@ -182,7 +182,7 @@ func TestRegularisation(t *testing.T) {
 			want += scale * float64(x) * float64(x)
 		}
 	}
-	near(t, "loss", float64(tensortest.Float32s(t, s, a.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
+	near(t, "loss", float64(tensortest.Float32s(t, s, a.learner.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
 }
 
 // Until the replay buffer is full it takes every row, then replay_admission_probability's share.
@@ -192,7 +192,7 @@ func TestReplayAdmission(t *testing.T) {
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...) // 24 rows an update
 	for i, want := range [][2]int64{{24, 24}, {40, 8}, {40, 14}, {40, 20}} {
 		agenttest.Learn(t, a, w, 1)
-		if got := [2]int64{a.replay.Len(), a.replay.Next()}; got != want {
+		if got := [2]int64{a.learner.replay.Len(), a.learner.replay.Next()}; got != want {
 			t.Errorf("update %d: the replay buffer holds %d rows, the next is %d; want %d, %d", i, got[0], got[1], want[0], want[1])
 		}
 	}
@@ -227,9 +227,9 @@ func TestCritics(t *testing.T) {
 				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5, "style_reward_scale": 1.5})
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
-			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.ValueOf}
+			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
 			if separate {
-				critics["style_values"] = a.styleValueOf
+				critics["style_values"] = a.learner.styleValueOf
 			}
 			values, next := map[string][n][]float64{}, map[string][n][]float64{}
 			var terminated, cut [n][]bool
@@ -264,11 +264,11 @@ func TestCritics(t *testing.T) {
 			}
 			s := tensor.NoGrad()
 			defer s.Close()
-			style := tensortest.Float32s(t, s, a.Rollout.Tensor("style_rewards"))
-			returns, advantages := tensortest.Float32s(t, s, a.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.Rollout.Tensor("advantages"))
+			style := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_rewards"))
+			returns, advantages := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))
 			var styleReturns []float32
 			if separate {
-				styleReturns = tensortest.Float32s(t, s, a.Rollout.Tensor("style_returns"))
+				styleReturns = tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_returns"))
 			}
 			sums := make([]float64, n*steps) // of the advantages, as they lie in the rollout
 			for i := range n {
@@ -377,11 +377,11 @@ func TestMotionDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	agenttest.Close(t, a)
-	if n, k := a.motionSet.Len(), motion.Calls; n != 33 || k != 1 {
+	if n, k := a.learner.motionSet.Len(), motion.Calls; n != 33 || k != 1 {
 		t.Errorf("%d rows after %d calls, want 33 after 1", n, k)
 	}
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-	if n, k, at := a.motionSet.Len(), motion.Calls, a.motionSet.Next(); n != 33 || k != 3 || at != 40%33 {
+	if n, k, at := a.learner.motionSet.Len(), motion.Calls, a.learner.motionSet.Next(); n != 33 || k != 3 || at != 40%33 {
 		t.Errorf("%d rows after %d calls, the next at %d; want 33 after 3, at 7", n, k, at)
 	}
 }
@@ -391,7 +391,7 @@ func TestScalerLearnsOnce(t *testing.T) {
 	a := newAgent(t, plain, 1, nil)
 	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-	count, err := tensor.Float64s(a.scaler.Count)
+	count, err := tensor.Float64s(a.learner.scaler.Count)
 	if err != nil || count[0] != 1+2*2*24 {
 		t.Errorf("the scaler has seen %v rows (%v), want 97", count, err)
 	}
@@ -438,14 +438,14 @@ func TestGroupsOfOptimizers(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true, "learning_rate": []any{1e-3, 2e-3, 3e-3}})
 	agenttest.Close(t, a)
 	var names []string
-	for i, g := range a.Optimizer.Groups {
+	for i, g := range a.learner.Optimizer.Groups {
 		names = append(names, g.Name)
 		near(t, g.Name, g.LearningRate, float64(i+1)*1e-3, 1e-12)
 	}
 	if len(names) != 3 || names[2] != "style_value" {
 		t.Errorf("the shared optimizer steps %v", names)
 	}
-	if g := a.separate.Groups[0]; g.Name != "discriminator" || g.LearningRate != 5e-5 {
+	if g := a.learner.separate.Groups[0]; g.Name != "discriminator" || g.LearningRate != 5e-5 {
 		t.Errorf("the discriminator's steps %v", g)
 	}
 }

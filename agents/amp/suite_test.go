@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -43,7 +42,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: test.sp,
-				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
 					t.Helper()
 					all := maps.Clone(test.settings)
 					if settings["compatibility"] != nil || all == nil { // which has none of them

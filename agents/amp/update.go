@@ -8,12 +8,21 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update implements [agents.Agent]: PPO on the combined reward, and a discriminator step beside every policy step.
-func (a *Agent) Update(ctx context.Context) (err error) {
-	if err := a.ready(ctx); err != nil {
+// update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T steps of N environments:
+// PPO on a combined reward, with a discriminator step beside every policy step.
+//
+//  1. collect: fresh reference motion for the motion dataset;
+//  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
+//  3. estimate: advantages and returns of task and style together;
+//  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
+//  5. remember and Finish: the replay buffer takes the policy's motion, the scalers learn, the rollout is emptied.
+//
+// An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
+func (a *learner) update(ctx context.Context) (err error) {
+	if err := a.CheckReady(ctx); err != nil {
 		return err
 	}
-	defer onpolicy.OneThread()()
+	defer onpolicy.OneThread()() // or no two runs are the same, bit for bit
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	a.Begin(s)
@@ -64,37 +73,9 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 	return a.Finish(s)
 }
 
-// track hands out the update's figures.
-func (a *Agent) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
-	mean := s.Mean(style)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	x, err := tensor.Item(mean)
-	if err != nil {
-		return err
-	}
-	means["Reward / Style reward (mean)"] = x
-	return a.Track(means)
-}
-
-var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Discriminator loss",
-	"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
-	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
-	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
-
-// standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update. (skrl
-// 2.0's learns three times in every minibatch of every epoch, and rewards by the statistics of the update before.)
-func (a *Agent) standardise(s *tensor.Scope) {
-	if a.scaler == nil || a.cfg.Skrl() {
-		return
-	}
-	policy := a.Rollout.Rows("amp_observations")
-	a.scaler.Update(s, s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0))))
-}
-
-// reward is what the discriminator gives the rollout for its style, (T, N, 1).
-func (a *Agent) reward(s *tensor.Scope) tensor.Tensor {
+// reward returns the style reward of every step, (T, N, 1): the larger, the more the discriminator takes the motion for
+// the reference's. d is its logit.
+func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	rows := a.scaler.Forward(s, a.Rollout.Rows("amp_observations"))
 	logits := a.discriminator.Forward(s, models.Inputs{Observations: rows})
 	var r tensor.Tensor
@@ -110,9 +91,10 @@ func (a *Agent) reward(s *tensor.Scope) tensor.Tensor {
 	return a.Rollout.Tensor("style_rewards")
 }
 
-// estimate turns task and style rewards into advantages and returns, by GAE with one critic for their weighted sum, or
-// with one each.
-func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
+// estimate turns task and style rewards into advantages and returns, (T, N, 1), as PPO's estimate does: with one critic
+// for their weighted sum (Peng et al. 2021, eq. 4), or with one each, whose advantages are then added by the same
+// weights.
+func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 	r, c := a.Rollout, a.cfg
 	task := r.Tensor("rewards")
 	gae := func(rewards, values tensor.Tensor, m onpolicy.Masks) tensor.Tensor {
@@ -120,7 +102,7 @@ func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
 	}
 	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
 	switch {
-	case c.Skrl(): // the next values were recorded, zero at terminations; truncation plays no part
+	case c.Skrl(): // Record has stored the next values, zero at terminations; truncation plays no part
 		alive := s.ScalarSub(1, r.Tensor("terminated"))
 		m := onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(alive)...), Chain: alive}
 		s.Copy(task, combined)
@@ -141,11 +123,12 @@ func (a *Agent) estimate(s *tensor.Scope, style tensor.Tensor) {
 	}
 }
 
-// learn makes one pass over the rollout. It stops early where the policy has moved further than kl_threshold.
-func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
-	rows := tensor.NoGrad().On(a.Device)
+// learn makes one pass over the rollout, in minibatches of n rows, with one optimizer step each. It stops early where
+// the policy has moved further than kl_threshold.
+func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
 	defer rows.Close()
-	s := tensor.NewScope().On(a.Device)
+	s := tensor.NewScope().On(a.Device) // what is computed of one minibatch
 	defer s.Close()
 	for b := range a.Epoch(rows, epoch, a.fields()...) {
 		if err := ctx.Err(); err != nil {
@@ -153,17 +136,22 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		}
 		s.Reset()
 
+		// PPO's clipped surrogate, as in ppo/update.go.
 		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
 		}
+
+		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
 			valueLoss = s.Add(valueLoss, a.ValueLoss(s, a.styleValue.Forward(s, b.Inputs), b.Extra[1], b.Extra[2]))
 		}
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
+
+		// The discriminator's loss, and one step down the gradient of the sum.
 		d := a.discriminate(s, b)
 		a.minimise(s, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
 
@@ -177,16 +165,18 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 	return false, rows.Err()
 }
 
-// fields are the columns of the rollout that a minibatch needs beside PPO's.
-func (a *Agent) fields() []string {
+// fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
+// them.
+func (a *learner) fields() []string {
 	if a.styleValue == nil {
 		return []string{"amp_observations"}
 	}
 	return []string{"amp_observations", "style_values", "style_returns"}
 }
 
-// minimise steps all networks down the gradient of loss, the discriminator with its own optimizer where it has one.
-func (a *Agent) minimise(s *tensor.Scope, loss tensor.Tensor) {
+// minimise makes one optimizer step of all networks down the gradient of loss, the discriminator's with its own
+// optimizer where it has one.
+func (a *learner) minimise(s *tensor.Scope, loss tensor.Tensor) {
 	a.Minimise(s, loss)
 	if a.separate != nil {
 		a.separate.ClipGrad(s)
@@ -194,14 +184,16 @@ func (a *Agent) minimise(s *tensor.Scope, loss tensor.Tensor) {
 	}
 }
 
-// verdict is a discriminator's loss on a minibatch, and how well it tells motion from policy.
+// verdict is the discriminator's loss on a minibatch, with the gradient penalty in it, its accuracy on either side and
+// its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
 }
 
-// discriminate computes the discriminator's loss: to tell reference motion from the policy's, now and earlier, with a
-// penalty on the gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8).
-func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+// discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
+// the reference: to tell them apart, with a penalty on the gradient by its input, which keeps the style reward smooth
+// (Peng et al. 2021, eq. 8), and penalties on weights.
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	c := a.cfg
 	n := b.Rows
 	if c.DiscriminatorBatchSize > 0 {
@@ -219,8 +211,9 @@ func (a *Agent) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	return v
 }
 
-// adversarial is the loss of logits on the policy's rows (fake) and the reference's (real).
-func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+// adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
+// (real, (n, 1)), a scalar.
+func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
 		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
@@ -232,9 +225,10 @@ func (a *Agent) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Te
 	return s.CrossEntropy(fake, real)
 }
 
-// judge returns the logits of the reference's rows and the gradient penalty: E[‖∂d/∂x‖²] at the samples that the settings
-// name, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-func (a *Agent) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+// judge returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at the
+// samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
+// Perceptrons compute both in one operation (models.Critic); other networks go through gradient.
+func (a *learner) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 {
 		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
@@ -261,8 +255,9 @@ func (a *Agent) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, pena
 	return real, penalty
 }
 
-// gradient returns logits and gradient penalty by differentiating twice, which any network allows.
-func (a *Agent) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+// gradient returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network allows: the
+// penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
+func (a *learner) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
@@ -272,8 +267,9 @@ func (a *Agent) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty ten
 	return logits, s.Mean(square)
 }
 
-// regularise adds the penalties on weights: the output layer's, and all linear layers'.
-func (a *Agent) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+// regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
+// layers, each with its scale.
+func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 	c := a.cfg
 	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
 		return loss

@@ -19,6 +19,9 @@ func DefaultConfig() Config {
 	return c
 }
 
+// clone returns a copy that shares no slice with c.
+func (c *Config) clone() Config { return Config{OnPolicy: c.OnPolicy.Clone()} }
+
 // Validate says which setting makes no sense.
 func (c *Config) Validate() error {
 	if err := config.Check(*c, "ppo"); err != nil {

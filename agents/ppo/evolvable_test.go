@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -24,7 +23,7 @@ func TestEvolvableSuite(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}), Action: spaces.NewBox(-2, 2, 2)}
 	agenttest.Suite{
 		Spaces: sp,
-		New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
+		New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
 			t.Helper()
 			m := Evolvable(sp, architecture(t, sp.Observation, []int{6}, 4, []int{8}), architecture(t, sp.Observation, nil, 4, nil), models.DefaultGaussianConfig())
 			a, err := New(Options{Spaces: sp, Models: m, Dict: small(settings), Seed: seed})

@@ -17,7 +17,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		x := &golden.Subject{Case: c, Agent: a, Policy: policy, Value: value, Rollout: a.Rollout, Flat: a.Flat}
+		x := &golden.Subject{Case: c, Agent: a, Policy: policy, Value: value, Rollout: a.learner.Rollout, Flat: a.learner.Flat}
 		x.Start(t)
 		value.Watch(t)
 		compare := golden.NewComparison(t)
@@ -44,7 +44,7 @@ func compareLastValues(t *testing.T, compare *golden.Comparison, a *Agent, u *go
 	defer s.Close()
 	next := u.Rollout["next_observations"]
 	last := next.Row(next.Shape[0] - 1)
-	got, err := tensor.Float32s(a.ValueOf(s, tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1])), tensor.Tensor{}))
+	got, err := tensor.Float32s(a.learner.ValueOf(s, tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1])), tensor.Tensor{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ package ppo
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -32,8 +31,8 @@ func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 }
 
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
-// again, and package pbt/evolution changes them. The value network reads states where there are any, and its architecture
-// must fit them then.
+// again, and package pbt/evolution changes them. The value network reads states where there are any, and its
+// architecture must fit them then.
 func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)
@@ -55,16 +54,11 @@ type Options struct {
 	Seed int64
 }
 
-// Agent is a PPO agent. It implements [agents.Agent].
-type Agent struct {
+// learner is the inside of an [Agent]: the core that all on-policy agents share, and PPO's settings.
+type learner struct {
 	*onpolicy.Core
 	cfg *Config
 }
-
-var (
-	_ agents.Agent     = (*Agent)(nil)
-	_ agents.Evolvable = (*Agent)(nil)
-)
 
 // New makes an agent. Whatever is wrong with spaces, models or settings is an error before anything is changed; the
 // models are closed then.
@@ -89,7 +83,7 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{Core: core, cfg: cfg}, nil
+	return &Agent{&learner{core, cfg}}, nil
 }
 
 func (m Models) close() {
@@ -107,27 +101,13 @@ func (o Options) config() (*Config, error) {
 		cfg, err := FromDict(o.Dict, o.Spaces)
 		return &cfg, err
 	}
-	cfg := Config{OnPolicy: o.Config.Clone()}
+	cfg := o.Config.clone()
 	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
-// Tracked implements [agents.Agent].
-func (a *Agent) Tracked(f func(tag string, value float64)) { a.Core.Tracked.Drain(f) }
-
-// Settings returns a copy of the settings as they stand, defaults and later changes included.
-func (a *Agent) Settings() Config { return Config{OnPolicy: a.cfg.Clone()} }
-
-func (a *Agent) notReady() error {
-	return fmt.Errorf("ppo: Update before the rollout's %d steps are complete; call it when Ready", a.Config.Rollouts)
-}
-
-// Hyperparameters implements [agents.Agent].
-func (a *Agent) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
-
-// SetHyperparameters implements [agents.Agent].
-func (a *Agent) SetHyperparameters(values map[string]float64) error {
-	next := *a.cfg
-	next.OnPolicy = a.cfg.OnPolicy.Clone()
+// tune changes hyperparameters, all or none.
+func (a *learner) tune(values map[string]float64) error {
+	next := a.cfg.clone()
 	if err := agents.Assign("ppo", next.Tunable(), values); err != nil {
 		return err
 	}

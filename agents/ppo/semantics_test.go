@@ -38,7 +38,7 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 		if len(states) > 0 {
 			y = tensor.From(s, states, int64(n), int64(len(states)/n))
 		}
-		return tensortest.Float32s(t, s, a.ValueOf(s, x, y))
+		return tensortest.Float32s(t, s, a.learner.ValueOf(s, x, y))
 	}
 	var h history
 	for !a.Ready() {
@@ -116,7 +116,7 @@ func TestAdvantages(t *testing.T) {
 			std := math.Sqrt(square / (n*steps - 1))
 			s := tensor.NoGrad()
 			defer s.Close()
-			gotA, gotR := tensortest.Float32s(t, s, a.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.Rollout.Tensor("returns"))
+			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns"))
 			for k := range steps {
 				for i := range n {
 					near(t, "advantage", gotA[k*n+i], (advantages[i][k]-mean)/(std+1e-8))
@@ -141,13 +141,13 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	for i := range ids {
 		ids[i] = float32(i)
 	}
-	s.Copy(a.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
-	s.Copy(a.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
-	observations, actions := tensortest.Float32s(t, s, a.Rollout.Rows("observations")), tensortest.Float32s(t, s, a.Rollout.Rows("actions"))
+	s.Copy(a.learner.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
+	s.Copy(a.learner.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
+	observations, actions := tensortest.Float32s(t, s, a.learner.Rollout.Rows("observations")), tensortest.Float32s(t, s, a.learner.Rollout.Rows("actions"))
 	var orders [2][]float32
 	for epoch := range orders {
 		var sizes []int64
-		for b := range a.Epoch(s, epoch) {
+		for b := range a.learner.Epoch(s, epoch) {
 			sizes = append(sizes, b.Rows)
 			batch := tensortest.Float32s(t, s, b.Advantages)
 			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s, b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
@@ -206,7 +206,7 @@ func TestValueLoss(t *testing.T) {
 			}
 			s := tensor.NewScope()
 			defer s.Close()
-			loss := a.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
+			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
 			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
 		})
 	}
@@ -227,7 +227,7 @@ func TestEntropy(t *testing.T) {
 			s := tensor.NewScope()
 			defer s.Close()
 			in := models.Inputs{Observations: s.Zeros(5, 4)}
-			entropy, loss := a.EntropyLoss(s, a.Policy.Evaluate(s, in, s.Zeros(5, 2)))
+			entropy, loss := a.learner.EntropyLoss(s, a.learner.Policy.Evaluate(s, in, s.Zeros(5, 2)))
 			near(t, "entropy", tensortest.Float32s(t, s, entropy)[0], test.want)
 			near(t, "loss", tensortest.Float32s(t, s, loss)[0], -0.1*test.want)
 		})
@@ -240,7 +240,7 @@ func TestKLThreshold(t *testing.T) {
 		a := newAgent(t, plain, 1, settings)
 		agenttest.Close(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
-		return a.Optimizer.Steps
+		return a.learner.Optimizer.Steps
 	}
 	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3}); n != 15 {
 		t.Errorf("%d optimizer steps, want 15", n)
@@ -257,10 +257,10 @@ func TestRatesPerNetwork(t *testing.T) {
 	check := func(rates, clips [2]float64) {
 		t.Helper()
 		for i := range 2 {
-			if g := a.Optimizer.Groups[i].LearningRate; math.Abs(g-rates[i]) > 1e-15 {
+			if g := a.learner.Optimizer.Groups[i].LearningRate; math.Abs(g-rates[i]) > 1e-15 {
 				t.Errorf("network %d: learning rate %g, want %g", i, g, rates[i])
 			}
-			if g := a.Optimizer.Clips[i].MaxNorm; math.Abs(g-clips[i]) > 1e-15 {
+			if g := a.learner.Optimizer.Clips[i].MaxNorm; math.Abs(g-clips[i]) > 1e-15 {
 				t.Errorf("network %d: clip %g, want %g", i, g, clips[i])
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -38,7 +37,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Suite{
 				Spaces: sp,
-				New: func(t testing.TB, seed int64, settings map[string]any) agents.Agent {
+				New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
 					t.Helper()
 					return newAgent(t, sp, seed, settings)
 				},

@@ -8,13 +8,19 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update implements [agents.Agent]: proximal policy optimisation of the clipped surrogate (Schulman et al. 2017, eq. 7
-// and 9) over the rollout, with advantages by GAE.
-func (a *Agent) Update(ctx context.Context) (err error) {
-	if !a.Ready() {
-		return a.notReady()
+// update is one iteration of proximal policy optimisation (Schulman et al. 2017, algorithm 1) on a complete rollout of
+// T steps of N environments:
+//
+//  1. estimate: values, advantages and returns of every step, by generalised advantage estimation;
+//  2. learn, once an epoch: for each minibatch the loss L = −L^CLIP + c₁·L^VF − c₂·H (eq. 9) and one optimizer step;
+//  3. Finish: the scalers learn from the rollout, and the rollout is emptied.
+//
+// An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
+func (a *learner) update(ctx context.Context) (err error) {
+	if err := a.CheckReady(ctx); err != nil {
+		return err
 	}
-	defer onpolicy.OneThread()()
+	defer onpolicy.OneThread()() // or no two runs are the same, bit for bit
 	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	a.Begin(s)
@@ -38,6 +44,7 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		// Early stopping ends the update, except in skrl 2.0, where it only ends the epoch.
 		last := epoch == a.Config.LearningEpochs-1 || stopped && !a.Config.Skrl()
 		a.Schedule(meter, last)
 		if last {
@@ -63,11 +70,16 @@ func (a *Agent) Update(ctx context.Context) (err error) {
 	return a.Finish(s)
 }
 
-// estimate turns rewards into advantages and returns: GAE (Schulman et al. 2016), R = A + V, and advantages normalised
-// over the rollout.
-func (a *Agent) estimate(s *tensor.Scope) {
+// estimate turns the rollout's rewards into advantages and returns, all (T, N, 1), and stores them in the rollout.
+//
+// With the values V of the observations and V' of what followed each step, δ = r + γ·V' − V is the error of one step,
+// and the advantage is A = δ + γ·λ·A' along the episode (Schulman et al. 2016, eq. 16). The mask Bootstrap says how
+// much of V' counts (nothing after a termination), Chain whether A' belongs to the same episode. The return R = A + V
+// is what the value network learns to predict. Advantages are normalised over the rollout to a mean of 0 and a
+// deviation of 1, so that the size of rewards does not change the size of the policy's steps.
+func (a *learner) estimate(s *tensor.Scope) {
 	r := a.Rollout
-	if !a.Config.Skrl() { // there, values were recorded step by step
+	if !a.Config.Skrl() { // in skrl's mode Act has recorded the values step by step
 		a.FillValues(s, "values", a.ValueOf)
 	}
 	m := a.NextValues(s, "values", "final_values", a.ValueOf)
@@ -76,11 +88,12 @@ func (a *Agent) estimate(s *tensor.Scope) {
 	a.StoreTargets(s, returns, onpolicy.Normalise(s, advantages))
 }
 
-// learn makes one pass over the rollout. It stops early where the policy has moved further than kl_threshold.
-func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
-	rows := tensor.NoGrad().On(a.Device)
+// learn makes one pass over the rollout, in minibatches of n rows, with one optimizer step each. It stops early where
+// the policy has moved further from the one that collected the rollout than kl_threshold.
+func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
 	defer rows.Close()
-	s := tensor.NewScope().On(a.Device)
+	s := tensor.NewScope().On(a.Device) // what is computed of one minibatch
 	defer s.Close()
 	for b := range a.Epoch(rows, epoch) {
 		if err := ctx.Err(); err != nil {
@@ -88,12 +101,20 @@ func (a *Agent) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (st
 		}
 		s.Reset()
 
+		// The present policy's log-probability and entropy of the recorded actions, and the present values.
 		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
 		a.NoteStdDev(s, e)
+
+		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
+		// exp(LogProb − b.LogProb), the present policy's probability of an action over the old one's. The clip takes away
+		// the reason to move a probability further than ε. kl estimates the divergence from the old policy,
+		// E[ratio − 1 − ln ratio]; clipped is the share of rows outside the band.
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
 		}
+
+		// c₁·L^VF and −c₂·H, and one step down the gradient of the sum.
 		valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 		a.Minimise(s, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))

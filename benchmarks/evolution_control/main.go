@@ -120,7 +120,7 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 		return r, err
 	}
 	defer func() { err = errors.Join(err, elite.Close()) }()
-	result, err := elite.(*trainers.Trainee).Evaluate(ctx, o.episodes, 1000+seed)
+	result, err := elite.(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
 	if err != nil {
 		return r, err
 	}

@@ -152,7 +152,7 @@ func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpo
 // train evaluates, trains, and evaluates again, until there are so many steps.
 func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s plot.Series, err error) {
 	for {
-		e, err := t.Evaluate(ctx, o.episodes, 1000)
+		e, err := t.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000})
 		if err != nil {
 			return s, err
 		}

@@ -149,7 +149,7 @@ func population(ctx context.Context, o options, kind string, seed int64, bars tr
 	}
 	var returns []float64
 	for id := range o.members {
-		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, o.episodes, 1000+seed)
+		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
 		if err != nil {
 			return result, err
 		}

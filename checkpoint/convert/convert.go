@@ -134,7 +134,7 @@ func contents(path string) (Format, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("\x93NUMPY")):
 		return NumPy, nil
-	case start[0] == 0x80 && n > 8 && start[8] != '{': // a pickle of PyTorch before 1.6, which torchfile has a word for
+	case start[0] == 0x80 && n > 8 && start[8] != '{': // a pickle of PyTorch before 1.6: torchfile returns ErrLegacy
 		return PyTorch, nil
 	case !bytes.HasPrefix(start, []byte("PK")):
 		return Safetensors, nil

@@ -177,8 +177,11 @@ func CutMemoryRows(array string) (memory string, ok bool) { return strings.CutSu
 // IsEnvironment reports whether an array is of the trainer's environment.
 func IsEnvironment(array string) bool { return strings.HasPrefix(array, environment) }
 
+// MemberPrefix begins the names of what belongs to one agent of a group.
+const MemberPrefix = "agent_"
+
 // Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
-func Member(i int) string { return fmt.Sprintf("agent_%d", i) }
+func Member(i int) string { return fmt.Sprintf("%s%d", MemberPrefix, i) }
 
 // MemberOf returns agent i's part of a group's snapshot, whose memory it shares. ok is false where there is no such
 // agent.

@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/models"
@@ -68,7 +69,7 @@ func (k kind) spaces() spaces.Set {
 
 // agent is a gorl agent whose actions can be told to it.
 type agent struct {
-	agents.Agent
+	agenttest.Agent
 	policy *told
 }
 
@@ -152,7 +153,7 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	return a
 }
 
-func snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
+func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := a.Snapshot(agents.SnapshotOptions{})
 	if err != nil {
@@ -162,7 +163,7 @@ func snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
 }
 
 // load reads a checkpoint into an agent.
-func load(t testing.TB, a agents.Agent, path string) *skrl.Checkpoint {
+func load(t testing.TB, a agents.Snapshotter, path string) *skrl.Checkpoint {
 	t.Helper()
 	c, err := skrl.Read(path)
 	if err != nil {

@@ -18,13 +18,11 @@ func (m *machine) container(op byte) error {
 		}
 		return m.make(Tuple(items))
 	case opTuple1, opTuple2, opTuple3:
-		n := int(op-opTuple1) + 1
-		if len(m.stack)-m.floor() < n {
-			return damaged("its pickle uses a value that is not there")
+		items, err := m.items(false, int(op-opTuple1)+1)
+		if err != nil {
+			return err
 		}
-		items := append(Tuple{}, m.stack[len(m.stack)-n:]...)
-		m.stack = m.stack[:len(m.stack)-n]
-		return m.make(items)
+		return m.make(Tuple(items))
 	case opAppend, opAppends:
 		return m.append(op)
 	}
@@ -92,7 +90,7 @@ func (m *machine) items(marked bool, n int) ([]any, error) {
 }
 
 // check verifies that a result is made of plain values only, and is finite in size when what is there twice is counted
-// twice: nobody who walks over it can be led into a circle or an explosion.
+// twice, so that a program that walks over it ends.
 func check(v any) error {
 	nodes := 0
 	var visit func(v any, depth int) error

@@ -123,7 +123,7 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return err
 	}
 	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
-	result, err := trainer.Evaluate(ctx, f.episodes, f.seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
 	if err != nil {
 		if ctx.Err() != nil {
 			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is written")}
@@ -159,6 +159,12 @@ func (f *evalFlags) environment(section map[string]any) {
 	}
 }
 
+// restorable is an agent that a checkpoint can be put into.
+type restorable interface {
+	agents.Snapshotter
+	agents.Reseeder
+}
+
 // player makes the agent of the checkpoint, with a trainer to evaluate it.
 func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
 	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
@@ -183,16 +189,17 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 			err = errors.Join(err, agent.Close())
 		}
 	}()
-	if err := agent.Bind(env.NumEnvs()); err != nil {
+	restored, ok := agents.As[restorable](agent)
+	if !ok {
+		return nil, fmt.Errorf("%s: the agent (%T) cannot be restored", saved.config, agent)
+	}
+	if t, err = trainers.Sequential(env, agent, cfg); err != nil {
 		return nil, err
 	}
-	if err := agent.Restore(withoutRollout(saved.Snapshot)); err != nil {
+	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
-	if err := agent.Reseed(f.seed); err != nil {
-		return nil, err
-	}
-	return trainers.Sequential(env, agent, cfg)
+	return t, restored.Reseed(f.seed)
 }
 
 // withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.

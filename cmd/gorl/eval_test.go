@@ -69,13 +69,14 @@ func TestEvalIsEvaluate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := trainer.Agent().Restore(best.Snapshot); err != nil {
+		agent := trainer.Agent().(restorable)
+		if err := agent.Restore(best.Snapshot); err != nil {
 			t.Fatal(err)
 		}
-		if err := trainer.Agent().Reseed(5); err != nil {
+		if err := agent.Reseed(5); err != nil {
 			t.Fatal(err)
 		}
-		want, err := trainer.Evaluate(context.Background(), 12, 5)
+		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

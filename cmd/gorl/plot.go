@@ -20,8 +20,8 @@ func plotCommand() *cobra.Command {
 		Long: `
 Draws what runs have tracked as a PNG, a panel for each tag and in it a curve for
 each run. PATH is a folder of a run, a folder of such folders, or a file: JSON lines
-(scalars.jsonl), a CSV that gorl wrote, or an event file of TensorBoard's, whoever
-wrote it. Runs are named after their folders.
+(scalars.jsonl), a CSV that gorl wrote, or an event file of TensorBoard's, by any
+program. Runs are named after their folders.
 
 Without --tag the returns, the lengths of episodes, the losses and the learning
 rate are drawn. --smooth draws the exponential moving average that TensorBoard

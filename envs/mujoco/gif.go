@@ -3,11 +3,11 @@ package mujoco
 import (
 	"fmt"
 	"image"
-	"image/color"
 	"image/draw"
 	"image/gif"
 	"io"
 
+	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
@@ -36,13 +36,13 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 		film = append(film, img)
 	}
 	out := &gif.GIF{Delay: make([]int, frames), Disposal: make([]byte, frames)}
-	colors := newQuantizer(film)
+	colors := palette.New(1, film...)
 	var shown *image.Paletted
 	for i, img := range film {
 		// Delays are whole hundredths of a second: the error does not add up.
 		out.Delay[i] = int(float64(i+1)*100/framesPerSecond+0.5) - int(float64(i)*100/framesPerSecond+0.5)
 		out.Disposal[i] = gif.DisposalNone
-		p := colors.paletted(img)
+		p := colors.Convert(img)
 		out.Image = append(out.Image, changed(p, shown))
 		shown = p
 	}
@@ -108,37 +108,3 @@ func changed(p, before *image.Paletted) *image.Paletted {
 
 // transparent is the index of the colour that leaves what was there.
 const transparent = 0
-
-// quantizer chooses at most 255 colours for a film and maps every colour to the nearest.
-type quantizer struct {
-	palette color.Palette
-	index   map[color.RGBA]uint8
-}
-
-func newQuantizer(film []*image.RGBA) *quantizer {
-	count := map[color.RGBA]int{}
-	for _, img := range film {
-		for at := 0; at < len(img.Pix); at += 4 {
-			count[color.RGBA{img.Pix[at], img.Pix[at+1], img.Pix[at+2], 0xff}]++
-		}
-	}
-	q := &quantizer{palette: color.Palette{color.RGBA{}}, index: map[color.RGBA]uint8{}}
-	for _, c := range medianCut(count, 255) {
-		q.palette = append(q.palette, c)
-	}
-	return q
-}
-
-func (q *quantizer) paletted(img *image.RGBA) *image.Paletted {
-	out := image.NewPaletted(img.Rect, q.palette)
-	for i := range out.Pix {
-		c := color.RGBA{img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], 0xff}
-		k, ok := q.index[c]
-		if !ok {
-			k = uint8(q.palette[1:].Index(c)) + 1
-			q.index[c] = k
-		}
-		out.Pix[i] = k
-	}
-	return out
-}

@@ -219,28 +219,3 @@ func TestSaveGIF(t *testing.T) {
 		t.Errorf("files are left: %v", files)
 	}
 }
-
-func TestMedianCut(t *testing.T) {
-	count := map[color.RGBA]int{}
-	for i := range 1000 {
-		count[color.RGBA{uint8(i), uint8(i / 4), uint8(i * 7), 255}] = 1 + i%5
-	}
-	got := medianCut(count, 64)
-	if len(got) != 64 {
-		t.Fatalf("%d colours", len(got))
-	}
-	if again := medianCut(count, 64); !slices.Equal(got, again) {
-		t.Error("the choice of colours depends on chance")
-	}
-	p := color.Palette{}
-	for _, c := range got {
-		p = append(p, c)
-	}
-	for c := range count {
-		n := p.Convert(c).(color.RGBA)
-		d := math.Hypot(math.Hypot(float64(n.R)-float64(c.R), float64(n.G)-float64(c.G)), float64(n.B)-float64(c.B))
-		if d > 60 {
-			t.Errorf("%v becomes %v", c, n)
-		}
-	}
-}

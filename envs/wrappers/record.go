@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
-
+	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
@@ -219,7 +219,8 @@ func (r *Record) draw() error {
 	if err != nil {
 		return fmt.Errorf("wrappers: recording environment %d: %w", r.opts.Env, err)
 	}
-	frame := paletted(img)
+	picture := palette.RGBA(img)
+	frame := palette.New(0, picture).Convert(picture)
 	if len(r.frames) > 0 && frame.Rect != r.frames[0].Rect {
 		return fmt.Errorf("wrappers: recording environment %d: a picture is %v, those before are %v", r.opts.Env, frame.Rect.Max, r.frames[0].Rect.Max)
 	}
@@ -257,4 +258,31 @@ func (r *Record) flush() error {
 func (r *Record) discard() {
 	r.steps, r.frames = 0, nil
 	r.lines.Reset()
+}
+
+// Supports reports whether the environment inside is [envs.Stateful].
+func (r *Record) Supports(iface any) bool { return supportsInside(r.inner, iface) }
+
+// MarshalState returns the state of the environment inside; what is being recorded is no part of it.
+func (r *Record) MarshalState() ([]byte, error) {
+	in, err := stateful(r.inner)
+	if err != nil {
+		return nil, err
+	}
+	return in.MarshalState()
+}
+
+// RestoreState restores the environment inside. What was recorded of the episode that ran before is dropped, and
+// recording goes on with the next episode.
+func (r *Record) RestoreState(b []byte) error {
+	in, err := stateful(r.inner)
+	if err != nil {
+		return err
+	}
+	if err := in.RestoreState(b); err != nil {
+		return err
+	}
+	r.running = false
+	r.discard()
+	return nil
 }

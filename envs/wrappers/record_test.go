@@ -198,7 +198,7 @@ func TestRecordKeepsColours(t *testing.T) {
 		}
 		tolerance := 0
 		if name == "many" {
-			tolerance = 64 // the nearest of 256 fixed colours
+			tolerance = 64 // the nearest of 256 colours
 		}
 		for y := range got.Bounds().Dy() {
 			for x := range got.Bounds().Dx() {

@@ -26,7 +26,7 @@ func Fields(root, module string, v any) ([]Field, error) {
 	var list []Field
 	same := ""
 	for _, f := range source.Fields.List {
-		comment := strings.Join(strings.Fields(f.Doc.Text()), " ")
+		comment := firstParagraph(f.Doc)
 		for _, name := range names(f) {
 			if !ast.IsExported(name) {
 				continue

@@ -94,7 +94,7 @@ func TestRulesAreInTheReference(t *testing.T) {
 func TestJournalIsInTheReference(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", "reference", "journal.md")), "\n## The journal\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pbt", "event.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pbt", "journal", "event.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestJournalIsInTheReference(t *testing.T) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.ValueSpec:
-			if kind, ok := x.Type.(*ast.Ident); ok && kind.Name == "EventKind" {
+			if kind, ok := x.Type.(*ast.Ident); ok && kind.Name == "Kind" {
 				name, err := strconv.Unquote(x.Values[0].(*ast.BasicLit).Value)
 				if err != nil {
 					t.Fatal(err)

@@ -75,7 +75,7 @@ func (d *describer) describe(prefix string, t reflect.Type) error {
 	}
 	same := "" // the key whose comment the following fields without one share
 	for _, f := range source.Fields.List {
-		comment := strings.Join(strings.Fields(f.Doc.Text()), " ")
+		comment := firstParagraph(f.Doc)
 		for _, name := range names(f) {
 			sf, ok := t.FieldByName(name)
 			if !ok {
@@ -273,4 +273,11 @@ func short(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// firstParagraph returns a field's comment up to the first empty line, on one line. What follows it is advice for readers
+// of the code, too long for a table.
+func firstParagraph(doc *ast.CommentGroup) string {
+	first, _, _ := strings.Cut(doc.Text(), "\n\n")
+	return strings.Join(strings.Fields(first), " ")
 }

@@ -8,7 +8,7 @@ import (
 
 // FS is what durable files need of a file system. Tests replace it by one that fails or loses power.
 type FS interface {
-	// MkdirAll creates a directory and its parents, and is content where they exist.
+	// MkdirAll creates a directory and its parents. It is no error where they exist.
 	MkdirAll(path string) error
 	// Create opens a new file for writing; an existing one is fs.ErrExist.
 	Create(path string) (File, error)

@@ -20,7 +20,7 @@ import (
 
 // agent is one that can be evolved.
 type agent interface {
-	agents.Agent
+	agenttest.Agent
 	agents.Evolvable
 }
 

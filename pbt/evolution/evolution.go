@@ -117,7 +117,7 @@ func (e *Evolution) member(m pbt.Member) (t pbt.Trainee, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	if l, ok := t.(interface{ LimitEvaluation(steps, loops int) error }); ok && e.opt.EvalLoop > 0 {
+	if l, ok := t.(LimitedEvaluator); ok && e.opt.EvalLoop > 0 {
 		if err := l.LimitEvaluation(e.opt.EvalSteps, e.opt.EvalLoop); err != nil {
 			return t, err
 		}

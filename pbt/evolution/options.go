@@ -10,6 +10,14 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
+// LimitedEvaluator is a pbt.Evaluator whose evaluations can be limited, as a trainers.Trainee's can. Every member is given
+// EvalSteps and EvalLoop when it is built.
+type LimitedEvaluator interface {
+	// LimitEvaluation makes later evaluations play at least loops episodes in every environment, and ends an episode after
+	// steps steps. 0 means no such limit.
+	LimitEvaluation(steps, loops int) error
+}
+
 // Options describe an evolution. Steps are environment steps of each member.
 type Options struct {
 	// PopulationSize is the number of members. Default 4.
@@ -20,8 +28,8 @@ type Options struct {
 	// fitness at the end of a generation. Default 1. A negative number measures nothing: the fitness is the figure as
 	// training reports it. Otherwise trainees must be a pbt.Evaluator.
 	EvalLoop int
-	// EvalSteps ends these episodes after so many steps. Default 0: they are played to their end. Trainees must then have a
-	// method LimitEvaluation, as trainers.Trainee has.
+	// EvalSteps ends these episodes after so many steps. Default 0: they are played to their end. Otherwise trainees must be
+	// a [LimitedEvaluator].
 	EvalSteps int
 	// Objective names the fitness among the figures of trainees. Default "episode.return".
 	Objective string

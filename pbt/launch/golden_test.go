@@ -13,7 +13,7 @@ import (
 // TestGoldenSchedule runs the dialogues in testdata/schedule. A case is its name with settings, lines of what happens
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, c.Rest, c.Input) })
+	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
 }
 
 // drive drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.

@@ -19,7 +19,7 @@ import (
 // golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are objectives.
 func golden(t *testing.T, dir string) {
 	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string {
-		return answer(t, c.Words(), strings.Join(c.Input, "\n"))
+		return answer(t, c.Words, strings.Join(c.Input, "\n"))
 	})
 }
 

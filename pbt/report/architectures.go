@@ -3,13 +3,14 @@ package report
 import (
 	"fmt"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
-	"gonum.org/v1/plot/vg"
 )
 
-// maxMutations is the number of signs up to which mutations that did nothing have one, too; up to four times as many have
-// tooltips.
+// maxMutations is the number of signs up to which mutations that did nothing have one, too; up to four times as many
+// have tooltips.
 const maxMutations = 3000
 
 // A band's description is written in this size above it, in lanes of at least wordedHeight points.
@@ -29,9 +30,9 @@ var mutationSigns = map[mutation]struct {
 	mutationNone: {plot.Ring, plot.Muted, 0.6}, mutationOther: {plot.Dot, plot.Text, 0.85},
 }
 
-// architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is the
-// thicker the more hidden nodes its networks have, with the description of the leading network where it changes, and a
-// sign for every mutation at the steps after which it was made.
+// architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is
+// the thicker the more hidden nodes its networks have, with the description of the leading network where it changes,
+// and a sign for every mutation at the steps after which it was made.
 func (f *facts) architectures() plot.Picture {
 	const words = 200 // at the right: room for what the networks are now
 	t := f.newLaneChart(pageWidth-words, 700, 34)
@@ -44,14 +45,15 @@ func (f *facts) architectures() plot.Picture {
 	}
 	for _, kind := range mutationOrder {
 		if s := mutationSigns[kind]; has[kind] {
-			t.legend = append(t.legend, entry{mutationNames[kind], 16, func(t *laneChart, x, y float64) {
+			t.explain(mutationNames[kind], 16, func(t *laneChart, x, y float64) {
 				t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "")
-			}})
+			})
 		}
 	}
-	t.legend = append(t.legend, entry{words: "thicker: more hidden nodes", draw: func(*laneChart, float64, float64) {}})
+	t.explain("thicker: more hidden nodes", 0, func(*laneChart, float64, float64) {})
 	label := fmt.Sprintf("architectures of %d members over environment steps", len(f.lanes))
 	return t.picture(label, func(t *laneChart) {
+		// All bands before all signs: a sign at the edge of its lane must not lie below the band of the next.
 		for _, member := range f.lanes {
 			t.bands(member)
 		}
@@ -62,7 +64,8 @@ func (f *facts) architectures() plot.Picture {
 	})
 }
 
-// base is the middle of a member's band: below its descriptions, if lanes are high enough for these.
+// base returns the height of the middle of a member's band. In lanes that are high enough for descriptions it lies a
+// fifth of a lane below the middle, which leaves room for them above the band.
 func (t *laneChart) base(member int) float64 {
 	if t.height >= wordedHeight {
 		return t.y(member) + 0.2*t.height
@@ -70,8 +73,11 @@ func (t *laneChart) base(member int) float64 {
 	return t.y(member)
 }
 
-// bands draws a band from each change of a member's networks to the next. A description is left out where it repeats the
-// one before it, or would touch it or the text at the right.
+// bands draws a band from each change of a member's networks to the next. Its thickness grows in proportion to the
+// number of hidden nodes, from 1.2 points, of networks without hidden nodes, to about a third of the lane for the
+// most that any member ever had: one scale for all lanes, so that bands can be compared. A description is left out
+// where it repeats the one before it, or would touch it or the text at the right; the tooltip of the band has all of
+// it, of all networks.
 func (t *laneChart) bands(member int) {
 	y, free, said := t.base(member), t.left, "" // free is where the lane has room for words
 	changes := t.changes[member]
@@ -80,7 +86,7 @@ func (t *laneChart) bands(member int) {
 		if i+1 < len(changes) {
 			to = t.x(changes[i+1].steps)
 		}
-		half := 0.6
+		half := 0.6 // of the thickness
 		if t.mostNodes > 0 {
 			half += 0.15 * t.height * float64(c.nodes) / float64(t.mostNodes)
 		}
@@ -101,7 +107,9 @@ func (t *laneChart) bands(member int) {
 	}
 }
 
-// mutations draws a member's signs; marks is the number of those of all members.
+// mutations draws a member's signs; marks is the number of those of all members. Where they are very many, those of
+// mutations that did nothing are left out, then the tooltips: pages of long evolutions would become too large to
+// open.
 func (t *laneChart) mutations(member, marks int) {
 	size := min(max(t.height/7, 1.8), 4)
 	for _, c := range t.changes[member] {
@@ -117,6 +125,8 @@ func (t *laneChart) mutations(member, marks int) {
 	}
 }
 
+// tip is the tooltip of a change's sign: when, which member, whose weights it took over, what was mutated, what came
+// of it.
 func (c change) tip(member int) string {
 	tip := fmt.Sprintf("interval %d: member %d", c.iteration, member)
 	if c.parent >= 0 {
@@ -125,7 +135,8 @@ func (c change) tip(member int) string {
 	return fmt.Sprintf("%s, %s; %s", tip, plot.Plain(c.mutation, 120), c.architecture)
 }
 
-// now writes the members' numbers at the left and what their networks are now at the right, as many as fit.
+// now writes the members' numbers at the left and what their networks are now at the right, as many as fit, cut to
+// the width that is left.
 func (t *laneChart) now() {
 	for i, member := range t.lanes {
 		if i%t.every() != 0 {
@@ -134,7 +145,7 @@ func (t *laneChart) now() {
 		size := min(10, t.height+1)
 		y := t.base(member) + size*0.36
 		best := t.best != nil && t.best.member == member
-		t.writeBold(t.left-8, y, size, plot.Text, toRight, best, fmt.Sprint(member))
+		t.write(t.left-8, y, size, plot.Text, toRight, fmt.Sprint(member), best)
 		if changes := t.changes[member]; len(changes) > 0 {
 			const gaps = 16 // before and after it
 			style := plot.Font(vg.Length(size), plot.Text, best)
@@ -143,13 +154,15 @@ func (t *laneChart) now() {
 			for n > 1 && style.Width(plot.Plain(shape, n)).Points() > pageWidth-t.right-gaps {
 				n--
 			}
-			t.writeBold(t.right+10, y, size, plot.Text, toLeft, best, plot.Plain(shape, n))
+			t.write(t.right+10, y, size, plot.Text, toLeft, plot.Plain(shape, n), best)
 		}
 	}
 	t.write(t.right+10, t.top-6, smallSize, plot.Muted, toLeft, "now")
 }
 
-// hidden returns the panel of the number of hidden nodes of all networks of each member.
+// hidden returns the panel of the number of hidden nodes of all networks of each member, over environment steps. It
+// shows at a glance what the bands above show member by member: whether selection favours large networks or small
+// ones.
 func (f *facts) hidden() plot.Panel {
 	p := f.chart("hidden nodes of all networks", true, f.curves(true, func(s *stretch, to int64) []journal.Point {
 		return f.within(s, f.nodes[s.member], to)
@@ -160,9 +173,11 @@ func (f *facts) hidden() plot.Panel {
 	return p
 }
 
-// hiddenPicture and evolution are for the page and for the PNG file, which has both pictures in one.
+// hiddenPicture is the panel for the page, where it stands below the architectures; evolution is both in one picture,
+// for the PNG file. Networks whose descriptions are not understood have no known number of nodes: the panel is then
+// left out.
 func (f *facts) hiddenPicture() plot.Picture {
-	return wide(f.hidden(), 250, "hidden nodes of all networks of all members over environment steps")
+	return figure("hidden nodes of all networks of all members over environment steps", 1, 250, f.hidden())
 }
 
 func (f *facts) evolution() plot.Picture {

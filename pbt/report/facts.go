@@ -12,57 +12,83 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// maxLanes is the number of members that are drawn; those on the way to the best come first.
+// maxLanes is the number of members that are drawn and listed; those on the path to the best come first.
 const maxLanes = 300
 
 // maxKeys is the number of hyperparameters that are shown.
 const maxKeys = 24
 
-// facts are what the pages and pictures show, taken from a history once.
+// maxInks is the number of lineages after which colours begin again.
+const maxInks = 2 * maxLanes
+
+// facts are what the page and the pictures show. They are taken from a history once, so that all of them agree on who
+// is the best, which stretches of training there are, and which colour a lineage has.
 type facts struct {
 	*journal.History
-	keys      []string // the hyperparameters worth showing
-	moreKeys  int      // how many beside these
-	state     string   // for people
-	intervals int64
-	steps     int64 // the greatest of any member
-	span      int64 // what the axes of steps show; never 0
-
+	// keys are the hyperparameters shown, in the order of panels and columns; moreKeys, where above 0, is how many
+	// there are beside these.
+	keys     []string
+	moreKeys int
+	// state says in words whether the population still trains.
+	state string
+	// intervals is the last interval that has ended for any member, steps the greatest number of environment steps of
+	// any member. Members that are not in step, or failed, have less.
+	intervals, steps int64
+	// span is the number of steps at the right end of horizontal axes. It is never 0.
+	span int64
+	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged.
 	copies, selfMutations, failures, divergences, rescues, notApplied int
 
-	lanes    []int // the members drawn, in order
-	lane     []int // where in lanes a member is, -1 for nowhere
-	best     *stand
-	ever     *stand // the best that anybody has been at any interval's end
+	// lanes are the members that are drawn, in the order of their numbers; lane is, by member, its place in lanes, or
+	// -1.
+	lanes []int
+	lane  []int
+	// best is the best member now, nil while no finite objective is known; ever the best that any member was at any
+	// interval's end. They differ where the best was replaced since, or got worse.
+	best, ever *stand
+	// ancestry are the stretches that the best's weights went through, oldest first.
 	ancestry []journal.Ancestor
-	courses  [][]stretch // by member
-	copied   []int       // how often each member was copied
+	// courses are, by member, its stretches in order.
+	courses [][]stretch
+	// copied is, by member, how often others copied it.
+	copied []int
+	// troubles are what gets a sign, in the order of the journal.
 	troubles []trouble
-	alive    map[int]int // by founder, how many members have weights that began with it
-	rank     []int       // by founder, its place in the order of colours and of the legend
+	// alive is, by founder, how many members have weights now that began with it; a founder without any has no entry.
+	alive map[int]int
+	// rank is, by founder, its place in the order of colours and of the legend.
+	rank []int
 
-	evolves   bool              // networks do, so far as the journal says
-	changes   [][]change        // by member, of those that evolve
-	nodes     [][]journal.Point // by member, hidden nodes of all networks
+	// evolves reports whether the journal says anything of networks. Then changes are, by member, what changed them;
+	// nodes, by member, the number of hidden nodes of all its networks over steps; mostNodes the greatest of these.
+	evolves   bool
+	changes   [][]change
+	nodes     [][]journal.Point
 	mostNodes int
 }
 
-// stand is a member at an interval's end.
+// stand is a member at an interval's end, with the objective that it had there.
 type stand struct {
 	member int
 	point  journal.Point
 }
 
-// stretch is a member's training between two times that it took over weights.
+// stretch is a member's training from one copy to the next, or from its beginning, or to its end. A member that was
+// never replaced has one. After a copy it trains other weights, so a stretch is what a curve is drawn of.
 type stretch struct {
-	member             int
+	member int
+	// It goes from one number of the member's own environment steps to another, and from one interval's end to
+	// another's.
 	fromSteps, toSteps int64
-	from, to           int64         // iterations
-	founder            int           // the member with which the weights began
-	copied             *journal.Copy // that it began with; nil for the first
+	from, to           int64
+	// founder is the member with which the weights began: the member itself, until it copies another.
+	founder int
+	// copied is the copy that the stretch began with, nil for a member's first.
+	copied *journal.Copy
 }
 
-// trouble is something worth a mark on a member's lane.
+// trouble is something that gets a sign on a member's lane: a failure, a divergence, a decision that could not be
+// applied, or a mutation without a copy.
 type trouble struct {
 	member int
 	steps  int64
@@ -70,12 +96,14 @@ type trouble struct {
 	cause  string
 }
 
-// tip is the tooltip of its sign.
+// tip is the tooltip of the sign.
 func (m trouble) tip() string { return fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause) }
 
 // drawable values are finite, and so are their differences.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
+// gather takes the facts from a history. A history that does not fit together, because a program made or changed it
+// by hand, is an error; so is one without members, of which there is nothing to draw.
 func gather(h *journal.History) (*facts, error) {
 	switch {
 	case h == nil:
@@ -90,16 +118,19 @@ func gather(h *journal.History) (*facts, error) {
 		}
 		for _, c := range t.Copies {
 			if c.Parent < 0 || c.Parent >= len(h.Members) || c.Founder < 0 || c.Founder >= len(h.Members) {
-				return nil, fmt.Errorf("report: member %d copied member %d, which the history does not have; make it with journal.NewHistory", i, c.Parent)
+				return nil, fmt.Errorf("report: member %d copied member %d, which the history does not have; "+
+					"make it with journal.NewHistory", i, c.Parent)
 			}
 			f.copied[c.Parent]++
 		}
 		f.intervals, f.steps = max(f.intervals, t.Iteration), max(f.steps, t.Steps)
 		f.copies += len(t.Copies)
 	}
+	// Before the first interval's end there are no steps; the axes then show one interval.
 	if f.span = f.steps; f.span == 0 {
 		f.span = max(1, f.Run.IntervalSteps)
 	}
+	// The order matters: what is chosen to be drawn depends on the best, and the best's ancestry on the copies.
 	f.tuned()
 	f.stretches()
 	if err := f.count(); err != nil {
@@ -113,7 +144,8 @@ func gather(h *journal.History) (*facts, error) {
 	return f, nil
 }
 
-// tuned finds the hyperparameters worth showing: those that were tuned, or else all.
+// tuned finds the hyperparameters to show: those that were set, sampled or may be mutated, or else all that the
+// journal has.
 func (f *facts) tuned() {
 	has := make(map[string]bool)
 	for _, t := range f.Members {
@@ -134,6 +166,8 @@ func (f *facts) tuned() {
 	}
 }
 
+// stretches cuts the training of every member at its copies. A damaged journal may have a copy after fewer steps than
+// the one before it; its stretch is then empty, and never runs backwards.
 func (f *facts) stretches() {
 	f.courses = make([][]stretch, len(f.Members))
 	for i, t := range f.Members {
@@ -150,14 +184,18 @@ func (f *facts) stretches() {
 	}
 }
 
-// count goes through the events.
+// count goes through the events in the order of the journal: how often what happened, what gets a sign, and in which
+// state the population is. An objective that is not finite is a divergence too, where the journal has no event of its
+// own for it.
 func (f *facts) count() error {
 	f.state = fmt.Sprintf("in progress, %d intervals ended", f.intervals)
 	lost := make(map[int]bool) // members that failed or diverged since they last trained well
 	for _, e := range f.Events {
 		if e.Member < 0 || e.Member >= len(f.Members) {
-			return fmt.Errorf("report: the history has an event of member %d, which it does not have; make it with journal.NewHistory", e.Member)
+			return fmt.Errorf("report: the history has an event of member %d, which it does not have; "+
+				"make it with journal.NewHistory", e.Member)
 		}
+		// An objective that is not finite. The population replaces such a member like one that failed.
 		diverged := e.HasObjective && (math.IsNaN(e.Objective) || math.IsInf(e.Objective, 0))
 		mark := func() {
 			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: e.Kind, cause: e.Cause})
@@ -167,7 +205,7 @@ func (f *facts) count() error {
 			f.failures++
 			lost[e.Member] = true
 			mark()
-			continue
+			continue // the event has no objective, and says nothing of a rescue
 		case journal.Diverged:
 			f.divergences++
 			lost[e.Member] = true
@@ -184,20 +222,23 @@ func (f *facts) count() error {
 		case journal.Final:
 			f.state = "finished"
 		}
+		// Each divergence is counted once, however many intervals the member stays diverged.
 		if diverged && e.Kind != journal.Start && !lost[e.Member] {
 			f.divergences++
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)})
+			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
+			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: cause})
 		}
 		if e.Kind == journal.Replace && (lost[e.Member] || diverged) {
 			f.rescues++
 		}
-		// A failed member stays so, in silence, until it is rescued.
+		// A failed member has no further events until it is rescued or reports an objective again.
 		lost[e.Member] = e.Kind != journal.Replace && (lost[e.Member] && !e.HasObjective || diverged)
 	}
 	return nil
 }
 
-// better compares objectives as the population does.
+// better reports whether objective a is better than b. The journal has objectives as they were measured: where less
+// of them is better the population compares their negatives.
 func (f *facts) better(a, b float64) bool {
 	if f.Run.Minimise {
 		return a < b
@@ -205,9 +246,11 @@ func (f *facts) better(a, b float64) bool {
 	return a > b
 }
 
-// findBest finds the best member there is and the best there ever was.
+// findBest finds the best member there is, the best there ever was, and the stretches that the best's weights went
+// through. A member whose weights were replaced after its last objective counts only where all were: that objective
+// is of other weights.
 func (f *facts) findBest() (err error) {
-	var replaced *stand // the best whose weights have been replaced since
+	var replaced *stand // the best of those
 	if member, at, ok := f.Best(); ok {
 		f.ever = &stand{member, at}
 	}
@@ -224,7 +267,7 @@ func (f *facts) findBest() (err error) {
 			*to = s
 		}
 	}
-	if f.best == nil {
+	if f.best == nil { // every member has just copied another, or has no finite objective
 		f.best = replaced
 	}
 	if f.best == nil {
@@ -236,7 +279,7 @@ func (f *facts) findBest() (err error) {
 	return nil
 }
 
-// find is the stretch that an ancestor trained in, nil for none.
+// find returns the stretch that an ancestor of the best trained in, nil for none.
 func (f *facts) find(a journal.Ancestor) *stretch {
 	for i := range f.courses[a.Member] {
 		if s := &f.courses[a.Member][i]; s.from == a.From && s.fromSteps == a.FromSteps {
@@ -246,9 +289,11 @@ func (f *facts) find(a journal.Ancestor) *stretch {
 	return nil
 }
 
-// choose picks the members that are drawn, and the colours of lineages: the first to those that most members descend from.
+// choose picks the members that are drawn, and the colours of lineages. Members that the best descends from are drawn
+// first, then the others by their numbers. The best's lineage has the first colour, those that most members end in
+// the next ones: the first colours are those that are told apart most easily.
 func (f *facts) choose() {
-	first := make(map[int]bool)
+	first := make(map[int]bool) // those that are drawn, as a set
 	for _, a := range f.ancestry {
 		if len(first) < maxLanes {
 			first[a.Member] = true
@@ -260,27 +305,26 @@ func (f *facts) choose() {
 		}
 	}
 	f.lanes = slices.Sorted(maps.Keys(first))
-	f.lane = make([]int, len(f.Members))
-	for i := range f.lane {
-		f.lane[i] = -1
-	}
+	f.lane = slices.Repeat([]int{-1}, len(f.Members))
 	for i, member := range f.lanes {
 		f.lane[member] = i
 	}
 	founders := make([]int, len(f.Members))
-	descendants := make([]int, len(f.Members))
+	stretches := make([]int, len(f.Members)) // by founder, how many are of its weights
 	for i, course := range f.courses {
 		founders[i] = i
 		for _, s := range course {
-			descendants[s.founder]++
+			stretches[s.founder]++
 		}
 	}
-	onPath := -1
+	ofBest := -1
 	if len(f.ancestry) > 0 {
-		onPath = f.ancestry[0].Member
+		ofBest = f.ancestry[0].Member
 	}
+	// By the best's lineage, then by how many members are of it now, then by how much was trained of it.
 	slices.SortStableFunc(founders, func(a, b int) int {
-		return cmp.Or(compareBool(b == onPath, a == onPath), cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(descendants[b], descendants[a]))
+		return cmp.Or(cmp.Compare(number(b == ofBest), number(a == ofBest)),
+			cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(stretches[b], stretches[a]))
 	})
 	f.rank = make([]int, len(founders))
 	for i, founder := range founders {
@@ -288,27 +332,15 @@ func (f *facts) choose() {
 	}
 }
 
-// maxInks is the number of lineages after which colours begin again.
-const maxInks = 2 * maxLanes
-
-// ink returns the colour of a lineage.
+// ink returns the colour of a lineage, the same in all pictures and tables. It is asked for the founder, not for a
+// member: a member's colour changes when it takes over weights.
 func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
 
-// inks returns all inks that the page's pictures have.
+// inks returns all inks of the page's pictures beside those of plot itself, for the page's style.
 func (f *facts) inks() []plot.Ink {
 	inks := slices.Clone(ownInks)
 	for k := range min(len(f.Members), maxInks) {
 		inks = append(inks, plot.Color(k))
 	}
 	return inks
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }

@@ -31,27 +31,46 @@ var (
 	ownInks = []plot.Ink{inkBad, inkBest, inkArchitecture, inkWeights, inkActivation, inkHyperparameter}
 )
 
-// laneChart lays out a picture in which every member has a horizontal lane, one below the other in the order of their numbers,
-// along the environment steps that the member has trained. A legend stands above; interval numbers and steps stand at the
-// upper and the lower end of the lanes. Coordinates are in points from the upper left corner of the picture.
+// laneChart lays out a picture in which every member has a horizontal lane, one below the other in the order of their
+// numbers, along the environment steps that the member has trained:
+//
+//	           sign words   sign words                    the legend, in rows of 17 points
+//	interval   0      1      2      3                     numbers above lines of the grid
+//	       0   ───────────────────────────   88.6  ┐
+//	       1   ──────────╮                   86.2  │ lanes; numbers of members at the left, at the
+//	       2   ──────────╰────────────────   85.7  ┘ right what the picture says of each
+//	           0          5k          10k                 environment steps
+//	           left                  right
+//
+// Coordinates are in points from the upper left corner of the picture, y grows downwards. A lane is between 8 and
+// some 30 points high, or 5 where there are more than a hundred; sizes of lines, signs and text follow from its
+// height, so that a picture of three members and one of three hundred are both legible.
 type laneChart struct {
 	*facts
-	canvas      draw.Canvas
-	left, right float64 // of the lanes
-	top         float64
-	height      float64 // of one lane
+	canvas      draw.Canvas // what it is drawn on; set while it is drawn
+	left, right float64     // of the lanes: where steps 0 and span are
+	top         float64     // of the first lane
+	height      float64     // of one lane
+	width       float64     // of a line of the lineage
+	turn        float64     // how far the curve of a copy reaches to the right
 	legend      []entry
 }
 
-// entry is a sign in the legend with its explanation.
+// entry is a sign in the legend with its explanation. draw gets the place where the entry begins, at the middle of the
+// letters' height.
 type entry struct {
 	words string
-	width float64 // of the sign
+	width float64 // of the sign, with the gap to the words
 	draw  func(t *laneChart, x, y float64)
 }
 
-// newLaneChart returns lanes that end at the given place and are at most so high, but fill about the given height together.
-// More than a hundred members get 5 points each, which is enough for a line but not for its number.
+// explain adds an entry to the legend.
+func (t *laneChart) explain(words string, width float64, draw func(t *laneChart, x, y float64)) {
+	t.legend = append(t.legend, entry{words, width, draw})
+}
+
+// newLaneChart returns lanes that end at the given place and are at most so high, but fill about the given height
+// together. More than a hundred members get 5 points each, which is enough for a line but not for its number.
 func (f *facts) newLaneChart(right, together, highest float64) *laneChart {
 	n := float64(len(f.lanes))
 	t := &laneChart{facts: f, left: marginLeft, right: right, height: min(max(together/n, 8), highest)}
@@ -61,9 +80,16 @@ func (f *facts) newLaneChart(right, together, highest float64) *laneChart {
 	return t
 }
 
-// picture returns the picture of the legend, the grid, and what show draws in the lanes.
+// picture returns the picture of the legend, the grid, and what show draws in the lanes. The layout is made once,
+// here: the legend's rows decide where the lanes begin, and with their number how high the picture is. It may be
+// drawn several times, as SVG and as PNG, each time from a copy with a canvas.
 func (t *laneChart) picture(label string, show func(t *laneChart)) plot.Picture {
-	const aboveLanes, belowLanes, entryGap, row = 34, 42, 18, 17
+	const (
+		row        = 17 // of the legend
+		entryGap   = 18 // between two entries in a row
+		aboveLanes = 34 // room for interval numbers and a heading
+		belowLanes = 42 // room for steps and the axis' label
+	)
 	style := plot.Font(fontSize, plot.Muted, false)
 	x, y := t.left, 14.0
 	places := make([][2]float64, len(t.legend))
@@ -90,8 +116,8 @@ func (t *laneChart) picture(label string, show func(t *laneChart)) plot.Picture 
 	}}
 }
 
-// x is where a number of steps lies on the horizontal axis. Steps outside of it, which only a damaged journal has, lie at
-// its ends.
+// x is where a number of steps lies on the horizontal axis. Steps outside of it, which only a damaged journal has,
+// lie at its ends.
 func (t *laneChart) x(steps int64) float64 {
 	return t.left + (t.right-t.left)*float64(min(max(steps, 0), t.span))/float64(t.span)
 }
@@ -113,7 +139,7 @@ func (t *laneChart) line(ink plot.Ink, width, x1, y1, x2, y2 float64) {
 	t.canvas.StrokeLines(style, []vg.Point{t.at(x1, y1), t.at(x2, y2)})
 }
 
-// stroke draws lines and curves.
+// stroke draws lines and curves, whose points are on the canvas already.
 func (t *laneChart) stroke(ink plot.Ink, width float64, path vg.Path) {
 	t.canvas.SetLineStyle(draw.LineStyle{Color: ink, Width: vg.Length(width)})
 	t.canvas.Stroke(path)
@@ -126,25 +152,23 @@ const (
 	toRight  = draw.XRight
 )
 
-func (t *laneChart) write(x, y, size float64, ink plot.Ink, to draw.XAlignment, words string) {
-	t.writeBold(x, y, size, ink, to, false, words)
-}
-
-func (t *laneChart) writeBold(x, y, size float64, ink plot.Ink, to draw.XAlignment, bold bool, words string) {
-	style := plot.Font(vg.Length(size), ink, bold)
+// write writes in one line; the letters stand on the height of y.
+func (t *laneChart) write(x, y, size float64, ink plot.Ink, to draw.XAlignment, words string, bold ...bool) {
+	style := plot.Font(vg.Length(size), ink, len(bold) > 0 && bold[0])
 	style.XAlign = to
 	plot.Write(t.canvas, style, t.at(x, y), words)
 }
 
-// sign draws a sign with a tooltip.
+// sign draws a sign with a tooltip, if there is one, around a place.
 func (t *laneChart) sign(sign plot.Sign, ink plot.Ink, x, y, radius float64, tip string) {
 	plot.Tip(t.canvas, tip)
-	plot.DrawSign(t.canvas, sign, ink, t.at(x, y), vg.Length(radius))
+	sign.Draw(t.canvas, ink, t.at(x, y), vg.Length(radius))
 	plot.Tip(t.canvas, "")
 }
 
-// grid draws a line for every interval's end where there is room, with numbers of intervals above and steps below. Members
-// that train at their own pace end their intervals at other steps: the lines are then those of a member that never waited.
+// grid draws a line for every interval's end where there is room, at most 25 of them, with numbers of intervals above
+// and steps below. A line stands at the steps that as many whole intervals have. A member whose training failed
+// within an interval has fewer steps from there on: what happens to it then lies left of its interval's line.
 func (t *laneChart) grid(bottom float64) {
 	if size := t.Run.IntervalSteps; size > 0 {
 		step := roundUp(float64(t.intervals) / 24)
@@ -163,7 +187,8 @@ func (t *laneChart) grid(bottom float64) {
 	t.write((t.left+t.right)/2, bottom+34, fontSize, plot.Muted, toMiddle, "environment steps of the member itself")
 }
 
-// roundUp is the least of 1, 2, 5, 10, 20, ... that is not below x.
+// roundUp returns the least of 1, 2, 5, 10, 20, ... that is not below x, so that the intervals with a line have round
+// numbers.
 func roundUp(x float64) int64 {
 	step := int64(1)
 	for k := 0; float64(step) < x && step < 1<<60; k++ {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -10,32 +11,23 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// manyCopies is the number of copies from which lines of one colour are drawn as one, without tooltips: these would make
-// up most of the page.
+// manyCopies is the number of copies from which lines of one colour are drawn as one, without tooltips: these would
+// make up most of the page.
 const manyCopies = 1500
 
-// tree is the picture of the lineage: a lane for every member, and a curve with an arrow head from the lane of a member
-// that was copied to the lane of the member that took over its weights. A line has the colour of the member with which the
-// weights began, so it changes its colour where a curve reaches it. The path of the best member's weights is thick and has
-// a dark border.
-type tree struct {
-	*laneChart
-	turn  float64 // how far a curve of a copy reaches to the right, in points
-	width float64 // of a line
-}
-
-// lineage returns the picture of who descends from whom.
+// lineage returns the picture of who descends from whom: a lane for every member, and a curve with an arrow head from
+// the lane of a member that was copied to the lane of the member that took over its weights. A line has the colour of
+// the member with which the weights began, so it changes its colour where a curve reaches it. The path of the best
+// member's weights is thick and has a dark border.
 func (f *facts) lineage() plot.Picture {
 	const numbers = 84 // at the right: room for objectives
-	t := tree{laneChart: f.newLaneChart(pageWidth-numbers, 620, 30)}
+	t := f.newLaneChart(pageWidth-numbers, 620, 30)
 	t.width = min(max(t.height/8, 1.2), 2.6)
 	// Curves of successive intervals keep apart: they end before the next interval does.
 	perInterval := (t.right - t.left) / float64(max(1, f.intervals))
 	t.turn = min(14, 0.55*perInterval)
-	t.explain()
-	label := fmt.Sprintf("lineage of %d members over environment steps", len(f.lanes))
-	return t.picture(label, func(drawn *laneChart) {
-		t := tree{drawn, t.turn, t.width}
+	t.lineageLegend()
+	return t.picture(fmt.Sprintf("lineage of %d members over environment steps", len(f.lanes)), func(t *laneChart) {
 		t.members()
 		t.bestPath()
 		t.troubleSigns()
@@ -43,20 +35,16 @@ func (f *facts) lineage() plot.Picture {
 	})
 }
 
-// explain makes the legend, of the signs that are in the picture.
-func (t tree) explain() {
-	add := func(words string, width float64, show func(t tree, x, y float64)) {
-		width0, turn := t.width, t.turn
-		t.legend = append(t.legend, entry{words, width, func(l *laneChart, x, y float64) { show(tree{l, turn, width0}, x, y) }})
-	}
-	if len(t.ancestry) > 0 {
-		add("the best's weights", 26, func(t tree, x, y float64) {
+// lineageLegend explains the signs that are in the picture.
+func (t *laneChart) lineageLegend() {
+	if len(t.ancestry) > 0 { // the line and its border, as thick as in the lanes
+		t.explain("the best's weights", 26, func(t *laneChart, x, y float64) {
 			t.line(plot.Text, t.width+3.2, x, y, x+20, y)
 			t.line(t.ink(t.ancestry[0].Member), t.width+1, x, y, x+20, y)
 		})
 	}
-	if t.copies > 0 {
-		add("copied to; the colour is that of the founding lineage", 28, func(t tree, x, y float64) {
+	if t.copies > 0 { // a small curve with a head, as between two lanes
+		t.explain("copied to; the colour is that of the founding lineage", 28, func(t *laneChart, x, y float64) {
 			var arc vg.Path
 			arc.Move(t.at(x, y-3))
 			arc.CubeTo(t.at(x+12, y-3), t.at(x+2, y+3), t.at(x+14, y+3))
@@ -71,20 +59,21 @@ func (t tree) explain() {
 		{journal.Failed, "training failed"}, {journal.Diverged, "diverged"},
 		{journal.SelfMutate, "mutated itself"}, {journal.ApplyFailed, "not applied"},
 	} {
-		for _, m := range t.troubles {
-			if m.kind == k.kind {
-				add(k.words, 16, func(t tree, x, y float64) { t.trouble(k.kind, x+6, y, 3.6, "") })
-				break
-			}
+		if slices.ContainsFunc(t.troubles, func(m trouble) bool { return m.kind == k.kind }) {
+			t.explain(k.words, 16, func(t *laneChart, x, y float64) { t.trouble(k.kind, x+6, y, 3.6, "") })
 		}
 	}
 	if t.ever != nil {
-		add("the best there was", 16, func(t tree, x, y float64) { t.sign(plot.Star, inkBest, x+6, y, 6.5, "") })
+		t.explain("the best there was", 16, func(t *laneChart, x, y float64) {
+			t.sign(plot.Star, inkBest, x+6, y, 6.5, "")
+		})
 	}
 }
 
-// landing is where the curve of a copy meets the lane: a little right of the copy, but within the stretch that it begins.
-func (t tree) landing(s *stretch) float64 {
+// landing returns where the curve of a copy meets the lane of the member that copied: turn points right of the copy,
+// or less where the stretch that it begins is short, so that something of the stretch is still seen behind the curve.
+// A member's first stretch, which no curve leads to, begins at its steps.
+func (t *laneChart) landing(s *stretch) float64 {
 	x := t.x(s.fromSteps)
 	if s.copied == nil {
 		return x
@@ -92,9 +81,16 @@ func (t tree) landing(s *stretch) float64 {
 	return x + min(t.turn, max(0.6*(t.x(s.toSteps)-x), 3))
 }
 
-// arc leads from the source's lane, at the steps at which it was copied, to where the copying member goes on. Its ends are
-// horizontal, so that it flows out of one lane and into the other.
-func (t tree) arc(s *stretch) (p vg.Path) {
+// arc returns the curve of the copy that a stretch begins with: from the source's lane, at the steps at which it was
+// copied, to the landing. It is a cubic Bézier curve whose control points lie on the two lanes, so that it leaves the
+// one and enters the other horizontally, as a track does:
+//
+//	──────────╮ from, on the source's lane
+//	          │
+//	          ╰───▶ landing, on the member's lane
+//
+// Where members are not in step the source may have more steps than the member: the curve then runs backwards.
+func (t *laneChart) arc(s *stretch) (p vg.Path) {
 	fromX, fromY := t.x(s.copied.ParentSteps), t.y(s.copied.Parent)
 	x, y := t.landing(s), t.y(s.member)
 	reach := max(x-t.x(s.fromSteps), 3)
@@ -103,22 +99,25 @@ func (t tree) arc(s *stretch) (p vg.Path) {
 	return p
 }
 
-// arrives reports whether a stretch begins with a curve: the lane of the source is in the picture.
-func (t tree) arrives(s *stretch) bool { return s.copied != nil && t.has(s.copied.Parent) }
+// arrives reports whether a stretch begins with a curve. It does unless it is a member's first, or the source has no
+// lane.
+func (t *laneChart) arrives(s *stretch) bool { return s.copied != nil && t.has(s.copied.Parent) }
 
 // head draws an arrow's head, which points to the right.
-func (t tree) head(ink plot.Ink, x, y, size float64) {
+func (t *laneChart) head(ink plot.Ink, x, y, size float64) {
 	back := x - size*0.7
 	t.canvas.FillPolygon(ink, []vg.Point{t.at(x+size, y), t.at(back, y-size), t.at(back, y+size)})
 }
 
-// members draws the lanes and the curves between them, pale enough for the best's path to stand out.
-func (t tree) members() {
+// members draws the lanes and the curves between them, pale enough for the best's path to stand out. With very many
+// copies all lines of a colour become one path: an element for each, with a tooltip, would make a page of many
+// megabytes.
+func (t *laneChart) members() {
 	opacity := 0.55
 	if t.best == nil {
 		opacity = 0.9
 	}
-	curves := opacity
+	curves := opacity      // of the curves of copies
 	if len(t.lanes) > 40 { // their curves cover each other
 		curves = 0.35
 	}
@@ -139,8 +138,9 @@ func (t tree) members() {
 				together[ink] = p
 				continue
 			}
-			if t.arrives(s) {
-				plot.Tip(t.canvas, fmt.Sprintf("interval %d: member %d copied member %d. %s", s.copied.Iteration, member, s.copied.Parent, s.copied.Cause))
+			if t.arrives(s) { // below the lane, which covers its end
+				plot.Tip(t.canvas, fmt.Sprintf("interval %d: member %d copied member %d. %s",
+					s.copied.Iteration, member, s.copied.Parent, s.copied.Cause))
 				t.stroke(ink.Fade(curves), 1.1, t.arc(s))
 				plot.Tip(t.canvas, "")
 				t.head(ink.Fade(opacity), from, y, min(t.height/5, 4))
@@ -150,6 +150,7 @@ func (t tree) members() {
 			plot.Tip(t.canvas, "")
 		}
 	}
+	// By colours, so that the same journal gives the same page: a map has no order.
 	for k := range maxInks {
 		if p := together[plot.Color(k)]; p != nil {
 			t.stroke(plot.Color(k).Fade(0.4), 1, p)
@@ -158,11 +159,12 @@ func (t tree) members() {
 }
 
 // bestPath draws the path of the best's weights over everything else, from the founding member to the best's last
-// objective.
-func (t tree) bestPath() {
+// objective: along the lane of each ancestor for as long as its training is part of the best's, and from lane to lane
+// by the curves of the copies. The thick line in the dark ink of text below it becomes its border.
+func (t *laneChart) bestPath() {
 	var p vg.Path
 	for i, a := range t.ancestry {
-		s := t.find(a)
+		s := t.find(a) // a damaged journal may have an ancestor without a stretch: the path then has a gap
 		if s == nil || !t.has(a.Member) {
 			continue
 		}
@@ -171,7 +173,7 @@ func (t tree) bestPath() {
 		} else {
 			p.Move(t.at(t.landing(s), t.y(a.Member)))
 		}
-		end := t.x(a.ToSteps)
+		end := t.x(a.ToSteps) // where the next ancestor copied it
 		if i == len(t.ancestry)-1 {
 			end = t.x(t.best.point.Steps)
 		}
@@ -179,14 +181,15 @@ func (t tree) bestPath() {
 	}
 	if len(t.ancestry) > 0 {
 		t.stroke(plot.Text, t.width+3.2, p)
-		plot.Tip(t.canvas, "the path of the best member's weights")
+		plot.Tip(t.canvas, pathTip)
 		t.stroke(t.ink(t.ancestry[0].Member), t.width+1, p)
 		plot.Tip(t.canvas, "")
 	}
 }
 
-// troubleSigns draws failures, divergences, mutations of a member without a copy, and a star at the best there was.
-func (t tree) troubleSigns() {
+// troubleSigns draws failures, divergences, decisions that were not applied, mutations without a copy, and a star at
+// the best there was. They lie over the lanes, since they are what a reader looks for.
+func (t *laneChart) troubleSigns() {
 	size := min(max(t.height/5, 2), 4.2)
 	for _, m := range t.troubles {
 		if t.has(m.member) {
@@ -200,7 +203,8 @@ func (t tree) troubleSigns() {
 	}
 }
 
-func (t tree) trouble(kind journal.Kind, x, y, size float64, tip string) {
+// trouble draws the sign of a kind of event.
+func (t *laneChart) trouble(kind journal.Kind, x, y, size float64, tip string) {
 	ink := inkBad
 	if kind == journal.SelfMutate { // which is nothing bad
 		ink, size = plot.Text, size*0.7
@@ -208,11 +212,11 @@ func (t tree) trouble(kind journal.Kind, x, y, size float64, tip string) {
 	t.sign(signs[kind], ink, x, y, size, tip)
 }
 
-// numbers writes the members' numbers at the left and their last objectives at the right, as many as fit; the best's is
-// always there, in bold.
-func (t tree) numbers() {
-	every := t.every()
-	first := -1 // the best's lane
+// numbers writes the members' numbers at the left and their last objectives at the right. In low lanes only every
+// second or third number fits; the best's is always there, in bold, and those that would touch it are left out.
+func (t *laneChart) numbers() {
+	every := t.every() // so many lanes share one number
+	first := -1        // the best's lane
 	if t.best != nil {
 		first = t.lane[t.best.member]
 	}
@@ -223,10 +227,10 @@ func (t tree) numbers() {
 		}
 		size := min(fontSize, t.height+1)
 		y := t.y(member) + size*0.36 // the middle of digits on the line
-		t.writeBold(t.left-8, y, size, plot.Text, toRight, best, fmt.Sprint(member))
+		t.write(t.left-8, y, size, plot.Text, toRight, fmt.Sprint(member), best)
 		if track := t.Members[member]; len(track.Objective) > 0 {
 			value := short(track.Objective[len(track.Objective)-1].Value)
-			t.writeBold(t.right+12, y, size, plot.Text, toLeft, best, value)
+			t.write(t.right+12, y, size, plot.Text, toLeft, value, best)
 		}
 	}
 	// Above the intervals' numbers there is room for a long name.

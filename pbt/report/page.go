@@ -9,64 +9,54 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
+// page.html has the layout and the style. Its classes l, f and t are those of pictures, see plot.Picture.SVG.
+//
 //go:embed page.html
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// maxMatrix is the number of members up to which who copied whom is a matrix.
+// maxMatrix is the number of members up to which who copied whom is a matrix; of more it is a list.
 const maxMatrix = 24
 
-// page is what the template is filled with.
+// page is what the template is filled with, in the order of the page. Strings are text, which the template escapes;
+// what has a type of package template is markup that was made here, of numbers and of text that was escaped.
 type page struct {
-	Title       string
+	Title string
+	// Light and Dark are the colours of inks on light and on dark pages.
 	Light, Dark template.CSS
 	Summary     []pair
-	Lineage     template.HTML
-	Objective   template.HTML
-	Panels      []template.HTML
-	Shapes      template.HTML // empty where no networks evolve
-	Nodes       template.HTML
-	Hidden      string // what is left out of the pictures
-	Standings   table
-	Unlisted    string // which members are not in Standings
-	Copies      table
-	Matrix      [][]cell
-	Schedule    table
-	NoSchedule  string
-	ScheduleOf  string
+	// Hidden says which members and hyperparameters are left out of the pictures.
+	Hidden string
+	// Lineage, Objective and Panels, one for each hyperparameter, are pictures. Shapes and Nodes are those of networks
+	// that evolve, and empty where none do.
+	Lineage, Objective template.HTML
+	Panels             []template.HTML
+	Shapes, Nodes      template.HTML
+	// Schedule is what ScheduleOf says; without one NoSchedule says why.
+	Schedule               table
+	ScheduleOf, NoSchedule string
+	// Standings are the members; Unlisted says how many of them are not listed.
+	Standings table
+	Unlisted  string
+	// Matrix is who copied whom, Copies the same as a list, where it is nil. Shades are the opacities of its cells.
+	Matrix [][]cell
+	Copies table
+	Shades []string
+	// EventsCount says how many events there are, and how many of them Events has.
 	Events      table
 	EventsCount string
-	Shades      []string // how dark the cells of the matrix are
 }
 
+// pair is a line of the summary.
 type pair struct{ Name, Value string }
 
-// table is a header and rows of text; Left tells which columns are aligned to the left.
-type table struct {
-	Header []string
-	Left   []bool
-	Rows   []row
-}
-
-type row struct {
-	Class string
-	Cells []string
-	Ink   string // the class of the lineage's colour, for a mark in the first cell
-}
-
-// cell is one of a matrix; Shade is how full it is, from 0 to 10.
-type cell struct {
-	Text  string
-	Head  bool
-	Shade int
-	Title string
-}
-
+// page writes the page to w, or nothing after an error. It needs no other file: styles and pictures are in it, and
+// its Content-Security-Policy forbids scripts and everything from elsewhere, so that text from a journal can do no
+// harm even if it were to get through the template's escaping.
 func (f *facts) page(w io.Writer, opt Options) error {
 	if opt.MaxEvents == 0 {
 		opt.MaxEvents = 2000
@@ -79,13 +69,14 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	p := page{
 		Title: plot.Plain(opt.Title, 200), Summary: f.summary(),
-		Light: template.CSS(plot.Styles(false, f.inks()...)), Dark: template.CSS(plot.Styles(true, f.inks()...)), // of numbers
+		Light:   template.CSS(plot.Styles(false, f.inks()...)), // which are made of numbers
+		Dark:    template.CSS(plot.Styles(true, f.inks()...)),
 		Lineage: f.lineage().SVG(), Objective: f.objectivePicture().SVG(),
 		Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
 	}
 	for _, key := range f.keys {
 		label := "the hyperparameter " + key + " of all members over environment steps"
-		p.Panels = append(p.Panels, half(label, f.hyperparameter(key)).SVG())
+		p.Panels = append(p.Panels, figure(label, 2, halfHeight, f.hyperparameter(key)).SVG())
 	}
 	if f.evolves {
 		p.Shapes = f.architectures().SVG()
@@ -93,15 +84,17 @@ func (f *facts) page(w io.Writer, opt Options) error {
 			p.Nodes = f.hiddenPicture().SVG()
 		}
 	}
+	// What is left out is said at the top of the page: a reader must not take a part for the whole.
 	var hidden []string
 	if n := len(f.Members) - len(f.lanes); n > 0 {
-		hidden = append(hidden, fmt.Sprintf("%d of %d members are not drawn; those that the best descends from are.", n, len(f.Members)))
+		hidden = append(hidden, fmt.Sprintf("%d of %d members are not drawn; those that the best descends from are.",
+			n, len(f.Members)))
 	}
 	if f.moreKeys > 0 {
 		hidden = append(hidden, fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys))
 	}
 	p.Hidden = strings.Join(hidden, " ")
-	for shade := range 11 {
+	for shade := range 11 { // opacities of the cells of the matrix
 		p.Shades = append(p.Shades, fmt.Sprintf("%.2f", 0.06*float64(shade)))
 	}
 	if n := len(f.Members) - maxLanes; n > 0 {
@@ -109,7 +102,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	f.schedule(&p)
 	f.events(&p, opt.MaxEvents)
-	// A failure half-way must not leave half a page.
+	// An error half-way must not leave half a page.
 	var whole bytes.Buffer
 	if err := pageTemplate.Execute(&whole, p); err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -120,7 +113,9 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	return nil
 }
 
+// summary is the population in a few lines. A line without a value is left out: most populations have no failures.
 func (f *facts) summary() []pair {
+	// How many lineages are left says how diverse the population still is: with 1 all members descend from one.
 	alive := fmt.Sprintf("%d of %d founding members", len(f.alive), len(f.Members))
 	direction := "higher is better"
 	if f.Run.Minimise {
@@ -131,8 +126,10 @@ func (f *facts) summary() []pair {
 		best = fmt.Sprintf("member %d with %s", f.best.member, short(f.best.point.Value))
 	}
 	if f.ever != nil {
-		ever = fmt.Sprintf("member %d with %s, at the end of interval %d", f.ever.member, short(f.ever.point.Value), f.ever.point.Iteration)
+		ever = fmt.Sprintf("member %d with %s, at the end of interval %d",
+			f.ever.member, short(f.ever.point.Value), f.ever.point.Iteration)
 	}
+	// The order is that of the page: what a reader asks first is first, what went wrong follows.
 	all := []pair{
 		{"State", f.state},
 		{"Objective", plot.Plain(f.Run.Objective, 100) + ", " + direction},
@@ -149,58 +146,4 @@ func (f *facts) summary() []pair {
 		{"Strategy", plot.Plain(f.Run.Strategy, 400)},
 	}
 	return slices.DeleteFunc(all, func(p pair) bool { return p.Value == "" })
-}
-
-func nonzero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// schedule is the course of hyperparameters behind the best's weights.
-func (f *facts) schedule(p *page) {
-	if f.best == nil {
-		p.NoSchedule = "No objective is known yet."
-		return
-	}
-	s, err := schedule.ExtractAt(f.History, f.best.member, f.best.point.Iteration)
-	if err != nil {
-		p.NoSchedule = err.Error()
-		return
-	}
-	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were trained with", s.Member, f.best.point.Iteration, s.Steps)
-	keys := s.Keys()
-	p.Schedule = table{Header: append([]string{"from step", "member"}, keys...)}
-	shapes := s.Architectures()
-	if len(shapes) > 0 {
-		p.ScheduleOf += "; only hyperparameters are replayed, not architectures"
-		p.Schedule.Header = append(p.Schedule.Header, "architecture")
-		p.Schedule.Left = append(make([]bool, len(keys)+2), true)
-	}
-	before := map[string]float64{}
-	for _, phase := range s.Phases {
-		r := row{Cells: []string{fmt.Sprint(phase.From), fmt.Sprint(phase.Member)}}
-		for _, key := range keys {
-			value, ok := phase.Hyperparameters[key]
-			switch old, had := before[key]; {
-			case !ok:
-				r.Cells = append(r.Cells, "–")
-			case had && value > old:
-				r.Cells = append(r.Cells, short(value)+" ↑")
-			case had && value < old:
-				r.Cells = append(r.Cells, short(value)+" ↓")
-			default:
-				r.Cells = append(r.Cells, short(value))
-			}
-			if ok {
-				before[key] = value
-			}
-		}
-		if len(shapes) > 0 {
-			r.Cells = append(r.Cells, plot.Plain(phase.Architecture, 200))
-		}
-		p.Schedule.Rows = append(p.Schedule.Rows, r)
-	}
-	p.Schedule = p.Schedule.shorten(40)
 }

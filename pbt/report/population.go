@@ -8,15 +8,16 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// WritePNG draws the population in one picture at path, which holds either the old content or the new one: the objective
-// and each hyperparameter over environment steps, as in a report, with arrows in the first panel from the member that was
-// copied to where the copying member left off. Of more than 8 lineages those 7 have names and colours that most members
-// end in, the others are grey. A journal without members is an error.
+// WritePNG draws the population in one picture at path, which holds either the old content or the new one: the
+// objective and each hyperparameter over environment steps, as in a report, with arrows in the first panel from the
+// member that was copied to where the copying member left off. Of more than 8 lineages those 7 have names and colours
+// that most members end in, the others are grey. A journal without members is an error.
 func WritePNG(path string, history *journal.History) error {
 	f, err := gather(history)
 	if err != nil {
 		return err
 	}
+	// Beyond eight lineages not all can have a colour and an entry in the legend, see maxNamed.
 	title, others := fmt.Sprintf("population of %d, coloured by founding member", f.Run.Members), ""
 	if len(f.Members) > maxNamed {
 		others = "; grey: other lineages"
@@ -27,7 +28,10 @@ func WritePNG(path string, history *journal.History) error {
 	return nil
 }
 
-// population are the panels of WritePNG, which have one curve for every stretch, in the order of drawn.
+// population returns the panels of WritePNG: those of a report, without the best's path, which arrows would cover,
+// and with all curves in full colour. Each has one curve for every stretch, in the order of drawn. Up to 8 members
+// dots mark the intervals' ends: a member that was replaced after its first interval has one point, which no line
+// would show.
 func (f *facts) population() []plot.Panel {
 	objective := f.objective()
 	objective.YLabel, objective.Title, objective.Marks = objective.Title, "objective", nil
@@ -40,7 +44,7 @@ func (f *facts) population() []plot.Panel {
 	}
 	stretches := f.drawn()
 	for k := range panels {
-		panels[k].Series = panels[k].Series[:len(stretches)]
+		panels[k].Series = panels[k].Series[:len(stretches)] // without the best's path, which is the last
 		for i, s := range stretches {
 			c := &panels[k].Series[i]
 			c.Markers = k == 0 && len(f.Members) <= maxNamed
@@ -53,7 +57,10 @@ func (f *facts) population() []plot.Panel {
 	return panels
 }
 
-// links are arrows between the stretches of drawn: from the one that was copied to the one that the copy ended.
+// links returns arrows between the stretches of drawn: from the one that was copied to the one that the copy ended,
+// at the steps of the member that copied. An arrow's length is what the member gained by the copy. The stretch that
+// was copied is the one that had begun before the source's steps at that moment: a source that was itself replaced at
+// the same moment had handed on its old weights.
 func (f *facts) links() (links []plot.Link) {
 	index := make(map[*stretch]int)
 	for i, s := range f.drawn() {

@@ -8,42 +8,53 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// change is what became of a member's networks, or of what they are trained with, in an event of a population that evolves.
+// The journal describes networks and mutations in words, those of package evolution, which this package does not
+// import. A description that is not understood is shown as it is; only the thickness of its band and the kind of its
+// sign are lost.
+
+// change is an event that changed a member's networks, or what they are trained with, in a population that evolves.
 type change struct {
-	steps, iteration int64
+	steps, iteration int64  // the member's own, at the interval's end at which it was made
 	architecture     string // afterwards
 	mutation         string // as the journal has it; empty for a mere copy
 	kind             mutation
-	parent           int // who was copied, -1 for nobody
-	nodes            int // of all hidden layers afterwards
-	first            bool
+	parent           int // the member that was copied, -1 for none
+	nodes            int // of all hidden layers of all networks afterwards
 }
 
-// mutation is a kind of them.
+// mutation is a kind of mutation. Each has a sign of its own.
 type mutation int
 
 const (
-	mutationAbsent mutation = iota // nothing was to be mutated
-	mutationNone                   // it was drawn that nothing happens, or a limit stopped it
-	mutationHyperparameter
-	mutationArchitecture
-	mutationParameters
-	mutationActivation
-	mutationOther
+	mutationAbsent         mutation = iota // nothing was to be mutated
+	mutationNone                           // it was drawn that nothing happens, or a limit stopped it
+	mutationHyperparameter                 // of a setting that the networks are trained with
+	mutationArchitecture                   // layers or nodes came or went
+	mutationParameters                     // noise on weights
+	mutationActivation                     // another activation function
+	mutationOther                          // something that this package has no word for
 )
 
-// mutationOrder is the legend's.
+// mutationOrder is that of the legend.
 var mutationOrder = []mutation{
 	mutationArchitecture, mutationActivation, mutationParameters, mutationHyperparameter, mutationNone, mutationOther,
 }
 
-// mutationNames are what the legend says.
+// mutationNames are the words of the legend.
 var mutationNames = map[mutation]string{
 	mutationArchitecture: "architecture", mutationParameters: "weights", mutationActivation: "activation",
 	mutationHyperparameter: "hyperparameter", mutationNone: "none", mutationOther: "other mutation",
 }
 
-// mutationOf says of which kind an event's is, by the words of package evolution.
+// mutationOf returns the kind of an event's mutation, from the words that package evolution writes: the name of a
+// hyperparameter, "none" with a reason, "param" with what got noise, or the edits of each network. The name of a
+// hyperparameter comes first: it may be any word, also one of the others.
+//
+//	learning_rate                                hyperparameter, if the event has one of that name
+//	none (head.add_layer would go beyond ...)    none
+//	param(3 of the policy's matrices)            weights
+//	None, value: activation(elu)                 activation
+//	head.add_node(layer 0, 16)                   architecture
 func mutationOf(e journal.Event) mutation {
 	text := e.Mutation
 	_, before := e.Before[text]
@@ -65,14 +76,17 @@ func mutationOf(e journal.Event) mutation {
 	return mutationOther
 }
 
-// evolve collects what the journal says of networks, by member. Everything stays empty for a population whose networks do
-// not evolve.
+// evolve collects what the journal says of networks, by member. An event without a description leaves the networks as
+// they are. Everything stays empty for a population whose networks do not evolve.
 func (f *facts) evolve() {
 	f.changes, f.nodes = make([][]change, len(f.Members)), make([][]journal.Point, len(f.Members))
 	now := make([]change, len(f.Members))
 	for _, e := range f.Events {
 		last := now[e.Member]
-		c := change{steps: e.Steps, iteration: e.Iteration, architecture: e.Architecture, mutation: e.Mutation, kind: mutationOf(e), parent: -1}
+		c := change{
+			steps: e.Steps, iteration: e.Iteration, parent: -1,
+			architecture: e.Architecture, mutation: e.Mutation, kind: mutationOf(e),
+		}
 		if c.architecture == "" {
 			c.architecture = last.architecture
 		}
@@ -84,27 +98,31 @@ func (f *facts) evolve() {
 			c.parent = e.Parent
 		}
 		c.nodes = hiddenNodes(c.architecture)
-		c.first = len(f.changes[e.Member]) == 0
-		if c.first || c.kind != mutationAbsent || c.architecture != last.architecture {
+		if len(f.changes[e.Member]) == 0 || c.kind != mutationAbsent || c.architecture != last.architecture {
 			f.changes[e.Member] = append(f.changes[e.Member], c)
 		}
 		if f.mostNodes = max(f.mostNodes, c.nodes); c.nodes > 0 {
-			if last.nodes > 0 { // as hyperparameters: the value before the decision, and the one after
-				f.nodes[e.Member] = append(f.nodes[e.Member], journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(last.nodes)})
+			// As of hyperparameters: the value before the decision, if there is one, and the value after it, see
+			// within.
+			for _, n := range []int{last.nodes, c.nodes} {
+				if n > 0 {
+					p := journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(n)}
+					f.nodes[e.Member] = append(f.nodes[e.Member], p)
+				}
 			}
-			f.nodes[e.Member] = append(f.nodes[e.Member], journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(c.nodes)})
 		}
 		now[e.Member] = c
 	}
 }
 
 var (
-	layers = regexp.MustCompile(`\[[^\[\]]*\]`)
-	width  = regexp.MustCompile(`[0-9]+`)
+	layers = regexp.MustCompile(`\[[^\[\]]*\]`) // what stands between brackets: hidden layers, separated by spaces
+	width  = regexp.MustCompile(`[0-9]+`)       // of a layer, before the colon and the layer's own activation
 )
 
-// hiddenNodes are the nodes of all hidden layers of a description such as "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160.
-// A description of another kind has none.
+// hiddenNodes returns the number of nodes in all hidden layers of a description: 160 of "policy 4→[64 64:elu] tanh,
+// value 4→[32] tanh", whose layers have 64, 64 and 32. A description of another kind has none. Widths that no network
+// has are left out, and the sum stops growing beyond 2^30, so that a hostile journal cannot make it overflow.
 func hiddenNodes(architecture string) int {
 	sum := 0
 	for _, stack := range layers.FindAllString(architecture, -1) {
@@ -119,7 +137,8 @@ func hiddenNodes(architecture string) int {
 	return sum
 }
 
-// leading is the first network of a description, without its name: "4→[64 64] tanh" of "policy 4→[64 64] tanh, value ...".
+// leading returns the first network of a description, without its name: "4→[64 64] tanh" of "policy 4→[64 64] tanh,
+// value ...". It is the one whose mutations the others follow, and the only one that there is room for in a lane.
 func leading(architecture string) string {
 	first, _, _ := strings.Cut(architecture, ", ")
 	if name, shape, ok := strings.Cut(first, " "); ok && !strings.Contains(name, "→") && strings.Contains(shape, "→") {

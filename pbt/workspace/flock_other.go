@@ -5,7 +5,7 @@ package workspace
 import "os"
 
 // lockDomain is empty where it cannot be told which processes share their locks. There a process that has died is
-// replaced after LeaseTTL.
+// replaced LeaseTTL after its last sign of life, on the same machine too.
 func lockDomain() string { return "" }
 
 func lockFile(*os.File) bool { return false }

@@ -60,26 +60,34 @@ const DefaultLeaseTTL = time.Minute
 // the next. A process that is paused between steps 3 and 4, and wakes up after it has been taken over, still writes one
 // complete file of its own; no file system can rule that out. The new owner's next file of that name replaces it.
 //
-// Records, heartbeats and leases carry checksums, and records the size and SHA-256 of their weights. Links, and paths
-// that lead out of the member's folder, are refused, so that a record cannot make a reader open another file. All times
-// are those of the file server, taken from the files' own.
+// # What is read
+//
+// View lists every member's folder and reads the records and heartbeats that have changed since the last View; weights
+// are read by Fetch alone. A population of n members so costs each process n listings and n small files an interval,
+// whatever the size of the networks. Records, heartbeats and leases carry checksums, and records the size and SHA-256
+// of their weights. Links, and paths that lead out of the member's folder, are refused, so that a record cannot make a
+// reader open another file. All times are those of the file server, taken from the files' own.
 type Folder struct {
-	dir     string
+	dir     string // as an absolute path
 	members int
-	opt     FolderOptions
-	root    *os.Root
+	opt     FolderOptions // with defaults
+	// root is dir, opened so that no name in it, also by a link, leads out of it.
+	root *os.Root
 	// domain names the machine within which advisory locks are seen by all processes; empty where that cannot be told.
 	domain string
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
 	link func(from, to string) error
 
-	mu    sync.Mutex
+	mu    sync.Mutex              // guards cache, so that two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
 }
 
 var _ Store = (*Folder)(nil)
 
-// OpenFolder opens the store in dir for the members 0 to members-1, and creates the folder where it does not exist.
+// OpenFolder opens the store in dir for the members 0 to members-1, and creates the folder where it does not exist. It
+// takes no lease: several processes may open one folder, and one that only looks needs no more. It is an error if
+// members is less than 1, dir is empty, LeaseTTL is negative, or the folder cannot be opened. All processes of a
+// population give the same number of members; a record of another member than these is reported as damaged.
 func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	if err := checkMembers(members); err != nil {
 		return nil, err

@@ -18,17 +18,21 @@ type folderLease struct {
 	// folder is the member's, bestFolder that of its best, both with forward slashes below the store's.
 	member             int
 	folder, bestFolder string
-	weights            *checkpoint.Store
-	lease              *heldLease
-	temporaries        atomic.Int64
-	lost               chan struct{}
+	// weights stores the snapshots in folder, each with a manifest of its own.
+	weights *checkpoint.Store
+	lease   *heldLease
+	// temporaries counts files written aside, for their names.
+	temporaries atomic.Int64
+	// lost is closed when another process is found to have taken the member over.
+	lost chan struct{}
 
+	// mu guards what the goroutine that sends heartbeats shares with the one that trains.
 	mu       sync.Mutex
 	gone     bool // lost is closed
 	released bool
 }
 
-// Join takes a member's lease, see Store.
+// Join takes a member's lease, see [Store]. It waits in steps of at most a second, and does not hold up other methods.
 func (f *Folder) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, f.members); err != nil {
 		return nil, err
@@ -65,7 +69,11 @@ func (s *folderLease) mine() error {
 	if s.gone {
 		return ErrLeaseLost
 	}
-	err := s.store.verify(s.lease)
+	return s.noticed(s.store.verify(s.lease))
+}
+
+// noticed closes Lost where err says that the lease is lost, and returns err. s.mu is held.
+func (s *folderLease) noticed(err error) error {
 	if errors.Is(err, ErrLeaseLost) {
 		s.gone = true
 		close(s.lost)
@@ -105,7 +113,7 @@ func (s *folderLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, e
 
 // publish writes weights and then the record that refers to them into a folder.
 func (s *folderLease) publish(r *Record, weights *checkpoint.Snapshot, store *checkpoint.Store, folder string) error {
-	if weights != nil {
+	if weights != nil { // durable before the record can refer to them
 		file, err := store.Save(fmt.Sprintf("%06d", r.Iteration), r.Steps, weights)
 		if err != nil {
 			return err
@@ -150,12 +158,7 @@ func (s *folderLease) renew() error {
 	if s.released || s.gone {
 		return nil
 	}
-	err := s.store.renew(s.lease)
-	if errors.Is(err, ErrLeaseLost) {
-		s.gone = true
-		close(s.lost)
-	}
-	return err
+	return s.noticed(s.store.renew(s.lease))
 }
 
 // Release marks the lease as given back. A lease that is lost is another's and stays as it is.
@@ -167,7 +170,7 @@ func (s *folderLease) Release() error {
 	}
 	s.released = true
 	if s.gone {
-		return s.lease.file.Close()
+		return s.lease.file.Close() // the name is another's by now
 	}
 	return s.did("releasing", s.store.release(s.lease))
 }

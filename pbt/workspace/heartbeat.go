@@ -122,7 +122,8 @@ func (h Heartbeat) clone() Heartbeat {
 	return h
 }
 
-// prepare checks a heartbeat and returns a copy, with the member and the owner filled in.
+// prepare checks a heartbeat before it is written and returns a copy that shares nothing with it, with the member and
+// the owner filled in and texts cut. What it lets through, decodeHeartbeat reads.
 func (h Heartbeat) prepare(member, members int, owner string) (Heartbeat, error) {
 	h.Member = member
 	if h.Owner == "" {

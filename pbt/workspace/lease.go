@@ -33,21 +33,24 @@ import (
 // be read, which ends LeaseTTL later like any other.
 const (
 	leaseSchema = 1
-	maxLease    = 1 << 16
+	maxLease    = 1 << 16 // bytes; a longer file is no lease
 )
 
 // leaseFileText is the JSON of a lease's file. "policy" is the member; keys are older than the names in Go.
 type leaseFileText struct {
-	Schema int   `json:"schema"`
+	Schema int `json:"schema"`
+	// Member and Number repeat the file's folder and name, so that a file which was copied from elsewhere is noticed.
 	Member int   `json:"policy"`
 	Number int64 `json:"number"`
 	// Token is drawn anew for every lease. It tells two leases of one number apart, and names temporary files.
 	Token string `json:"token"`
+	// Owner is for people, as in a heartbeat.
 	Owner string `json:"owner"`
 	// Domain is the machine on which the owner's lock can be seen; empty where it has none.
-	Domain   string `json:"domain,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Released is set when the owner has given the lease back. The file stays, because its number counts.
 	Released bool   `json:"released,omitempty"`
-	Check    string `json:"check"`
+	Check    string `json:"check"` // of all the above, see durable.Seal
 }
 
 // decodeLease reads the text of a lease, and refuses one that was copied from another member or number.
@@ -70,6 +73,7 @@ type heldLease struct {
 	file   *os.File // open, because closing it would free the lock
 }
 
+// leaseFileName is the name of a lease's file below the store's folder.
 func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
@@ -116,6 +120,7 @@ func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
 	if f.domain != "" && lockFile(file) {
 		l.text.Domain = f.domain
 	}
+	// The lock is taken before the contents exist: a lease that can be read and is unlocked has ended.
 	if l.bytes, err = durable.Seal(&l.text, &l.text.Check); err != nil {
 		return err
 	}
@@ -219,7 +224,7 @@ func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
 // loop is for processes that take the member and release it between two looks.
 func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err error) {
 	folder := folderOf(member, false)
-	for range 100 {
+	for range 100 { // each turn of the loop is another process's lease that came or went since the last look
 		last, err := f.lastLease(folder)
 		if err != nil {
 			return nil, "", fmt.Errorf("workspace: member %d: %s: %w", member, f.path(folder), err)
@@ -227,7 +232,7 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 		if last > 0 {
 			free, owner, err := f.ended(member, folder, last, w)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // there is a later one by now
+				continue // it was dropped, because there is a later one by now
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
@@ -240,11 +245,11 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 		if err == nil {
 			return l, "", nil
 		}
-		if !errors.Is(err, fs.ErrExist) { // there another process was faster
+		if !errors.Is(err, fs.ErrExist) { // another process was faster: look at its lease
 			return nil, "", fmt.Errorf("workspace: member %d: %w", member, err)
 		}
 	}
-	return nil, "somebody who comes and goes", nil
+	return nil, "processes that take it and release it again", nil
 }
 
 // take creates the lease of that number. It returns fs.ErrExist where another process has it, or where the number is
@@ -254,15 +259,18 @@ func (f *Folder) take(member int, folder string, number int64) (*heldLease, erro
 	if err != nil {
 		return nil, err
 	}
-	// Where the listing was out of date, a later lease has been there all the time.
+	// The listing that chose the number may have been out of date, and a later lease have been there all the time. Now
+	// that the file exists, a second listing that shows it is not older than the file.
 	highest, err := f.lastLease(folder)
 	if err == nil && highest == number {
-		// The one before is left, so that a listing made meanwhile does not miss both.
+		// The lease before is left: another process that lists the folder at this moment may miss the new file, and
+		// must not find a folder without leases, which it would take for a member that never began.
 		f.dropLeases(folder, number-1)
 		return l, nil
 	}
 	l.file.Close()
-	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) { // dropped as history
+	// The later lease counts; this one goes. Where it is gone already, the later owner has dropped it as history.
+	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
 	if err == nil {

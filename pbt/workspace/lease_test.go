@@ -204,7 +204,7 @@ func ownerOnAnotherMachine(t *testing.T, ttl time.Duration) (beaten bool) {
 }
 
 // A released lease is free at once, for other machines as well.
-func TestReleasedSeatIsFree(t *testing.T) {
+func TestReleasedLeaseIsFree(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
 	other := on("another", openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour}))

@@ -21,9 +21,11 @@ import (
 // memory. It keeps nothing beyond the process. A goroutine cannot die alone, so leases are never lost: a goroutine that
 // does not release its lease holds the member for ever. It is safe for concurrent use.
 type Memory struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards everything below
 	members []*memoryMember
-	files   map[string][]byte
+	// files are encoded weights by their paths in Records, as a folder's files would be.
+	files map[string][]byte
+	// written counts all weights ever, so that no path is used twice.
 	written int64
 }
 
@@ -31,10 +33,10 @@ type Memory struct {
 type memoryMember struct {
 	holder    *memoryLease  // nil while the member is free
 	free      chan struct{} // closed when the holder leaves
-	heartbeat *Heartbeat
-	seen      time.Time
+	heartbeat *Heartbeat    // the last one, nil before the first
+	seen      time.Time     // when that was given
 	records   map[int64]Record
-	best      *Record
+	best      *Record // what PublishBest kept, nil before the first
 }
 
 var _ Store = (*Memory)(nil)
@@ -66,7 +68,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
 	}
-	for {
+	for { // of several goroutines that wait for the same member one gets it, and the others wait again
 		m.mu.Lock()
 		p := m.members[member]
 		if p.holder == nil {
@@ -206,6 +208,7 @@ func released(member int) error {
 	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
 }
 
+// Publish encodes the weights before it locks the store, so that members do not wait for each other's encoding.
 func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
 	r, err := prepare(r, s.member, s.store.Members())
 	if err != nil {
@@ -234,6 +237,7 @@ func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, e
 // folderName is the name of a member's folder, and the beginning of the paths of its weights in memory.
 func folderName(member int) string { return fmt.Sprintf("%03d", member) }
 
+// PublishBest keeps the weights where they are better than this member's best, whose weights it then deletes.
 func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
 	if weights == nil {
 		return errNoBest
@@ -264,6 +268,7 @@ func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimi
 	return nil
 }
 
+// Beat replaces the member's heartbeat and notes the time.
 func (s *memoryLease) Beat(h Heartbeat) error {
 	h, err := h.prepare(s.member, s.store.Members(), "a goroutine")
 	if err != nil {
@@ -279,6 +284,8 @@ func (s *memoryLease) Beat(h Heartbeat) error {
 	return nil
 }
 
+// Prune deletes the records that [Keep] does not keep, and the weights that no record refers to any more. The weights
+// of the best lie under "best/" and stay.
 func (s *memoryLease) Prune(k Keep) error {
 	k, err := k.withDefaults()
 	if err != nil {
@@ -321,6 +328,7 @@ func newestWithWeights(records map[int64]Record) int64 {
 	return newest
 }
 
+// Release frees the member, and wakes up a goroutine that waits in Join for it.
 func (s *memoryLease) Release() error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()

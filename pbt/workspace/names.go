@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// fileKind says what a file in a member's folder is.
+// fileKind says what a file in a member's folder is. Everything the store reads or deletes is chosen by its name, so that
+// the other files of a member, such as its state and journal, are never touched.
 type fileKind int
 
 const (
@@ -19,9 +20,11 @@ const (
 )
 
 var (
+	// Up to 18 digits fit an int64; six at least make names sort by number in listings for people.
 	stepName  = regexp.MustCompile(`^([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json|pth)$`)
 	leaseName = regexp.MustCompile(`^lease-([0-9]{6,18})\.json$`)
-	// saving is a temporary file of checkpoint.Store for weights; ours a temporary file of this package.
+	// Temporary files, by which package wrote them: saving of checkpoint.Store, for weights; ours of
+	// folderLease.temporary, with the token of its lease; joins of createLease.
 	saving = regexp.MustCompile(`^[0-9]{6,18}(-[0-9]{1,9})?\.(safetensors|json)\.tmp-`)
 	ours   = regexp.MustCompile(`^\.(heartbeat\.json|[0-9]{6,18}\.yaml)-([0-9a-f]+)-[0-9]+$`)
 	joins  = regexp.MustCompile(`^\.lease-[0-9a-f]+$`)

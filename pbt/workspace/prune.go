@@ -56,6 +56,7 @@ func (s *folderLease) prune(k Keep) error {
 	}
 	slices.Sort(iterations)
 	gone := k.superfluous(iterations)
+	// Of records that can be read the newest with weights stays even where thinning would delete it.
 	s.store.mu.Lock()
 	records, _ := s.store.records(s.member, false)
 	s.store.mu.Unlock()
@@ -157,11 +158,12 @@ func (k Keep) withDefaults() (Keep, error) {
 	return k, nil
 }
 
-// superfluous returns in ascending order which of the iterations, also ascending, are not to be kept. The last one is
-// always kept.
+// superfluous returns which of the iterations are not to be kept; both lists ascend. It never returns the last one.
 //
-// What lies Back or more before the slowest member goes. Of more than Most, as often as needed, that one goes whose
-// absence leaves the smallest gap, the first of equals, leaving alone the newest ones and both ends of the others.
+// First the iterations that lie Back or more before Oldest go. Of the rest, while there are more than Most, one goes at
+// a time: that whose absence leaves the smallest gap between its neighbours, the first of equals, except for the Newest
+// newest ones and both ends of the others. What stays so lies as evenly as can be over the time that is left. The
+// answer depends on nothing but the numbers, so that a process which was interrupted goes on where it was.
 func (k Keep) superfluous(iterations []int64) []int64 {
 	if len(iterations) == 0 {
 		return nil

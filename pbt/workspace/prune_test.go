@@ -27,7 +27,7 @@ func whole(t *testing.T, text string) int64 {
 // pruneDialogue runs the cases of a file: what to keep, the iterations, "----", and the answer.
 func pruneDialogue(t *testing.T, name string) {
 	dialogue.Run(t, filepath.Join("testdata", "prune", name+".txt"), func(t *testing.T, c dialogue.Case) string {
-		return pruneAnswer(t, c.Words(), strings.Join(c.Input, " ")) + "\n"
+		return pruneAnswer(t, c.Words, strings.Join(c.Input, " ")) + "\n"
 	})
 }
 

@@ -11,12 +11,14 @@ import (
 	"strings"
 )
 
-// Limits that keep what people and programs write readable again.
+// Limits that keep what people and programs write readable again. Publish and Beat cut texts and refuse the rest; a
+// file that exceeds a limit is damaged.
 const (
 	maxText = 1 << 14 // bytes of a failure, a note or a name; longer ones are cut
 	maxKey  = 1000    // bytes of a hyperparameter's name, quoted
 	maxSize = 1 << 50 // bytes of weights
 
+	// maxIteration has 16 digits: numbers up to it are exact as floats too, which tools for YAML may read them as.
 	maxIteration = 1_000_000_000_000_000
 )
 
@@ -151,6 +153,7 @@ func checkParams(params map[string]float64) error {
 	return nil
 }
 
+// isSHA256 reports whether s is a checksum as Publish writes it.
 func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
@@ -163,7 +166,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a copy that shares nothing with r, so that a caller may change what View gave it.
 func (r Record) clone() Record {
 	r.Hyperparameters = maps.Clone(r.Hyperparameters)
 	if r.Weights != nil {
@@ -268,4 +271,5 @@ func noWeights(r Record) error {
 	return nil
 }
 
+// errNoBest is the error of PublishBest without weights: a best that cannot be fetched is worth nothing.
 var errNoBest = errors.New("workspace: there are no weights to offer for the best")

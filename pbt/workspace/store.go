@@ -39,10 +39,12 @@ import (
 )
 
 // ErrLeaseLost is returned, wrapped, by a Lease whose member another process has taken over, or whose folder was
-// deleted.
+// deleted. The process that gets it should end without saving: the other one continues from the member's last saved
+// state.
 var ErrLeaseLost = errors.New("another process has taken over this member, or its folder was deleted")
 
-// ErrTaken is returned, wrapped, by Join while another process holds the member.
+// ErrTaken is returned, wrapped, by Join when its context ends while another process holds the member. The error names
+// the owner: end that process, wait for longer, or join as another member.
 var ErrTaken = errors.New("the member is held by another process")
 
 // Store is shared by the members 0 to Members-1 of one population. Its methods may be called by several goroutines.

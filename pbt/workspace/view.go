@@ -13,8 +13,9 @@ import (
 // folderCache is what was read of a member's folder. Every process reads every member's folder at every interval, so
 // files are read again only when their size, time or identity have changed.
 type folderCache struct {
+	// records are those read last, by the names of their files.
 	records   map[string]cachedRecord
-	heartbeat *Heartbeat
+	heartbeat *Heartbeat  // the last good one
 	info      fs.FileInfo // of the heartbeat that was read last
 	damage    error       // of that file
 	seen      time.Time   // of the last good one
@@ -106,7 +107,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 		}
 		c, err := f.record(member, folder, name, iteration, cache.records[name])
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // pruned since the folder was listed
+			continue // its member has pruned it since the folder was listed, which is no damage
 		}
 		if err == nil {
 			fresh[name] = c
@@ -116,7 +117,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 			err = f.weightsAreThere(folder+"/"+name, c)
 		}
 		if errors.Is(err, errMoved) {
-			return nil, nil, err
+			return nil, nil, err // the records read so far may be of two moments: begin again
 		}
 		if err != nil {
 			var d *checkpoint.DamagedError
@@ -128,7 +129,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 		}
 		records = append(records, c.record)
 	}
-	cache.records = fresh
+	cache.records = fresh // without those that have been pruned
 	return records, damage, nil
 }
 
@@ -162,7 +163,8 @@ func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 	if err == nil && info.Mode().IsRegular() && info.Size() == w.Size {
 		return nil
 	}
-	// They may have been replaced or pruned together with the record.
+	// They may have been replaced or pruned together with the record. Then the record's file has changed too, because
+	// it is always written after the weights and deleted before them.
 	if now, err := f.root.Lstat(name); err != nil || !unchanged(c.info, now) {
 		return errMoved
 	}

@@ -42,14 +42,12 @@ func cartPole(ctx context.Context, timesteps int, seed int64) error {
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), // policy and value
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed, // policy and value
 		Dict: map[string]any{
 			"rollouts": 64, "learning_epochs": 6, "mini_batches": 4,
 			"learning_rate": 1e-3, "discount_factor": 0.99, "lambda": 0.95, // skrl 1.4's name of gae_lambda
 			"value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -65,9 +63,8 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 	}
 	defer env.Close()
 	agent, err := amp.New(amp.Options{
-		Spaces:  env.Spaces(),
-		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
-		Motions: env,                                           // shows the gait to imitate
+		Spaces: env.Spaces(), Motions: env, Seed: seed,
+		Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value and discriminator
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4,
 			"learning_rate": 3e-4, "discount_factor": 0.97, "grad_norm_clip": 1.0,
@@ -76,7 +73,6 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 			"task_reward_weight":           0.5, "style_reward_weight": 1.0, "discriminator_reward_scale": 1.0, // skrl 1.4's names
 			"discriminator_batch_size": 512,
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -94,7 +90,7 @@ func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timeste
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, env.NumEnvs(), seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: env.NumEnvs(), Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	}
 	defer env.Close()
 	agent, err := amp.New(amp.Options{
-		Spaces:  env.Spaces(),
-		Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
-		Motions: env,
-		Dict:    config(),
-		Seed:    seed,
+		Spaces: env.Spaces(), Motions: env, Dict: config(), Seed: seed,
+		Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
 	})
 	if err != nil {
 		return err
@@ -67,7 +64,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 64, seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -43,19 +43,16 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		return err
 	}
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"),
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 6, "mini_batches": 4, "learning_rate": 1e-3, "discount_factor": 0.97,
 			"value_loss_scale": 0.5, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-
 	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
 	if err != nil {
 		return err
@@ -66,7 +63,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 				return err
 			}
 		}
-		result, err := trainer.Evaluate(ctx, 64, seed)
+		result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
 		if err != nil {
 			return err
 		}

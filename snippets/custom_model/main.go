@@ -38,14 +38,12 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		return err
 	}
 	agent, err := ppo.New(ppo.Options{ // takes the models over and closes them
-		Spaces: env.Spaces(),
-		Models: ppo.Models{Policy: policy, Value: value},
+		Spaces: env.Spaces(), Models: ppo.Models{Policy: policy, Value: value}, Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -58,7 +56,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	if err := trainer.Train(ctx); err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 32, seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed})
 	if err != nil {
 		return err
 	}

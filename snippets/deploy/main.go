@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
@@ -43,14 +42,12 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -104,7 +101,7 @@ func export(checkpoints, out string) (*infer.Policy, error) {
 }
 
 // compare plays an episode by the policy and asks the agent what it would have done.
-func compare(env envs.Env, agent agents.Agent, policy *infer.Policy) error {
+func compare(env envs.Env, agent *ppo.Agent, policy *infer.Policy) error {
 	agent.SetTraining(false)
 	step, err := env.Reset(7)
 	if err != nil {
@@ -119,7 +116,7 @@ func compare(env envs.Env, agent agents.Agent, policy *infer.Policy) error {
 			return err
 		}
 		spent += time.Since(start)
-		want, err := agent.Act(agents.Observation{Observations: step.Observations})
+		want, err := agent.Act(trainers.Observation(step))
 		if err != nil {
 			return err
 		}

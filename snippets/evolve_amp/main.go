@@ -104,9 +104,8 @@ func member(m pbt.Member, numEnvs int) (pbt.Trainee, error) {
 			return nil, err
 		}
 		return amp.New(amp.Options{
-			Spaces:  sp,
-			Models:  amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-			Motions: env,
+			Spaces: sp, Motions: env, Seed: m.Seed,
+			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
 			Dict: map[string]any{
 				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0, "learning_rate": 3e-4,
 				"observation_preprocessor":     "RunningStandardScaler",
@@ -116,7 +115,6 @@ func member(m pbt.Member, numEnvs int) (pbt.Trainee, error) {
 				"discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
 				"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
 			},
-			Seed: m.Seed,
 		})
 	}, trainers.Config{Seed: m.Seed, EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
 		return mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: n, Seed: seed, Workers: 1})

@@ -100,7 +100,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer elite.Close()
-	result, err := elite.(*trainers.Trainee).Evaluate(ctx, 64, o.seed)
+	result, err := elite.(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
 	if err != nil {
 		return err
 	}

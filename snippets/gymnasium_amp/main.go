@@ -99,18 +99,15 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		return err
 	}
 	agent, err := amp.New(amp.Options{
-		Spaces:  env.Spaces(),
-		Models:  amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
-		Motions: source,
+		Spaces: env.Spaces(), Motions: source, Seed: seed,
+		Models: amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95, "learning_rate": 1e-3,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale":            0.5, "style_reward_scale": style,
+			"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5, "style_reward_scale": style,
 			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
 			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -126,7 +123,7 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 32, seed+1000)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed + 1000})
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, *id, *timesteps, *seed, *python, *serve)
-	if errors.Is(err, gymnasium.ErrNoPython) {
+	switch err := run(ctx, *id, *timesteps, *seed, *python, *serve); {
+	case errors.Is(err, gymnasium.ErrNoPython):
 		fmt.Println(err)
 		fmt.Println("\nSkipped. `make peers` sets up such a Python, and -python names another.")
-		return
-	}
-	if err != nil {
+	case err != nil:
 		log.Fatal(err)
 	}
 }
@@ -55,14 +53,12 @@ func run(ctx context.Context, id string, timesteps int, seed int64, python, serv
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
 			"value_loss_scale": 0.5, "value_clip": 0, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
 			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": max(1, timesteps/32)},
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -78,7 +74,7 @@ func run(ctx context.Context, id string, timesteps int, seed int64, python, serv
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 32, seed+1000)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 32, Seed: seed + 1000})
 	if err != nil {
 		return err
 	}

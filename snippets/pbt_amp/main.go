@@ -111,28 +111,26 @@ func run(ctx context.Context, o options) error {
 	return summarise(o, population, best)
 }
 
-// member builds one walker's trainer, with the settings that all members share.
+// settings are those that all members share.
+var settings = map[string]any{
+	"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+	"observation_preprocessor":     "RunningStandardScaler",
+	"value_preprocessor":           "RunningStandardScaler",
+	"amp_observation_preprocessor": "RunningStandardScaler",
+	"task_reward_scale":            0.5,
+	"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
+	"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+}
+
+// member builds the trainer of one member.
 func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: seed, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
-	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		return amp.New(amp.Options{
-			Spaces:  env.Spaces(),
-			Models:  amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
-			Motions: env,
-			Dict: map[string]any{
-				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
-				"observation_preprocessor":     "RunningStandardScaler",
-				"value_preprocessor":           "RunningStandardScaler",
-				"amp_observation_preprocessor": "RunningStandardScaler",
-				"task_reward_scale":            0.5,
-				"discriminator_loss_scale":     2.0, "discriminator_batch_size": 512,
-				"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
-			},
-			Seed: seed,
-		})
+	return trainers.NewTrainee(env, func() (agents.Agent, error) { // owns env
+		nets := amp.MLPs(env.Spaces(), []int{128, 64}, "elu") // policy, value, discriminator
+		return amp.New(amp.Options{Spaces: env.Spaces(), Models: nets, Motions: env, Dict: settings, Seed: seed})
 	}, trainers.Config{Seed: seed})
 }
 
@@ -146,7 +144,7 @@ func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	if err := walker.Restore(best.Snapshot); err != nil {
 		return err
 	}
-	result, err := walker.Evaluate(context.Background(), 64, o.seed)
+	result, err := walker.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
 	if err != nil {
 		return err
 	}

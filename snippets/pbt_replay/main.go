@@ -186,7 +186,7 @@ func compare(ctx context.Context, o options, best *checkpoint.Snapshot, found sc
 		if err := schedule.Train(ctx, agent, run.play, schedule.Options{}); err != nil {
 			return err
 		}
-		result, err := agent.Evaluate(ctx, o.episodes, o.seed)
+		result, err := agent.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: o.seed})
 		if err != nil {
 			return err
 		}

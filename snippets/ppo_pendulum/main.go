@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -38,14 +37,12 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	}
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
-		Spaces: env.Spaces(),
-		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "learning_rate": 1e-3, "discount_factor": 0.9,
 			"value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
-		Seed: seed,
 	})
 	if err != nil {
 		return err
@@ -61,7 +58,7 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 	if err != nil {
 		return err
 	}
-	result, err := trainer.Evaluate(ctx, 64, seed)
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: seed})
 	if err != nil {
 		return err
 	}
@@ -70,7 +67,7 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 }
 
 // film records environment 0 while the agent acts. The agent is bound to 16 environments, so as many are made.
-func film(ctx context.Context, agent agents.Agent, seed int64, out string) (err error) {
+func film(ctx context.Context, agent *ppo.Agent, seed int64, out string) (err error) {
 	env, err := classic.NewPendulum(classic.Config{NumEnvs: agent.NumEnvs(), Seed: seed})
 	if err != nil {
 		return err
@@ -80,7 +77,7 @@ func film(ctx context.Context, agent agents.Agent, seed int64, out string) (err 
 		return errors.Join(err, env.Close())
 	}
 	defer func() { err = errors.Join(err, recorded.Close()) }()
-	if _, err := trainers.Evaluate(ctx, recorded, agent, 1, seed+1); err != nil {
+	if _, err := trainers.Evaluate(ctx, recorded, agent, trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
 		return err
 	}
 	fmt.Println("film in", out)

@@ -94,9 +94,6 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 
 // list shows the checkpoints of a run. Each has been verified against its manifest's checksum.
 func list(dir string) error {
-	if dir == "" {
-		return nil
-	}
 	paths, err := filepath.Glob(filepath.Join(dir, "checkpoints", "*.safetensors"))
 	if err != nil {
 		return err

@@ -149,8 +149,8 @@ func (d *arrows) Plot(c draw.Canvas, p *plot.Plot) {
 		if !okFrom || !okTo {
 			continue
 		}
-		// Arrows at one place stand side by side, beside the vertical line of a curve that changes there; many stand close,
-		// so that they are still seen to belong there.
+		// Arrows at one place stand side by side, beside the vertical line of a curve that changes there; many stand
+		// close, so that they are still seen to belong there.
 		shift := 2 + min(3.5, 16/vg.Length(all[l.X]))*vg.Length(same[l.X])
 		same[l.X]++
 		x := trX(l.X) + shift
@@ -206,8 +206,8 @@ func (d *eventLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// place returns where along the vertical line at x a label of the given size crosses none of the lines: as high as possible,
-// at the right of it or else at the left. Where there is no such place it stands at the top.
+// place returns where along the vertical line at x a label of the given size crosses none of the lines: as high as
+// possible, at the right of it or else at the left. Where there is no such place it stands at the top.
 func place(c draw.Canvas, x vg.Length, size vg.Point, lines [][]vg.Point) vg.Rectangle {
 	const clear = 2 // above and below the label
 	at := func(left, top vg.Length) vg.Rectangle {

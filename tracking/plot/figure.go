@@ -25,20 +25,25 @@ const (
 	legendHeight = 15
 )
 
-// Figure is a grid of panels under a title and a legend.
+// Figure is a grid of panels under a title and a legend. [WritePNG] is the short way to one with the usual sizes.
 type Figure struct {
-	Title  string
-	Label  string // see Picture
+	Title string
+	// Label says what the figure shows to readers who cannot see it, see Picture.
+	Label string
+	// Panels are drawn row by row. A series must have as many X as Y, and a link's curves must be in its panel.
 	Panels []Panel
-	// Columns is the number of panels in a row. Default: as many as rows, or one more.
+	// Columns is the number of panels in a row: more make the figure wider and lower. Default: as many as rows, or one
+	// more.
 	Columns int
-	// PanelWidth and PanelHeight are those of a panel with its labels, in points. Default: 370 and 235.
+	// PanelWidth and PanelHeight are those of a panel with its labels, in points. Larger panels get more ticks, not
+	// larger text. Default: 370 and 235.
 	PanelWidth, PanelHeight vg.Length
-	// TextScale enlarges the text, which is 8.5 to 14 points high. Default: 1.
+	// TextScale multiplies the size of all text, which is 7.5 to 14 points high, and the room for it. Set it above 1
+	// where the figure is shown smaller than it is, or beside larger text. Default: 1.
 	TextScale vg.Length
 }
 
-// Picture lays the figure out.
+// Picture lays the figure out: the title and the legend at the top, below them the panels with their axes aligned.
 func (f Figure) Picture() Picture {
 	g := newGrid(f)
 	width, height := g.size()
@@ -49,22 +54,24 @@ func (f Figure) Picture() Picture {
 type grid struct {
 	Figure
 	rows   int
-	names  map[string]int // which line style a name has
+	names  map[string]int // which line style a name has, by the order in which names appear
 	legend []legendEntry
 }
 
+// legendEntry is a sample of a line with its name; the arrow that stands for links has no series.
 type legendEntry struct {
-	series *Series // nil for the arrow
+	series *Series
 	name   string
 	style  draw.LineStyle
 }
 
+// newGrid fills in the figure's defaults and collects its legend.
 func newGrid(f Figure) *grid {
 	n := len(f.Panels)
 	if f.Columns < 1 {
 		f.Columns = int(math.Ceil(math.Sqrt(float64(n))))
 	}
-	f.Columns = min(f.Columns, n)
+	f.Columns = max(1, min(f.Columns, n))
 	if f.PanelWidth == 0 {
 		f.PanelWidth = panelWidth
 	}
@@ -79,6 +86,7 @@ func newGrid(f Figure) *grid {
 	return g
 }
 
+// size is that of the whole figure, in points.
 func (f *grid) size() (width, height vg.Length) {
 	columns, rows := vg.Length(f.Columns), vg.Length(f.rows)
 	width = 2*margin + columns*f.PanelWidth + (columns-1)*panelGap
@@ -88,13 +96,15 @@ func (f *grid) size() (width, height vg.Length) {
 // font is that of the figure's text.
 func (f *grid) font(size vg.Length, bold bool) text.Style { return Font(f.TextScale*size, Text, bold) }
 
+// draw draws the figure on a canvas of its size.
 func (f *grid) draw(c draw.Canvas) {
 	f.drawHead(c)
 	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
 }
 
-// style returns the line style of series i of a panel: by name, and by place where it has none. A faint one without a name
-// has the place of that after it.
+// style returns the line style of series i of a panel. Series of one name have one style in all panels; a series
+// without a name has the style of its place among the panel's series, and a faint one without a name that of the
+// series after it, whose raw values it shows.
 func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	s := &p.Series[i]
 	for _, before := range p.Series[:i] {
@@ -113,6 +123,7 @@ func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	return lineStyle(n, s)
 }
 
+// collectLegend adds an entry for every name, in the order in which names appear, and one for links.
 func (f *grid) collectLegend() {
 	links, shown := false, map[string]bool{}
 	for i := range f.Panels {
@@ -135,7 +146,9 @@ func (f *grid) collectLegend() {
 	}
 }
 
-// legendRows breaks the entries into rows that fit, with the entries' widths. Several rows are set in columns.
+// legendRows breaks the legend into rows that fit into the width. A single row is as wide as its entries; of several
+// rows all entries are as wide as the widest, so that they stand below each other. widths are those of the entries,
+// in order.
 func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
 	style = f.font(9.5, false)
 	var total, widest vg.Length
@@ -160,6 +173,7 @@ func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Le
 	return rows, widths, style
 }
 
+// headHeight is the height of title and legend, with a gap to the panels.
 func (f *grid) headHeight(width vg.Length) vg.Length {
 	rows, _, _ := f.legendRows(width)
 	h := f.TextScale * legendHeight * vg.Length(len(rows))
@@ -172,6 +186,7 @@ func (f *grid) headHeight(width vg.Length) vg.Length {
 	return h
 }
 
+// drawHead draws title and legend in the middle of the upper edge.
 func (f *grid) drawHead(c draw.Canvas) {
 	y := c.Max.Y - margin
 	if f.Title != "" {
@@ -205,6 +220,8 @@ func (f *grid) drawHead(c draw.Canvas) {
 	}
 }
 
+// drawPanels draws the panels with their axes aligned: those of a column at their left, those of a row at their lower
+// end.
 func (f *grid) drawPanels(c draw.Canvas) {
 	grid := make([][]*plot.Plot, f.rows)
 	for r := range grid {
@@ -234,6 +251,8 @@ func (f *grid) drawPanels(c draw.Canvas) {
 	}
 }
 
+// plot returns a panel as a plot of gonum/plot: its axes, and from the back to the front the grid, events, faint
+// curves, curves, strong curves, links and marks.
 func (f *grid) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -308,7 +327,7 @@ func (d marks) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		if c.Contains(at) {
 			Tip(c, m.Tip)
-			DrawSign(c, m.Sign, m.Color, at, radius)
+			m.Sign.Draw(c, m.Color, at, radius)
 		}
 	}
 	Tip(c, "")

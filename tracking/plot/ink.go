@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Ink is a colour that differs between light and dark pages. PNG pictures have the light one; in an SVG element an ink is
-// a class, whose colour the page's style sets with [Styles].
+// Ink is a colour that differs between light and dark pages. PNG pictures have the light one; in an SVG element an
+// ink is a class, whose colour the page's style sets with [Styles].
 type Ink struct {
 	class       string
 	light, dark color.NRGBA
@@ -34,8 +34,8 @@ var (
 )
 
 // palette are the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), which the common forms of colour
-// blindness can tell apart, made legible on light and on dark paper. Brown stands for their yellow, which is too light on
-// white.
+// blindness can tell apart, made legible on light and on dark paper. Brown stands for their yellow, which is too
+// light on white.
 var palette = []Ink{
 	NewInk("k0", 0x0072b2, 0x4aa8e0), // blue
 	NewInk("k1", 0xe69f00, 0xf0a830), // orange

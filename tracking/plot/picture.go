@@ -55,8 +55,8 @@ func (p Picture) Above(below Picture, gap vg.Length) Picture {
 	}}
 }
 
-// Font returns the style of text in pictures: its size in points, its ink, and whether it is bold. It begins at its place
-// and stands above it.
+// Font returns the style of text in pictures: its size in points, its ink, and whether it is bold. It begins at its
+// place and stands above it.
 func Font(size vg.Length, ink color.Color, bold bool) text.Style {
 	weight := font.WeightNormal
 	if bold {
@@ -82,73 +82,61 @@ func Tip(c draw.Canvas, tooltip string) {
 	}
 }
 
-// Sign is the form of a [Mark].
-type Sign int
+// Sign is the form of a [Mark]: a polygon, a circle where it has no corners, or a cross.
+type Sign struct {
+	corners int
+	turn    float64 // the first corner's angle, in turns from the right
+	reach   float64 // of the first corner and every second one after it, in radii of the sign
+	inner   float64 // of the others
+	hollow  bool    // an outline that is filled with the ink of the paper
+	cross   bool    // lines between opposite corners
+}
 
-// The signs. Hollow ones are filled with the ink of the paper.
-const (
-	Cross Sign = iota
-	Star
-	Square
-	Triangle
-	Diamond
-	Dot
-	HollowSquare
-	HollowDiamond
-	Ring
+// The signs.
+var (
+	Cross         = Sign{corners: 4, turn: 1.0 / 8, reach: math.Sqrt2, inner: math.Sqrt2, cross: true}
+	Star          = Sign{corners: 10, turn: 1.0 / 4, reach: 1, inner: 0.42}
+	Square        = Sign{corners: 4, turn: 1.0 / 8, reach: math.Sqrt2, inner: math.Sqrt2}
+	Triangle      = Sign{corners: 3, turn: 1.0 / 4, reach: 1.3, inner: 1.3}
+	Diamond       = Sign{corners: 4, reach: 1.3, inner: 1.3}
+	Dot           = Sign{reach: 1}
+	HollowSquare  = Sign{corners: 4, turn: 1.0 / 8, reach: math.Sqrt2, inner: math.Sqrt2, hollow: true}
+	HollowDiamond = Sign{corners: 4, reach: 1.3, inner: 1.3, hollow: true}
+	Ring          = Sign{reach: 1, hollow: true}
 )
 
-// DrawSign draws a sign of the given radius in points around a place.
-func DrawSign(c draw.Canvas, sign Sign, ink color.Color, at vg.Point, radius vg.Length) {
-	// corners are n points around the place, the first so many turns from the right; every second is nearer to it.
-	corners := func(n int, first float64, r, nearer vg.Length) (points []vg.Point) {
-		for k := range n {
-			reach := r
-			if k%2 == 1 {
-				reach = nearer
-			}
-			sin, cos := math.Sincos(2 * math.Pi * (first + float64(k)/float64(n)))
-			points = append(points, vg.Point{X: at.X + reach*vg.Length(cos), Y: at.Y + reach*vg.Length(sin)})
+// Draw draws the sign with a radius in points around a place.
+func (s Sign) Draw(c draw.Canvas, ink color.Color, at vg.Point, radius vg.Length) {
+	const border = vg.Length(1.3) // of hollow signs
+	if s.corners == 0 {
+		dot := draw.GlyphStyle{Color: ink, Radius: radius, Shape: draw.CircleGlyph{}}
+		if s.hollow {
+			dot.Radius += border / 2
+			c.DrawGlyphNoClip(dot, at)
+			dot.Color, dot.Radius = Paper, radius-border/2
 		}
-		return points
+		c.DrawGlyphNoClip(dot, at)
+		return
 	}
-	square := corners(4, 1.0/8, radius*math.Sqrt2, radius*math.Sqrt2)
-	diamond := corners(4, 0, 1.3*radius, 1.3*radius)
-	hollow := func(p []vg.Point) {
+	p := make([]vg.Point, s.corners)
+	for k := range p {
+		r := radius * vg.Length([]float64{s.reach, s.inner}[k%2])
+		sin, cos := math.Sincos(2 * math.Pi * (s.turn + float64(k)/float64(s.corners)))
+		p[k] = vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
+	}
+	switch {
+	case s.cross:
+		c.StrokeLines(draw.LineStyle{Color: ink, Width: 2}, []vg.Point{p[0], p[2]}, []vg.Point{p[1], p[3]})
+	case s.hollow:
 		c.FillPolygon(Paper, p)
 		c.StrokeLines(draw.LineStyle{Color: ink, Width: border}, append(p, p[0]))
-	}
-	dot := func(k color.Color, r vg.Length) {
-		c.DrawGlyphNoClip(draw.GlyphStyle{Color: k, Radius: r, Shape: draw.CircleGlyph{}}, at)
-	}
-	switch sign {
-	case Cross:
-		c.StrokeLines(draw.LineStyle{Color: ink, Width: 2}, []vg.Point{square[0], square[2]}, []vg.Point{square[1], square[3]})
-	case Star:
-		c.FillPolygon(ink, corners(10, 1.0/4, radius, 0.42*radius))
-	case Square:
-		c.FillPolygon(ink, square)
-	case Triangle:
-		c.FillPolygon(ink, corners(3, 1.0/4, 1.3*radius, 1.3*radius))
-	case Diamond:
-		c.FillPolygon(ink, diamond)
-	case HollowSquare:
-		hollow(square)
-	case HollowDiamond:
-		hollow(diamond)
-	case Dot:
-		dot(ink, radius)
-	case Ring:
-		dot(ink, radius+border/2)
-		dot(Paper, radius-border/2)
+	default:
+		c.FillPolygon(ink, p)
 	}
 }
 
-// border is the width of the lines around hollow signs.
-const border = vg.Length(1.3)
-
-// Write writes text in one line whose letters stand on the height of at, and which begins, ends or has its middle there as
-// the style says.
+// Write writes text in one line whose letters stand on the height of at, and which begins, ends or has its middle
+// there as the style says.
 func Write(c draw.Canvas, style text.Style, at vg.Point, words string) {
 	at.Y -= style.FontExtents().Descent
 	c.FillText(style, at, Plain(words, 200))

@@ -1,5 +1,5 @@
-// Package plot draws pictures of learning: panels of curves over steps, in a grid under one title and one legend, as PNG
-// files and as SVG elements of HTML pages. gonum/plot draws axes, text and the pixels.
+// Package plot draws pictures of learning: panels of curves over steps, in a grid under one title and one legend, as
+// PNG files and as SVG elements of HTML pages. gonum/plot draws axes, text and the pixels.
 //
 // It is a package of its own so that programs which only train do not link gonum/plot and its fonts.
 package plot
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 
 	"github.com/gorl-dev/gorl/tracking"
@@ -28,8 +27,8 @@ type Series struct {
 	Steps bool
 	// Markers draws a dot at every point.
 	Markers bool
-	// Faint draws a thin, pale line behind the others, and leaves it out of the legend: the raw values behind a smoothed
-	// curve of the same name.
+	// Faint draws a thin, pale line behind the others, and leaves it out of the legend: the raw values behind a
+	// smoothed curve of the same name.
 	Faint bool
 	// Strong draws a thick line with a dark border over the others: the curve that a reader should see first.
 	Strong bool
@@ -63,8 +62,8 @@ type Panel struct {
 	Title, XLabel, YLabel string
 	// Scale is the vertical axis': Linear by default.
 	Scale Scale
-	// XLimits and YLimits are the least and the greatest value shown; points outside are gaps. {0, 0} shows all points and
-	// a margin around them.
+	// XLimits and YLimits are the least and the greatest value shown; points outside are gaps. {0, 0} shows all
+	// points and a margin around them.
 	XLimits, YLimits [2]float64
 	Series           []Series
 	Links            []Link
@@ -83,10 +82,10 @@ func SeriesOf(scalars []tracking.Scalar, tag string) Series {
 	return s
 }
 
-// Smoothed returns the curve's exponential moving average with a weight from 0, which changes nothing, to below 1: every
-// value is weight times the average before it plus 1 − weight times the value, divided by 1 − weightⁿ after n values, so
-// that the beginning is not drawn towards 0. It is what TensorBoard shows. Values that are not finite stay as they are and
-// leave the average alone. Weights outside [0, 1) are an error.
+// Smoothed returns the curve's exponential moving average with a weight from 0, which changes nothing, to below 1:
+// every value is weight times the average before it plus 1 − weight times the value, divided by 1 − weightⁿ after n
+// values, so that the beginning is not drawn towards 0. It is what TensorBoard shows. Values that are not finite stay
+// as they are and leave the average alone. Weights outside [0, 1) are an error.
 func (s Series) Smoothed(weight float64) (Series, error) {
 	if !(weight >= 0 && weight < 1) {
 		return s, fmt.Errorf("plot: the weight of smoothing is %v; want a number from 0 to below 1", weight)
@@ -114,14 +113,6 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
 	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().WritePNG(path)
-}
-
-// EncodePNG is [WritePNG] into w.
-func EncodePNG(w io.Writer, title string, panels []Panel, columns int) error {
-	if err := checkPanels(panels); err != nil {
-		return fmt.Errorf("plot: %w", err)
-	}
-	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().EncodePNG(w)
 }
 
 // maxPanels bounds the size of the picture.

@@ -37,7 +37,7 @@ func scale(log bool) Scale {
 func render(t *testing.T, title string, panels []Panel, columns int) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	if err := EncodePNG(&b, title, panels, columns); err != nil {
+	if err := (Figure{Title: title, Panels: panels, Columns: columns}).Picture().EncodePNG(&b); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -123,13 +123,14 @@ func TestPlotSurvivesAnything(t *testing.T) {
 		"one at zero":     {X: []float64{0}, Y: []float64{0}},
 		"constant":        {X: []float64{0, 1, 2}, Y: []float64{1e9, 1e9, 1e9}},
 		"nearly":          {X: []float64{0, 1}, Y: []float64{1, math.Nextafter(1, 2)}},
+		"nearly 1":        {X: []float64{0, 1, 2}, Y: []float64{0.9, math.Nextafter(1, 0), 1 - 1e-12}},
 		"tiny":            {X: []float64{0, 1}, Y: []float64{5e-324, 1e-320}},
 		"enormous":        {X: []float64{-1e149, 1e149}, Y: []float64{-1e149, 1e149}},
 		"boundless steps": {X: []float64{inf, nan, -inf, 1}, Y: []float64{1, 1, 1, 1}},
 		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Markers: true, Dashed: true},
 	} {
-		for _, logY := range []bool{false, true} {
-			panels = append(panels, Panel{Title: name, Scale: scale(logY), Series: []Series{s, s}, Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
+		for _, axis := range []Scale{Linear, Log, Complement} {
+			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s}, Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
 		}
 	}
 	f := newGrid(Figure{Title: "anything", Panels: panels, Columns: 3})
@@ -287,7 +288,7 @@ func TestScaleFor(t *testing.T) {
 	}{
 		{nil, Linear}, {[]float64{nan}, Linear}, {[]float64{1, 4.9}, Linear}, {[]float64{1, nan, 5}, Log},
 		{[]float64{0, 5}, Linear}, {[]float64{-1, 5}, Linear}, {[]float64{0.9, 0.99}, Complement},
-		{[]float64{0.9, 1}, Linear}, {[]float64{0.1, 0.99}, Log}, {[]float64{0.97, 0.99}, Linear}, {[]float64{math.Inf(1), 1}, Linear},
+		{[]float64{0.9, 1}, Linear}, {[]float64{0.9, math.Nextafter(1, 0)}, Linear}, {[]float64{0.1, 0.99}, Log}, {[]float64{0.97, 0.99}, Linear}, {[]float64{math.Inf(1), 1}, Linear},
 	} {
 		if got := ScaleFor(tt.values...); got != tt.want {
 			t.Errorf("%v: scale %d, want %d", tt.values, got, tt.want)
@@ -420,11 +421,8 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-		if err := EncodePNG(new(bytes.Buffer), "", panels, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("EncodePNG: error %v, want %q", err, want)
-		}
 	}
-	if err := EncodePNG(full{}, "", good, 1); err == nil {
+	if err := (Figure{Panels: good}).Picture().EncodePNG(full{}); err == nil {
 		t.Error("a failing writer goes unnoticed")
 	}
 	if err := WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1); err == nil {

@@ -20,9 +20,9 @@ const (
 // logSpan is the ratio of greatest to least value from which [ScaleFor] chooses a logarithm.
 const logSpan = 5
 
-// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and their
-// distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values that are
-// not finite count for nothing.
+// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and
+// their distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values
+// that are not finite count for nothing.
 func ScaleFor(values ...float64) Scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -33,7 +33,7 @@ func ScaleFor(values ...float64) Scale {
 	switch {
 	case lo > hi:
 		return Linear
-	case lo > 0.5 && hi < 1 && 1-lo >= logSpan*(1-hi):
+	case lo > 0.5 && Complement.shows(hi) && 1-lo >= logSpan*(1-hi):
 		return Complement
 	case Log.shows(lo) && hi >= logSpan*lo:
 		return Log
@@ -41,9 +41,12 @@ func ScaleFor(values ...float64) Scale {
 	return Linear
 }
 
+// nearest is the least distance to 1 that Complement shows: nearer to it floating-point numbers are too coarse.
+const nearest = 1e-12
+
 // shows reports whether a drawable value has a place on the scale.
 func (s Scale) shows(v float64) bool {
-	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1
+	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1-nearest
 }
 
 // measure is where a value lies, in units in which the axis is even.
@@ -149,8 +152,8 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is nearly
-// linear.
+// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is
+// nearly linear.
 func complementTicks(lo, hi float64) []plot.Tick {
 	list, labels := logTicks(1-hi, 1-lo), 0
 	for i := range list {
@@ -167,7 +170,7 @@ func complementTicks(lo, hi float64) []plot.Tick {
 }
 
 func logLabel(v float64) string {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // rid of what adding up has left
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes the rounding error of a sum: 0.30000000000000004 becomes 0.3
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}

@@ -16,9 +16,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// SVG returns the picture as an element for an HTML page that has the [Styles] of its inks, and rules for the classes l
-// (lines, stroked in the current colour), f (areas and texts, filled with it), and t (lines with a tooltip). gonum/plot's
-// own SVG has neither classes, which dark pages need, nor tooltips. All text is escaped.
+// SVG returns the picture as an element for an HTML page that has the [Styles] of its inks, and rules for the classes
+// l (lines, stroked in the current colour), f (areas and texts, filled with it), and t (lines with a tooltip).
+// gonum/plot's own SVG has neither classes, which dark pages need, nor tooltips. All text is escaped.
 func (p Picture) SVG() template.HTML {
 	c := &svg{height: p.Height, stack: []svgState{{color: Text}}}
 	fmt.Fprintf(&c.b, `<svg viewBox="0 0 %s %s" role="img" aria-label="%s">`+"\n",

@@ -58,7 +58,7 @@ func tickLabels(values []float64) []string {
 	}
 	labels := make([]string, len(values))
 	for i, v := range values {
-		if math.Abs(v) < step/2 || v == 0 { // what adding up has left
+		if math.Abs(v) < step/2 || v == 0 { // nearly 0, by the rounding error of a sum
 			labels[i] = "0"
 		} else {
 			labels[i] = write(v)
@@ -67,7 +67,8 @@ func tickLabels(values []float64) []string {
 	return labels
 }
 
-// plain writes numbers without an exponent, in the unit that the largest calls for.
+// plain returns a function that writes numbers without an exponent, in thousands, millions, ... as the largest calls
+// for: one unit for all ticks of an axis.
 func plain(largest, step float64) func(v float64) string {
 	unit, suffix := 1.0, ""
 	for _, u := range []struct {
@@ -86,13 +87,13 @@ func plain(largest, step float64) func(v float64) string {
 	return func(v float64) string { return strconv.FormatFloat(v/unit, 'f', decimals, 64) + suffix }
 }
 
-// scientific writes numbers with an exponent.
+// scientific returns a function that writes numbers with an exponent, for axes of very small or very large numbers.
 func scientific(largest, step float64) func(v float64) string {
 	digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
 	return func(v float64) string { return ShortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }
 }
 
-// ShortExponent makes 1e-5 of 1.00e-05, and leaves alone what has no exponent.
+// ShortExponent shortens a number with an exponent, 1.00e-05 to 1e-5, and returns others as they are.
 func ShortExponent(s string) string {
 	mantissa, exponent, ok := strings.Cut(s, "e")
 	if !ok {

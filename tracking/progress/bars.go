@@ -14,7 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// bars is the progress for terminals.
+// bars is the progress for terminals. mpb draws the bars, from goroutines of its own, several times a second.
 type bars struct {
 	opt       Options
 	w         io.Writer
@@ -35,8 +35,9 @@ func newBars(w io.Writer, width int, opt Options, more ...mpb.ContainerOption) *
 func (p *bars) Bar(name string, total int64) tracking.Bar {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	silent := newLines(io.Discard, p.opt).Bar(name, total)
 	if p.ended {
-		return silentBar{}
+		return silent
 	}
 	b := &terminalBar{opt: p.opt, meter: meter{total: max(total, 1)}}
 	aligned := func(text func(*terminalBar) string) decor.Decorator {
@@ -66,7 +67,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 			spaced(func(b *terminalBar) string { return b.text }),
 		))
 	if err != nil { // the output has failed
-		return silentBar{}
+		return silent
 	}
 	bar.SetTotal(b.meter.total, false)
 	b.bar = bar
@@ -107,6 +108,7 @@ func (p *bars) Wait() {
 	p.container.Wait()
 }
 
+// terminalBar is one learner of bars.
 type terminalBar struct {
 	opt Options
 	bar *mpb.Bar
@@ -118,6 +120,7 @@ type terminalBar struct {
 	finished bool
 }
 
+// read calls text while nothing changes the bar.
 func (b *terminalBar) read(text func(*terminalBar) string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

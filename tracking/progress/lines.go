@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// lines is the progress for files and pipes.
+// lines is the progress for files and pipes: a line for each bar whenever it has come LineEvery further.
 type lines struct {
 	opt Options
 
@@ -41,6 +41,7 @@ func (p *lines) Wait() {
 	p.ended = true
 }
 
+// wholeLines formats a text and ends it with a line break.
 func wholeLines(format string, args ...any) string {
 	s := fmt.Sprintf(format, args...)
 	if !strings.HasSuffix(s, "\n") {
@@ -49,6 +50,7 @@ func wholeLines(format string, args ...any) string {
 	return s
 }
 
+// lineBar is one learner of lines.
 type lineBar struct {
 	p        *lines
 	name     string
@@ -89,6 +91,7 @@ func (b *lineBar) Finish(text string) {
 	}
 }
 
+// write writes a line: name, per cent, steps of the total, and as far as they are known speed, time and text.
 func (b *lineBar) write(when, text string) {
 	m := &b.meter
 	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(), fmt.Sprintf("%d/%d", m.done, m.total)}

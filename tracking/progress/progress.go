@@ -17,13 +17,14 @@ import (
 
 // Options change what [New] shows.
 type Options struct {
-	// Silent shows nothing.
+	// Silent shows nothing, also on a terminal.
 	Silent bool
-	// Unit is what is counted; "steps" if empty.
+	// Unit is what is counted, for the speed. Default: "steps".
 	Unit string
-	// LineEvery is the part of a bar's total after which a line is written where there is no terminal; 0.05 if 0.
+	// LineEvery is the part of a bar's total after which a line is written where there is no terminal. Larger values
+	// give shorter logs, e.g. 0.25 for the many bars of a population; smaller ones more lines. Default: 0.05.
 	LineEvery float64
-	// Now is the clock; time.Now if nil.
+	// Now is the clock, which tests set. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -39,7 +40,7 @@ func New(w io.Writer, opt Options) tracking.Progress {
 		opt.Now = time.Now
 	}
 	if opt.Silent || w == nil {
-		return silent{}
+		w = io.Discard
 	}
 	if width := terminalWidth(w); width > 0 {
 		return newBars(w, width, opt)
@@ -60,18 +61,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-type silent struct{}
-
-func (silent) Bar(string, int64) tracking.Bar { return silentBar{} }
-func (silent) Printf(string, ...any)          {}
-func (silent) Wait()                          {}
-
-type silentBar struct{}
-
-func (silentBar) Set(int64, string) {}
-func (silentBar) Finish(string)     {}
-
-// meter measures speed, smoothed over about meterWindow seconds.
+// meter measures how fast a bar goes: an exponential moving average of the speed over about meterWindow seconds, so
+// that the time left does not jump with every update of an agent.
 type meter struct {
 	total, done int64
 	rate        float64 // units a second, 0 while unknown
@@ -85,6 +76,7 @@ const (
 	meterPeriod = 0.2 // seconds between measurements
 )
 
+// set tells the meter how many units are done. The first call says where a run begins or continues, which is no speed.
 func (m *meter) set(now time.Time, done int64) {
 	m.done = done
 	if m.begun.IsZero() {
@@ -106,6 +98,7 @@ func (m *meter) set(now time.Time, done int64) {
 	m.rate, m.last, m.lastDone = rate, now, done
 }
 
+// percent, speed, left and spent write what a bar shows; what is not known yet is "".
 func (m *meter) percent() string {
 	return fmt.Sprintf("%3d %%", int(100*float64(min(max(m.done, 0), m.total))/float64(m.total)))
 }
@@ -117,7 +110,6 @@ func (m *meter) speed(unit string) string {
 	return siNumber(m.rate) + " " + unit + "/s"
 }
 
-// left is the time to go.
 func (m *meter) left() string {
 	if m.rate == 0 || m.done >= m.total {
 		return ""
@@ -125,7 +117,6 @@ func (m *meter) left() string {
 	return "ETA " + duration(float64(m.total-m.done)/m.rate)
 }
 
-// spent is the time since the first measurement.
 func (m *meter) spent(now time.Time) string {
 	if m.begun.IsZero() {
 		return ""
@@ -151,6 +142,7 @@ func siNumber(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64) + suffixes[i]
 }
 
+// duration writes a time in its two greatest units: 12s, 3m05s, 2h14m, 2d02h.
 func duration(seconds float64) string {
 	if !(seconds < 1000*24*3600) {
 		return "∞"

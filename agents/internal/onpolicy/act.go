@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Act implements [agents.Agent]. While training it writes observations, actions and their log-probabilities
-// straight into the step of the rollout that Record completes.
+// Act returns actions (N, A) for observations (N, O). While training it writes observations, actions and their
+// log-probabilities straight into the step of the rollout that Record completes; in evaluation it writes nothing.
 func (c *Core) Act(in agents.Observation) ([]float32, error) {
 	if c.numEnvs == 0 {
 		if err := c.Bind(len(in.Observations) / c.spaces.Observation.Width()); err != nil {
@@ -27,6 +27,7 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 	}
 	s := c.step
 	s.Reset()
+	// Where to write the rows: evaluation has tensors of its own, training writes into the rollout's present step.
 	obs, state := c.evalObs, c.evalState
 	if c.training {
 		if c.Rollout.Full() {
@@ -48,14 +49,15 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 		return c.actions, c.read(s, c.Policy.Mode(s, inputs))
 	}
 	executed := c.draw(s, inputs)
-	if c.Config.Skrl() { // otherwise the whole rollout's values are computed at once, when it is complete
+	if c.Config.Skrl() { // otherwise FillValues computes all values of the rollout at once, when it is complete
 		s.Copy(c.Rollout.Row("values"), c.VScaler.Inverse(s, c.Value.Forward(s, inputs)))
 	}
 	c.acted = true
 	return c.actions, c.read(s, executed)
 }
 
-// draw samples actions and records them with their log-probability.
+// draw samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
+// log-probability under the policy. What is executed may differ from what is stored, where a policy clips its actions.
 func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
@@ -69,7 +71,7 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	return a.Executed
 }
 
-// randomActions draws uniformly from the action space; unbounded dimensions are standard normal.
+// randomActions draws from the action space, (N, A): uniformly, and where a dimension has no bounds standard normal.
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
@@ -91,7 +93,7 @@ func (c *Core) randomActions() []float32 {
 	return out
 }
 
-// Inputs preprocesses rows for the networks.
+// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks.
 func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
 	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, obs)}
 	if state.T != nil {
@@ -100,11 +102,7 @@ func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
 	return in
 }
 
-// ValueOf returns the values of raw observations and states in reward units, (n, 1).
-func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
-}
-
+// write copies rows from the host into tensors; state may be a zero Tensor, for none.
 func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {
 	if err := tensor.Write(obs, o); err != nil {
 		return err
@@ -115,7 +113,7 @@ func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []f
 	return tensor.Write(state, st)
 }
 
-// read copies actions to the host and refuses what no environment should see.
+// read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.
 func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -132,6 +130,7 @@ func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
 	return nil
 }
 
+// checkRows returns an error where a batch does not have one row of width values an environment.
 func (c *Core) checkRows(what string, got, width int) error {
 	if want := c.numEnvs * width; got != want {
 		return fmt.Errorf("%s: %s have %d values, want %d (%d environments × %d)", strings.ToLower(c.name), what, got, want, c.numEnvs, width)

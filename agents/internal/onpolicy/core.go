@@ -1,6 +1,6 @@
 // Package onpolicy is what PPO and AMP have in common: acting, recording a rollout, estimating advantages, handing out
-// minibatches, and the optimizer over flat parameters. The algorithms themselves, what is computed from a minibatch, are
-// in agents/ppo and agents/amp.
+// minibatches, and the optimizer over flat parameters. The algorithms themselves, what is computed from a minibatch,
+// are in agents/ppo and agents/amp.
 package onpolicy
 
 import (
@@ -19,51 +19,70 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// One seed starts two sequences; these keep them apart.
+// An agent has two random sequences: libtorch's, for actions, shuffling and minibatches on the device, and Go's, for
+// what is drawn on the host. One seed starts both; these constants keep them apart.
 const (
 	pcgStream       = 0x9e3779b97f4a7c15
 	generatorStream = 0x5851f42d4c957f2d
 )
 
-// NamedNetwork is a part of the agent with parameters of its own, in optimizer order.
+// NamedNetwork is one of the agent's networks. Its name begins the names of its parameters in snapshots
+// ("policy/net.0.weight").
 type NamedNetwork struct {
 	Name       string
 	Parameters []tensor.Parameter
 	Close      func()
-	Network    any // whose architecture snapshots name, where it has one
+	// Network is the network itself; snapshots record its architecture where it has one.
+	Network any
 }
 
-// Options is what an agent is made of.
+// Options is what a Core is made of. Networks are listed in optimizer order: policy, value, then Extra.
 type Options struct {
-	Name    string // the algorithm
+	// Name is the algorithm's name, which snapshots and errors have.
+	Name string
+	// Spaces and NumEnvs are those of the agent's options.
 	Spaces  spaces.Set
 	NumEnvs int
-	Config  *agents.OnPolicy // the agent's own, which may change while training
-	Policy  models.Policy
-	Value   models.Network
-	Extra   []NamedNetwork // after policy and value: the discriminator, a second critic
-	Fields  []memory.Field // of the rollout beside the common ones
-	Scratch []string       // those of Fields that an update computes and forgets
+	// Config is the agent's own copy of the settings, which it changes while training.
+	Config *agents.OnPolicy
+	// Policy draws actions (N, A); Value predicts standardised returns (N, 1).
+	Policy models.Policy
+	Value  models.Network
+	// Extra are an algorithm's further networks: the discriminator, a second critic.
+	Extra []NamedNetwork
+	// Fields are an algorithm's own fields of the rollout, and Scratch those among them that an update computes and that
+	// snapshots leave out.
+	Fields  []memory.Field
+	Scratch []string
 	Seed    int64
-	// SeparateFrom excludes the networks from this index on from the shared optimizer (0: none).
+	// SeparateFrom is the index of the first network that the shared optimizer does not step; 0 means that it steps all.
 	SeparateFrom int
 }
 
-// Core is the common part of an on-policy agent.
+// Core is the common part of an on-policy agent. An algorithm embeds it in its own type, which users do not see, and
+// reads its fields and calls its methods in the order of the algorithm. N is the number of environments, T that of a
+// rollout's steps.
 type Core struct {
-	Config                                  *agents.OnPolicy
-	Policy                                  models.Policy
-	Value                                   models.Network
-	Flat                                    *tensor.Flat
-	Optimizer                               *tensor.Optimizer
-	Scheduler                               schedulers.Scheduler // nil for a constant rate
+	Config *agents.OnPolicy
+	Policy models.Policy
+	Value  models.Network
+	// Flat holds all parameters in one tensor and all gradients in another, which the networks' tensors are views of.
+	Flat *tensor.Flat
+	// Optimizer steps the networks that share it (all but those from Options.SeparateFrom on).
+	Optimizer *tensor.Optimizer
+	// Scheduler changes the learning rates; nil for constant ones.
+	Scheduler schedulers.Scheduler
+	// The scalers standardise observations, states and returns; nil ones leave them as they are.
 	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
-	Rollout                                 *memory.Rollout
-	Gen                                     *tensor.Generator
-	Rng                                     *rand.Rand
-	Device                                  tensor.Device
-	Tracked                                 *Tracker
-	// Timestep counts recorded steps of the batch of environments, Updates counts updates.
+	// Rollout holds the T steps to learn from; nil before Bind.
+	Rollout *memory.Rollout
+	// Gen and Rng are the agent's random sequences on the device and on the host.
+	Gen *tensor.Generator
+	Rng *rand.Rand
+	// Device is where all tensors live. Tracked collects figures until they are read.
+	Device  tensor.Device
+	Tracked *Tracker
+	// Timestep counts recorded steps of the batch of environments, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
@@ -76,22 +95,22 @@ type Core struct {
 	pcg      *rand.PCG
 	training bool
 	sampling bool // actions in evaluation, too
-	acted    bool
+	acted    bool // Act has begun a step that Record has not completed
 	networks []NamedNetwork
-	segments []tensor.Group
-	stepped  []int // the network of each group of Optimizer
+	segments []tensor.Group // the flat range of each network
+	stepped  []int          // the network of each group of Optimizer
 
-	resident  *tensor.Scope
-	step      *tensor.Scope
-	evalObs   tensor.Tensor
-	evalState tensor.Tensor
-	nextObs   tensor.Tensor
-	nextState tensor.Tensor
-	actions   []float32
-	rewards   []float32
-	flags     []float32
-	backup    tensor.Tensor
-	seenKL    []float64 // of the epoch's minibatches, where kl_threshold asks for them
+	resident  *tensor.Scope // owns what lives as long as the agent
+	step      *tensor.Scope // owns what a call of Act or Record computes
+	evalObs   tensor.Tensor // (N, O), what evaluation acts on
+	evalState tensor.Tensor // (N, S)
+	nextObs   tensor.Tensor // (N, O), what follows the rollout's last step
+	nextState tensor.Tensor // (N, S)
+	actions   []float32     // (N, A), what Act returns
+	rewards   []float32     // (N), to shape
+	flags     []float32     // (N), to write booleans from
+	backup    tensor.Tensor // the parameters when the update began
+	seenKL    []float64     // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
@@ -102,14 +121,17 @@ type Core struct {
 	described    *description.Policy // see policyValues
 }
 
-// New assembles the common part. The models belong to it from then on, also when it fails.
+// New assembles the common part: parameters in flat memory with their optimizer, scalers, random sequences. It runs
+// every network once, so that a width that does not fit is an error here. The networks belong to the Core from then on,
+// also where New fails.
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{
 		{layout.Policy, o.Policy.Parameters(), o.Policy.Close, o.Policy},
 		{layout.Value, o.Value.Parameters(), o.Value.Close, o.Value},
 	}, o.Extra...)
-	var made *Core // c itself is nil again where an error is returned
+	// On an error everything made so far is closed: the Core with its networks, or, before there is one, the networks.
+	var made *Core // because `return nil, err` sets c to nil
 	defer func() {
 		switch {
 		case err == nil:
@@ -141,7 +163,7 @@ func New(o Options) (c *Core, err error) {
 	}
 	c.Rng = rand.New(c.pcg)
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
-	if !cfg.Skrl() {
+	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl 2.0 records them by steps
 		c.scratch = append(c.scratch, "values")
 	}
 	c.networks, made = networks, c
@@ -166,7 +188,8 @@ func New(o Options) (c *Core, err error) {
 	return c, err
 }
 
-// Bind implements [agents.Agent]: it allocates what depends on the number of environments.
+// Bind fixes the number of environments and allocates what depends on it. A second call with the same number does
+// nothing.
 func (c *Core) Bind(numEnvs int) error {
 	switch {
 	case numEnvs <= 0:
@@ -176,7 +199,7 @@ func (c *Core) Bind(numEnvs int) error {
 	case c.numEnvs != 0:
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
-	rows := c.Config.Rollouts * numEnvs
+	rows := c.Config.Rollouts * numEnvs // transitions of a rollout
 	if rows < 2 {
 		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments", strings.ToLower(c.name))
 	}
@@ -187,26 +210,82 @@ func (c *Core) Bind(numEnvs int) error {
 	return c.allocate()
 }
 
-// Name implements [agents.Agent].
+// allocate makes the rollout (T, N, width a field) and the rows that every step writes, so that a step allocates
+// nothing.
+func (c *Core) allocate() error {
+	sp, n := c.spaces, int64(c.numEnvs)
+	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	if w := sp.State.Width(); w > 0 {
+		fields = append(fields, memory.Field{Name: "states", Width: w})
+		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
+	}
+	var err error
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
+		return err
+	}
+	o := int64(sp.Observation.Width())
+	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
+	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
+	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
+	c.stdDev = c.resident.Zeros()
+	return c.resident.Err()
+}
+
+// probe runs every network once, so that a width that does not fit is an error of the constructor and not of the first
+// step.
+func (c *Core) probe() error {
+	s := tensor.NoGrad().On(c.Device)
+	defer s.Close()
+	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
+	if w := c.spaces.State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
+	mode := c.Policy.Mode(s, in)
+	v := c.Value.Forward(s, in)
+	judged := c.Policy.Evaluate(s, in, mode).LogProb
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
+	}
+	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
+		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+	}
+	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
+	}
+	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
+		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
+	}
+	return nil
+}
+
+// Name returns the algorithm's name.
 func (c *Core) Name() string { return c.name }
 
-// Spaces implements [agents.Agent].
+// Spaces returns the spaces that the agent was made for.
 func (c *Core) Spaces() spaces.Set { return c.spaces }
 
-// NumEnvs implements [agents.Agent].
+// NumEnvs returns N, 0 before Bind.
 func (c *Core) NumEnvs() int { return c.numEnvs }
 
-// SetTraining implements [agents.Agent].
-func (c *Core) SetTraining(on bool) { c.training = on }
+// SetTraining switches between training and evaluation, and returns the mode before.
+func (c *Core) SetTraining(on bool) (was bool) {
+	was, c.training = c.training, on
+	return was
+}
 
-// SetStochastic lets the agent sample actions in evaluation, too, instead of taking the distribution's mean or mode. They
-// are drawn from the agent's own random sequence.
+// SetStochastic makes evaluation sample actions, from the agent's own random sequence, instead of taking the mean or
+// mode.
 func (c *Core) SetStochastic(on bool) { c.sampling = on }
 
-// Training implements [agents.Agent].
-func (c *Core) Training() bool { return c.training }
+// Reseed starts both random sequences anew, as New does.
+func (c *Core) Reseed(seed int64) error {
+	c.pcg.Seed(uint64(seed), pcgStream)
+	return c.Gen.Seed(seed ^ generatorStream)
+}
 
-// Close implements [agents.Agent].
+// Close releases networks, memories and all tensors. It may be called twice.
 func (c *Core) Close() error {
 	for _, n := range c.networks {
 		n.Close()

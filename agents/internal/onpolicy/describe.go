@@ -3,8 +3,11 @@ package onpolicy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
@@ -13,8 +16,84 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// policyValues is the policy's description as snapshots hold it, or why there is none. The first time, what the policy
-// says of itself is held against what it computes: a model that has borrowed the methods of another may say what is not so.
+// Architectures returns the architectures of the networks that have one, by network.
+func (c *Core) Architectures() map[string]models.Architecture {
+	out := map[string]models.Architecture{}
+	for _, n := range c.networks {
+		if a, ok := models.ArchitectureOf(n.Network); ok {
+			out[n.Name] = a
+		}
+	}
+	return out
+}
+
+// architectureValues returns them as snapshots hold them, nil where no network has one.
+func (c *Core) architectureValues() map[string]any {
+	all := c.Architectures()
+	if len(all) == 0 {
+		return nil
+	}
+	tree := make(map[string]any, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		tree[name] = all[name].Values()
+	}
+	return tree
+}
+
+// checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be
+// scaled.
+func (c *Core) checkChoices() error {
+	all := c.Architectures()
+	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
+		a := all[name]
+		key, scaled := "observation_preprocessor", c.ObservationScaler != nil
+		if name != "policy" && c.spaces.State.Width() > 0 {
+			key, scaled = "state_preprocessor", c.StateScaler != nil
+		}
+		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
+			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty", strings.ToLower(c.name), key, name, a.Parts[i].Name)
+		}
+	}
+	if c.ObservationScaler == nil {
+		return nil
+	}
+	if p, ok := c.Policy.(models.DescribedPolicy); ok {
+		if d, err := p.Describe(); err == nil && readsChoices(d.Network) {
+			return c.scalesChoices("policy")
+		}
+	}
+	if v, ok := c.Value.(models.Described); ok {
+		if n, err := v.Describe(); err == nil && readsChoices(n) {
+			return c.scalesChoices("value")
+		}
+	}
+	return nil
+}
+
+// scalesChoices is the error of a scaler in front of a network that reads choices.
+func (c *Core) scalesChoices(network string) error {
+	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
+}
+
+// readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.
+func readsChoices(n description.Network) bool {
+	// Result 0 is the input; a result is of the rows where its step only cuts columns out of them or joins such columns.
+	rows := map[int]bool{0: true}
+	for i, s := range n.Steps {
+		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })
+		switch {
+		case read && s.Op == description.OneHot:
+			return true
+		case s.Op == description.Columns || s.Op == description.Concatenate:
+			rows[i+1] = read
+		}
+	}
+	return false
+}
+
+// policyValues returns the policy's description as snapshots hold it (package infer acts by it without libtorch), or
+// the reason why there is none. The first description is checked against what the policy computes, because a model that
+// embeds another inherits its Describe and may compute something else.
 func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	if c.described == nil {
 		d, err := c.describe()
@@ -29,7 +108,7 @@ func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	return c.described.Values()
 }
 
-// describe asks the policy and adds what is the agent's.
+// describe returns the policy's own description with what the agent adds: spaces and the scaler of observations.
 func (c *Core) describe() (description.Policy, error) {
 	p, ok := c.Policy.(models.DescribedPolicy)
 	if !ok {
@@ -51,7 +130,7 @@ func (c *Core) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// agrees compares the described policy's actions and the agent's on a few random observations.
+// agrees compares the actions of the described policy with the agent's on a few random observations.
 func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
@@ -84,7 +163,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// same compares two actions, generously: another device rounds otherwise, and two choices may be about as probable.
+// same compares two actions with a tolerance, because devices round differently and two choices may be equally
+// probable.
 func same(d description.Policy, x, y, outputs []float32) bool {
 	const tolerance = 2e-3
 	if d.Distribution.Kind != description.Categorical {

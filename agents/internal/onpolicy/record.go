@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -9,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Record implements [agents.Agent].
+// Record completes the step of the rollout that Act began: it stores rewards, ends of episodes and the values of
+// truncated episodes. Bad rows are an error before anything is written, so that Record can be called again.
 func (c *Core) Record(t agents.Transition) error {
 	if !c.training {
 		return nil
@@ -33,7 +35,7 @@ func (c *Core) Record(t agents.Transition) error {
 			return err
 		}
 	}
-	if c.Rollout.Len()+1 == c.Rollout.Steps() {
+	if c.Rollout.Len()+1 == c.Rollout.Steps() { // what follows the last step: its value is asked for, too
 		if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
 			return err
 		}
@@ -44,12 +46,13 @@ func (c *Core) Record(t agents.Transition) error {
 	c.acted = false
 	c.Timestep++
 	c.Rollout.Advance()
-	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) {
+	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) { // too early to learn from
 		c.Rollout.Clear()
 	}
 	return nil
 }
 
+// checkTransition refuses rows of a wrong number and rewards that are not finite.
 func (c *Core) checkTransition(t agents.Transition) error {
 	for _, x := range []struct {
 		what       string
@@ -70,7 +73,7 @@ func (c *Core) checkTransition(t agents.Transition) error {
 	return nil
 }
 
-// writeOutcome stores shaped rewards and the flags of the step.
+// writeOutcome stores the rewards, shaped (rewards_shaper, rewards_shaper_scale), and the ends of episodes as 0 and 1.
 func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	if c.Config.RewardsShaper != nil {
@@ -101,59 +104,14 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 	return nil
 }
 
-// bootstrapValues stores the value of the last observation of episodes that were cut. skrl 2.0 instead adds the value of
-// the observation before the cut to the reward.
-func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
-	if c.Config.Skrl() {
-		if c.Config.TimeLimitBootstrap {
-			r := c.Rollout
-			s.AddTo(r.Row("rewards"), s.Mul(r.Row("values"), r.Row("truncated")), c.Config.DiscountFactor)
-		}
-		return nil
-	}
-	return c.FinalValues(s, t, "final_values", c.ValueOf)
-}
-
-// FinalValues writes into a field a critic's value of the last observation of episodes that were cut, and 0 elsewhere.
-func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
-	s.Fill(c.Rollout.Row(field), 0)
-	var cut []int64
-	for i, on := range t.Truncated {
-		if on && !t.Terminated[i] {
-			cut = append(cut, int64(i))
-		}
-	}
-	if len(cut) == 0 || !c.Config.TimeLimitBootstrap {
-		return s.Err()
-	}
-	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
-		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
-			strings.ToLower(c.name), cut[0])
-	}
-	obs := gatherRows(s, t.FinalObservations, cut, c.spaces.Observation.Width())
-	var state tensor.Tensor
-	if w := c.spaces.State.Width(); w > 0 {
-		state = gatherRows(s, t.FinalStates, cut, w)
-	}
-	s.IndexCopy(c.Rollout.Row(field), tensor.From(s, cut), value(s, obs, state))
-	return s.Err()
-}
-
-// NextValue is the value of the next observations, (N, 1), whatever episode they belong to.
-func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, error) {
-	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
-		return tensor.Tensor{}, err
-	}
-	return c.ValueOf(s, c.nextObs, c.nextState), s.Err()
-}
-
-func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tensor.Tensor {
-	out := make([]float32, 0, len(index)*width)
-	for _, i := range index {
-		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
-	}
-	return tensor.From(s, out, int64(len(index)), int64(width))
-}
-
-// Ready implements [agents.Agent].
+// Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
+
+// CheckReady returns why an update cannot begin: the rollout is not complete, or the context is done.
+func (c *Core) CheckReady(ctx context.Context) error {
+	if !c.Ready() {
+		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
+			strings.ToLower(c.name), c.Config.Rollouts)
+	}
+	return ctx.Err()
+}

@@ -8,20 +8,22 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Restore implements [agents.Agent]. Everything is read and checked before anything is changed.
+// Restore puts a snapshot into the running agent: a checkpoint's, or the weights of another member of a population.
+// Everything is read and checked before anything is changed, so that on an error the agent is as it was.
 func (c *Core) Restore(snap *checkpoint.Snapshot) error {
-	apply, err := c.Prepare(snap)
+	apply, err := c.prepare(snap)
 	if err != nil {
 		return err
 	}
 	return apply()
 }
 
-// Prepare checks a snapshot and returns what puts it back.
-func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
+// prepare checks a snapshot against the agent and returns the function that puts it back.
+func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
 	r := reader{snap: snap, name: strings.ToLower(c.name)}
 	if agent, err := snap.Text(layout.Agent); err != nil || agent != c.name {
 		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
@@ -29,6 +31,7 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	if format, err := snap.Int(layout.Format); err != nil || format != snapshotFormat {
 		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
 	}
+	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
 	r.entries("", c.Flat, c.Flat.Values)
 	steps := make([]int64, len(c.optimizers))
@@ -47,6 +50,7 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}
 	generator := r.bytes(layout.RandomGenerator)
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
+	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
 		r.fail(fmt.Errorf("the checkpoint holds %d steps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
 			rollout, c.Config.Rollouts, c.numEnvs))
@@ -72,7 +76,7 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	if r.err != nil {
 		return nil, r.err
 	}
-	return func() error {
+	return func() error { // nothing below fails where the checks above have passed, but for errors of the device
 		if schedule != nil {
 			if err := c.Scheduler.Restore(schedule); err != nil {
 				return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
@@ -106,7 +110,7 @@ func (c *Core) Prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}, nil
 }
 
-// reader checks the arrays of a snapshot against tensors and collects the writes.
+// reader checks the arrays of a snapshot against tensors, collects the writes, and keeps the first error.
 type reader struct {
 	snap   *checkpoint.Snapshot
 	name   string
@@ -120,6 +124,36 @@ func (r *reader) fail(err error) {
 	}
 }
 
+// architectures compares the networks' architectures with the agent's, where the snapshot names them.
+func (r *reader) architectures(c *Core) {
+	if r.err != nil {
+		return
+	}
+	theirs, _ := r.snap.Values[layout.Architectures].(map[string]any)
+	if len(theirs) == 0 {
+		return
+	}
+	ours := c.Architectures()
+	for _, n := range c.networks {
+		v, ok := theirs[n.Name]
+		if !ok {
+			continue
+		}
+		a, err := models.ArchitectureOfValues(v)
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		b, shaped := ours[n.Name]
+		if !shaped {
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the agent from the checkpoint's", n.Name, a))
+		} else if !a.Equal(b) {
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the checkpoint's architecture", n.Name, a, b))
+		}
+	}
+}
+
+// integer reads a number that must not be negative.
 func (r *reader) integer(path ...string) int64 {
 	n, err := r.snap.Int(path...)
 	if err == nil && n < 0 {
@@ -129,7 +163,7 @@ func (r *reader) integer(path ...string) int64 {
 	return n
 }
 
-// memories reads the registered memories, where the snapshot holds them.
+// memories reads the algorithm's memories, where the snapshot holds them, and returns each one's length and next row.
 func (r *reader) memories(c *Core) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
@@ -146,7 +180,7 @@ func (r *reader) memories(c *Core) [][2]int64 {
 	return at
 }
 
-// random checks the states of the random sequences.
+// random checks the states of the random sequences by setting others to them.
 func (r *reader) random(d tensor.Device, pcg, generator []byte) {
 	if r.err != nil {
 		return
@@ -176,6 +210,7 @@ func (r *reader) bytes(name string) []byte {
 	return b
 }
 
+// float32s reads an array of the tensor's shape; float64s is the same in double precision.
 func (r *reader) float32s(name string, t tensor.Tensor) {
 	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
 	r.fail(err)
@@ -203,6 +238,7 @@ func (r *reader) float64s(name string, t tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
 }
 
+// entries reads the parts of a flat tensor by the names of its table of contents. A part of another shape is an error.
 func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	all := make([]float32, f.Len())
 	for _, e := range f.Entries() {
@@ -213,6 +249,7 @@ func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
 }
 
+// schedule reads the state of the learning-rate schedule, nil where the agent has none. Another schedule is an error.
 func (r *reader) schedule(c *Core) map[string]float64 {
 	if c.Scheduler == nil {
 		return nil

@@ -7,47 +7,21 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // snapshotFormat is the version of what Snapshot writes.
 const snapshotFormat = 1
 
-// scaler is a running scaler with its name in checkpoints.
-type scaler struct {
-	name string
-	*preprocessors.RunningStandardScaler
-}
-
-func (c *Core) allScalers() []scaler {
-	all := []scaler{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler, c.VScaler}}
-	return append(all, c.extraScalers...)
-}
-
-// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots; Close releases it.
-func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
-	c.extraScalers = append(c.extraScalers, scaler{name, s})
-}
-
-// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Begin and Rollback; Close
-// releases it.
-func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
-}
-
-// AddReplay registers an algorithm's own memory for snapshots with buffers; Close releases it.
-func (c *Core) AddReplay(name string, m *memory.Replay) {
-	c.replays = append(c.replays, namedReplay{name, m})
-}
-
-type namedReplay struct {
-	name string
-	*memory.Replay
-}
-
-// Snapshot implements [agents.Agent]: parameters by name, optimizer, scalers, schedule, counters, random states.
+// Snapshot returns everything needed to continue training. Arrays are named
+//
+//	policy/net.0.weight              a parameter, by network
+//	optimizer/exp_avg/policy/...     the optimizer's moments (exp_avg, exp_avg_sq)
+//	value_preprocessor/running_mean  a scaler's statistics
+//	random/generator                 the state of the device's random sequence
+//	rollout/rewards, reply_buffer/rows  with opt.Buffers: the steps recorded so far, an algorithm's memories
+//
+// and everything else (counters, schedule, hyperparameters, the policy's description) is among the values.
 func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap := checkpoint.NewSnapshot()
 	w := writer{snap: snap}
@@ -70,7 +44,8 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	snap.Arrays[layout.RandomGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
 	pcg, err := c.pcg.MarshalBinary()
 	w.fail(err)
-	parameters := []any{} // their order, which the optimizers of other libraries number them by
+	// The order of the parameters is recorded because the optimizers of other libraries number them by it.
+	parameters := []any{}
 	for _, e := range c.Flat.Entries() {
 		parameters = append(parameters, e.Name)
 	}
@@ -91,6 +66,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		}
 		values[layout.SchedulerState] = state
 	}
+	// The algorithm's memories, with how far each is filled and where it writes next.
 	if opt.Buffers {
 		cursors := map[string]any{}
 		for _, m := range c.replays {
@@ -99,6 +75,8 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		}
 		values[layout.Memories] = cursors
 	}
+	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is needed,
+	// too.
 	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
 		values[layout.RolloutSteps] = c.Rollout.Len()
 		s := tensor.NoGrad()
@@ -120,14 +98,14 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		hyper[k] = v
 	}
 	values[layout.Hyperparameters] = hyper
-	if w.err == nil {
+	if w.err == nil { // describing reads the arrays written so far
 		values[layout.Description] = c.policyValues(snap)
 	}
 	snap.Values = values
 	return snap, w.err
 }
 
-// recorded lists the fields of the rollout that a snapshot holds: those that steps record, not those that an update computes.
+// recorded lists the fields of the rollout that steps record. Those that an update computes are not part of a snapshot.
 func (c *Core) recorded() []string {
 	var names []string
 	for _, f := range c.Rollout.Fields() {
@@ -138,9 +116,10 @@ func (c *Core) recorded() []string {
 	return names
 }
 
+// hyper returns the shared settings that may change while training.
 func (c *Core) hyper() map[string]float64 { return agents.Values(c.Config.Tunable()) }
 
-// writer puts tensors into a snapshot and remembers the first error.
+// writer puts tensors into a snapshot and keeps the first error.
 type writer struct {
 	snap *checkpoint.Snapshot
 	err  error
@@ -152,6 +131,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
+// float32s writes one tensor; float64s is the same in double precision, which scalers count in.
 func (w *writer) float32s(name string, t tensor.Tensor) {
 	data, err := tensor.Float32s(t)
 	w.fail(err)
@@ -164,7 +144,7 @@ func (w *writer) float64s(name string, t tensor.Tensor) {
 	w.snap.Arrays[name] = checkpoint.ArrayFloat64(tensor.Shape(t), data)
 }
 
-// entries writes the parts of a flat tensor by the names of its table of contents.
+// entries writes the parts of a flat tensor under a prefix and the names of its table of contents.
 func (w *writer) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	data, err := tensor.Float32s(flat)
 	w.fail(err)

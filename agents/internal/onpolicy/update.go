@@ -9,54 +9,39 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// namedOptimizer is an optimizer with its moments as they were when an update began.
-type namedOptimizer struct {
-	name string
-	*tensor.Optimizer
-	avg, avgSq tensor.Tensor
-	steps      int64
+// ValueLoss returns the value network's loss on a minibatch, a scalar, from the present prediction, the one that the
+// rollout was collected with (old) and the returns, all (n, 1): E[max((R − V)², (R − V_clip)²)], where V_clip keeps V
+// within value_clip of old. Because the larger of the two counts, a prediction that has moved the wrong way is always
+// pulled back. skrl 2.0 takes the clipped one alone, whose gradient is zero outside the band on either side. value_clip
+// 0 is E[(R − V)²].
+func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
+	kind := tensor.Pessimistic
+	switch {
+	case c.Config.ValueClip <= 0:
+		kind = tensor.NoValueClip
+	case c.Config.Skrl():
+		kind = tensor.ClippedOnly
+	}
+	return s.ValueLoss(predicted, old, returns, c.Config.ValueClip, kind)
 }
 
-// Begin remembers parameters, moments and whatever else an update changes, so that Rollback can undo one that diverges
-// or is cancelled. What it remembers lives as long as scope s.
-func (c *Core) Begin(s *tensor.Scope) {
-	s.Copy(c.backup, c.Flat.Values)
-	for i := range c.optimizers {
-		o := &c.optimizers[i]
-		s.Copy(o.avg, o.ExpAvg)
-		s.Copy(o.avgSq, o.ExpAvgSq)
-		o.steps = o.Steps
+// EntropyLoss returns the mean entropy E[H] of the policy's distributions on a minibatch, and −entropy_loss_scale·E[H],
+// which rewards a policy for staying undecided. H is the entropy of the whole action, the sum over its dimensions; skrl
+// 2.0 averages over them.
+func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss tensor.Tensor) {
+	h := e.Entropy
+	if c.Config.EntropyLossScale == 0 { // a figure only: no gradient needed
+		h = s.Detach(h)
 	}
-	c.remember(s)
+	if !c.Config.Skrl() {
+		h = s.Sum(h, -1)
+	}
+	entropy = s.Mean(h)
+	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
-// Rollback undoes what happened since Begin: the agent stands as it did, its random sequences included.
-func (c *Core) Rollback() {
-	s := tensor.NoGrad()
-	defer s.Close()
-	s.Copy(c.Flat.Values, c.backup)
-	for _, o := range c.optimizers {
-		s.Copy(o.ExpAvg, o.avg)
-		s.Copy(o.ExpAvgSq, o.avgSq)
-		o.Steps = o.steps
-	}
-	c.forget(s)
-}
-
-// CheckParameters refuses parameters that the last steps of an update have made infinite or no numbers.
-func (c *Core) CheckParameters(s *tensor.Scope) error {
-	sum := s.Sum(c.Flat.Values)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	x, err := tensor.Item(sum)
-	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-		err = &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", x)}
-	}
-	return err
-}
-
-// Minimise makes one optimizer step down the gradient of loss.
+// Minimise makes one optimizer step down the gradient of loss, a scalar: zero the gradients, differentiate, clip the
+// gradient's norm (grad_norm_clip), step.
 func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
 	c.Flat.ZeroGrad(s)
 	s.Backward(loss)
@@ -64,7 +49,8 @@ func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
 	c.Optimizer.Step(s)
 }
 
-// TooFar reports whether the divergence kl of a minibatch exceeds kl_threshold. Only then does it wait for the device.
+// TooFar reports whether the divergence kl of a minibatch, a scalar, exceeds kl_threshold. Reading it waits for the
+// device, so it is read only where the threshold is set.
 func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	if c.Config.KLThreshold <= 0 {
 		return false, nil
@@ -80,8 +66,9 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	return x > c.Config.KLThreshold, nil
 }
 
-// Schedule ends a learning epoch. A schedule that looks at the divergence steps once an epoch, by the mean over its
-// minibatches (the one that stopped it included); others once an update (skrl 2.0: once an epoch, too).
+// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
+// an epoch, by the mean over the epoch's minibatches (the one that stopped it included); others step once an update, or
+// once an epoch as skrl 2.0 does.
 func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	defer func() { c.seenKL = c.seenKL[:0] }()
 	if c.Scheduler == nil {
@@ -96,6 +83,7 @@ func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	c.ApplyRates()
 }
 
+// epochKL returns the mean divergence over the epoch's minibatches: of those that TooFar has read, or else the meter's.
 func (c *Core) epochKL(meter *Meter) float64 {
 	if len(c.seenKL) == 0 {
 		kl, err := meter.EpochMean("Policy / KL divergence")
@@ -111,35 +99,23 @@ func (c *Core) epochKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// NoteStdDev remembers the mean standard deviation of a continuous policy, for Track.
-func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
-	if e.StdDev.T != nil && s.Err() == nil {
-		c.hasStdDev = true
-		s.Copy(c.stdDev, s.Mean(e.StdDev))
+// CheckParameters returns a DivergedError where a parameter has become infinite or NaN. The sum of all parameters shows
+// it in one operation.
+func (c *Core) CheckParameters(s *tensor.Scope) error {
+	sum := s.Sum(c.Flat.Values)
+	if err := s.Err(); err != nil {
+		return err
 	}
+	x, err := tensor.Item(sum)
+	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		err = &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", x)}
+	}
+	return err
 }
 
-// Track hands out an update's figures: the means of a meter, the standard deviation, the learning rate.
-func (c *Core) Track(means map[string]float64) error {
-	for tag, x := range means {
-		if tag != "Loss / Entropy loss" || c.Config.EntropyLossScale != 0 {
-			c.Tracked.Add(tag, x)
-		}
-	}
-	if c.hasStdDev {
-		x, err := tensor.Item(c.stdDev)
-		if err != nil {
-			return err
-		}
-		c.Tracked.Add("Policy / Standard deviation", x)
-	}
-	if c.Scheduler != nil {
-		c.Tracked.Add("Learning / Learning rate", c.LearningRate())
-	}
-	return nil
-}
-
-// Finish ends an update: the scalers learn from the rollout, which is then forgotten.
+// Finish ends an update: the observation scalers learn from the rollout, and the rollout is emptied. They learn only
+// now, so that the whole rollout and its update see the same statistics (skrl 2.0's learn within the update, see
+// chunks).
 func (c *Core) Finish(s *tensor.Scope) error {
 	if !c.Config.Skrl() {
 		c.ObservationScaler.Update(s, c.Rollout.Rows("observations"))
@@ -153,66 +129,4 @@ func (c *Core) Finish(s *tensor.Scope) error {
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
-}
-
-// Meter accumulates scalars on the device over an update; they are read once, at its end.
-type Meter struct {
-	names  []string
-	sum    tensor.Tensor // float64: losses of minibatches often cancel
-	count  int
-	before []float64 // sums at the last epoch's end
-	last   int
-}
-
-// NewMeter returns a meter of the named scalars in scope s.
-func NewMeter(s *tensor.Scope, names ...string) *Meter {
-	return &Meter{names: names, sum: s.Full(tensor.Float64, 0, int64(len(names))), before: make([]float64, len(names))}
-}
-
-// Add adds one minibatch's scalars, in the order of the names.
-func (m *Meter) Add(s *tensor.Scope, values ...tensor.Tensor) {
-	if len(values) != len(m.names) {
-		panic(fmt.Sprintf("onpolicy: %d values for %d meters", len(values), len(m.names)))
-	}
-	s.Tally(m.sum, values...)
-	m.count++
-}
-
-// Count is the number of minibatches added.
-func (m *Meter) Count() int { return m.count }
-
-// EpochMean reads scalar name's mean since the last call of EpochMean for it. It waits for the device.
-func (m *Meter) EpochMean(name string) (float64, error) {
-	sums, err := tensor.Float64s(m.sum)
-	if err != nil {
-		return 0, err
-	}
-	for i, n := range m.names {
-		if n == name {
-			mean := (sums[i] - m.before[i]) / float64(m.count-m.last)
-			copy(m.before, sums)
-			m.last = m.count
-			return mean, nil
-		}
-	}
-	panic("onpolicy: no meter is named " + name)
-}
-
-// Means reads every scalar's sum divided by count (0: by the number of minibatches), and refuses what is not finite.
-func (m *Meter) Means(agent string, count int) (map[string]float64, error) {
-	sums, err := tensor.Float64s(m.sum)
-	if err != nil {
-		return nil, err
-	}
-	if count == 0 {
-		count = max(1, m.count)
-	}
-	out := make(map[string]float64, len(sums))
-	for i, x := range sums {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", m.names[i], x, m.count)}
-		}
-		out[m.names[i]] = x / float64(count)
-	}
-	return out, nil
 }

@@ -44,10 +44,9 @@ func (l *lefty) Name() string { return "lefty" }
 func (l *lefty) Spaces() spaces.Set {
 	return spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
 }
-func (l *lefty) NumEnvs() int     { return l.rows }
-func (l *lefty) Bind(n int) error { l.rows = n; return nil }
-func (l *lefty) SetTraining(bool) {}
-func (l *lefty) Training() bool   { return false }
+func (l *lefty) NumEnvs() int          { return l.rows }
+func (l *lefty) Bind(n int) error      { l.rows = n; return nil }
+func (l *lefty) SetTraining(bool) bool { return false }
 func (l *lefty) Act(struct{ Observations, States []float32 }) ([]float32, error) {
 	return make([]float32, l.rows), nil
 }

@@ -17,7 +17,7 @@ type Observations interface {
 	~struct{ Observations, States []float32 }
 }
 
-// Policy is what [Serve] asks; every agents.Agent is one.
+// Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
 type Policy[O Observations] interface {
 	// Name is what the asker is told the policy is.
 	Name() string
@@ -26,9 +26,8 @@ type Policy[O Observations] interface {
 	// NumEnvs is the number of rows that Act expects, 0 until Bind has fixed it.
 	NumEnvs() int
 	Bind(numEnvs int) error
-	// SetTraining(false) has Act return the mean or mode of its distribution.
-	SetTraining(on bool)
-	Training() bool
+	// SetTraining(false) has Act return the mean or mode of its distribution. It returns whether the policy was training.
+	SetTraining(on bool) (was bool)
 	// Act returns one row of actions for each row of observations.
 	Act(in O) ([]float32, error)
 }
@@ -75,10 +74,8 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if policy.Training() {
-		policy.SetTraining(false)
-		defer policy.SetTraining(true)
-	}
+	was := policy.SetTraining(false)
+	defer policy.SetTraining(was)
 	return s.serve(ctx)
 }
 

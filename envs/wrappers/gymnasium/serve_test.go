@@ -28,8 +28,10 @@ func (a *adder) Name() string           { return "adder" }
 func (a *adder) Spaces() spaces.Set     { return a.set }
 func (a *adder) NumEnvs() int           { return a.n }
 func (a *adder) Bind(numEnvs int) error { a.n = numEnvs; return nil }
-func (a *adder) SetTraining(on bool)    { a.training = on }
-func (a *adder) Training() bool         { return a.training }
+func (a *adder) SetTraining(on bool) (was bool) {
+	was, a.training = a.training, on
+	return was
+}
 
 func (a *adder) Act(in struct{ Observations, States []float32 }) ([]float32, error) {
 	w := a.set.Observation.Width()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -184,7 +183,7 @@ func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfi
 
 // New makes the agent, lets it learn a little, so that weights and normalizer are no initial ones, and puts it into
 // evaluation. It is closed with the test.
-func (c Case) New(t testing.TB, seed int64) agents.Agent {
+func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 	t.Helper()
 	settings := map[string]any{"rollouts": 4, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 3e-3}
 	if c.Scaled {
@@ -195,7 +194,7 @@ func (c Case) New(t testing.TB, seed int64) agents.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var agent agents.Agent
+	var agent agenttest.Agent
 	if c.AMP {
 		sp.AMPObservation = spaces.Unbounded(2)
 		settings["motion_dataset_size"], settings["reply_buffer_size"], settings["amp_batch_size"] = 50, 60, 20

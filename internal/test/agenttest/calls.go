@@ -17,8 +17,7 @@ func (x Suite) evaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := Snapshot(t, a)
-	a.SetTraining(false)
-	if a.Training() || a.Ready() {
+	if was := a.SetTraining(false); !was || a.Ready() {
 		t.Error("an agent in evaluation trains")
 	}
 	var last []float32
@@ -38,11 +37,7 @@ func (x Suite) evaluation(t *testing.T) {
 	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
 		t.Errorf("%q changed in evaluation", d)
 	}
-	s, ok := a.(interface{ SetStochastic(bool) })
-	if !ok {
-		t.Fatal("the agent cannot sample in evaluation")
-	}
-	s.SetStochastic(true)
+	a.SetStochastic(true)
 	actions, err := a.Act(w.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +45,10 @@ func (x Suite) evaluation(t *testing.T) {
 	if fmt.Sprint(actions) == fmt.Sprint(last) {
 		t.Error("sampled actions are the mode's")
 	}
-	s.SetStochastic(false)
-	a.SetTraining(true)
+	a.SetStochastic(false)
+	if a.SetTraining(true) {
+		t.Error("an agent in evaluation was training")
+	}
 	if err := Advance(a, w, 20); err != nil {
 		t.Error(err)
 	}

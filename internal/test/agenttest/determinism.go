@@ -5,15 +5,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/gorl-dev/gorl/agents"
 )
 
 // seeds: the same seed gives the same agent, bit for bit, and another seed another one.
 func (x Suite) seeds(t *testing.T) {
 	a, b, c := x.make(t, 7, nil), x.make(t, 7, nil), x.make(t, 8, nil)
 	before := Parameters(t, a)
-	for _, agent := range []agents.Agent{a, b, c} {
+	for _, agent := range []Agent{a, b, c} {
 		Learn(t, agent, x.world(1), 3)
 	}
 	Same(t, a, b)
@@ -31,8 +29,8 @@ func (x Suite) seeds(t *testing.T) {
 // goroutines: two agents that train at once end like one after the other.
 func (x Suite) goroutines(t *testing.T) {
 	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
-	train := func(a agents.Agent, i int) error { return Advance(a, x.world(int64(10*i)), 40) }
-	var alone, together [2]agents.Agent
+	train := func(a Agent, i int) error { return Advance(a, x.world(int64(10*i)), 40) }
+	var alone, together [2]Agent
 	for i := range alone {
 		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
 		if err := train(alone[i], i); err != nil {
@@ -59,7 +57,7 @@ func (x Suite) reseed(t *testing.T) {
 	if err := errors.Join(b.Reseed(5), c.Reseed(5)); err != nil {
 		t.Fatal(err)
 	}
-	for _, agent := range []agents.Agent{a, b, c} {
+	for _, agent := range []Agent{a, b, c} {
 		Learn(t, agent, x.world(2), 1)
 	}
 	Same(t, b, c)

@@ -80,7 +80,11 @@ func Learn(t testing.TB, a agents.Agent, w *World, updates int) {
 // Snapshot is everything the agent is, buffers included.
 func Snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
 	t.Helper()
-	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+	saved, ok := agents.As[agents.Snapshotter](a)
+	if !ok {
+		t.Fatalf("the agent (%T) cannot be saved", a)
+	}
+	snap, err := saved.Snapshot(agents.SnapshotOptions{Buffers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (x Suite) resume(t *testing.T) {
 	}
 }
 
-func mustSnapshot(t testing.TB, a agents.Agent, opt agents.SnapshotOptions) *checkpoint.Snapshot {
+func mustSnapshot(t testing.TB, a agents.Snapshotter, opt agents.SnapshotOptions) *checkpoint.Snapshot {
 	t.Helper()
 	snap, err := a.Snapshot(opt)
 	if err != nil {

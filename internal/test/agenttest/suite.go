@@ -7,16 +7,27 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
+// Agent is an agent with everything that gorl's own can do.
+type Agent interface {
+	agents.Agent
+	agents.Binder
+	agents.Tracker
+	agents.Tunable
+	agents.Snapshotter
+	agents.Reseeder
+	agents.Stochastic
+}
+
 // Suite is what every agent must hold, whatever the algorithm.
 type Suite struct {
 	Spaces spaces.Set
 	// New makes an agent with a seed, of settings over those of the suite.
-	New func(t testing.TB, seed int64, settings map[string]any) agents.Agent
+	New func(t testing.TB, seed int64, settings map[string]any) Agent
 }
 
 const rows = 3
 
-func (x Suite) make(t testing.TB, seed int64, settings map[string]any) agents.Agent {
+func (x Suite) make(t testing.TB, seed int64, settings map[string]any) Agent {
 	t.Helper()
 	a := x.New(t, seed, settings)
 	if err := a.Bind(rows); err != nil {

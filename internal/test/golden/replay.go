@@ -12,6 +12,9 @@ import (
 // Agent is an agent that says its learning rate.
 type Agent interface {
 	agents.Agent
+	agents.Tracker
+	agents.Tunable
+	agents.Snapshotter
 	LearningRate() float64
 }
 

@@ -91,7 +91,7 @@ func leaf(s *checkpoint.Snapshot) map[string]any {
 
 // pupil is an agent in a world of its own that has trained for a number of steps after its first Train.
 type pupil struct {
-	agents.Agent
+	agenttest.Agent
 	world *agenttest.World
 	first int
 	steps int64
@@ -121,6 +121,9 @@ func (p *pupil) Snapshot() (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
+// Reseed hides the agent's, whose signature would make the pupil a pbt.Reseeder: random states are compared as well.
+func (p *pupil) Reseed() {}
+
 func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 	state, err := s.Arrays["environment/state"].Bytes()
 	if err != nil {
@@ -131,7 +134,7 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 }
 
 // inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
-func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed int64) agents.Agent) (their, own, got *checkpoint.Snapshot) {
+func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed int64) agenttest.Agent) (their, own, got *checkpoint.Snapshot) {
 	t.Helper()
 	var pupils []*pupil
 	var given []*checkpoint.Snapshot
@@ -203,16 +206,16 @@ func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision
 func TestInheritance(t *testing.T) {
 	for name, test := range map[string]struct {
 		sp   spaces.Set
-		make func(t testing.TB, seed int64) agents.Agent
+		make func(t testing.TB, seed int64) agenttest.Agent
 	}{
-		"PPO": {boxed, func(t testing.TB, seed int64) agents.Agent {
+		"PPO": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		}},
-		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agents.Agent { return smallPPO(t, boxed, seed, nil) }},
-		"AMP": {styled, func(t testing.TB, seed int64) agents.Agent {
+		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent { return smallPPO(t, boxed, seed, nil) }},
+		"AMP": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
 		}},
-		"group": {styled, func(t testing.TB, seed int64) agents.Agent {
+		"group": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil), smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -57,7 +57,7 @@ func (s *scripted) Step(actions []float32) (*envs.Step, error) {
 
 // learner is an agent whose learning rate can be read from its optimizer.
 type learner interface {
-	agents.Agent
+	agenttest.Agent
 	LearningRate() float64
 }
 

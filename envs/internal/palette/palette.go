@@ -1,11 +1,58 @@
-package mujoco
+// Package palette reduces pictures to the at most 256 colours that a frame of a GIF has.
+package palette
 
 import (
 	"cmp"
+	"image"
 	"image/color"
+	"image/draw"
 	"math"
 	"slices"
 )
+
+// Palette is a choice of colours for some pictures.
+type Palette struct {
+	colors color.Palette
+	index  map[color.RGBA]uint8 // of the colours that pictures have
+}
+
+// New chooses at most 256 colours for pictures, which are the pictures' own where these have no more. Of them the first
+// reserved ones are transparent and no picture has them: films use one for what does not change.
+func New(reserved int, pictures ...*image.RGBA) *Palette {
+	count := map[color.RGBA]int{}
+	for _, img := range pictures {
+		for at := 0; at < len(img.Pix); at += 4 {
+			count[color.RGBA{img.Pix[at], img.Pix[at+1], img.Pix[at+2], img.Pix[at+3]}]++
+		}
+	}
+	p := &Palette{colors: make(color.Palette, reserved), index: map[color.RGBA]uint8{}}
+	for i := range p.colors {
+		p.colors[i] = color.RGBA{}
+	}
+	for _, c := range medianCut(count, 256-reserved) {
+		p.colors = append(p.colors, c)
+	}
+	for c := range count {
+		p.index[c] = uint8(reserved + p.colors[reserved:].Index(c))
+	}
+	return p
+}
+
+// Convert returns one of the pictures in the palette's colours, each the nearest.
+func (p *Palette) Convert(img *image.RGBA) *image.Paletted {
+	out := image.NewPaletted(img.Rect, p.colors)
+	for i := range out.Pix {
+		out.Pix[i] = p.index[color.RGBA{img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], img.Pix[4*i+3]}]
+	}
+	return out
+}
+
+// RGBA copies any picture into one whose corner is at (0, 0).
+func RGBA(img image.Image) *image.RGBA {
+	out := image.NewRGBA(image.Rectangle{Max: img.Bounds().Size()})
+	draw.Draw(out, out.Rect, img, img.Bounds().Min, draw.Src)
+	return out
+}
 
 // colorBox is a set of colours that become one.
 type colorBox struct {
@@ -53,7 +100,7 @@ func medianCut(count map[color.RGBA]int, n int) []color.RGBA {
 
 // widest returns the channel with the largest range, and the range.
 func (b *colorBox) widest() (channel int, spread int) {
-	for ch := range 3 {
+	for ch := range 4 {
 		lo, hi := 255, 0
 		for _, c := range b.colors {
 			v := int(c.channel(ch))
@@ -86,12 +133,12 @@ func (b *colorBox) cut() (colorBox, colorBox) {
 }
 
 func (b *colorBox) mean() color.RGBA {
-	var r, g, bl, n int
+	var r, g, bl, a, n int
 	for _, c := range b.colors {
-		r, g, bl, n = r+int(c.R)*c.n, g+int(c.G)*c.n, bl+int(c.B)*c.n, n+c.n
+		r, g, bl, a, n = r+int(c.R)*c.n, g+int(c.G)*c.n, bl+int(c.B)*c.n, a+int(c.A)*c.n, n+c.n
 	}
 	n = max(n, 1)
-	return color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((bl + n/2) / n), 0xff}
+	return color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((bl + n/2) / n), uint8((a + n/2) / n)}
 }
 
-func (c weighted) channel(i int) uint8 { return [3]uint8{c.R, c.G, c.B}[i] }
+func (c weighted) channel(i int) uint8 { return [4]uint8{c.R, c.G, c.B, c.A}[i] }

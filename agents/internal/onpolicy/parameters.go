@@ -7,14 +7,19 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// flatten moves all parameters into flat memory and makes the optimizer: one group and, with a clip each, one clip a
-// network.
+// All parameters of an agent are views of one flat tensor, their gradients of another: clipping, the optimizer's step,
+// copying weights and undoing an update are one operation each, whatever the networks. This file lays them out and
+// names them, and registers whatever else snapshots and Rollback must know: optimizers, scalers, memories.
+
+// flatten moves the parameters of all networks into flat memory, where each is named after its network and its place in
+// it ("policy/net.0.weight": models name the part after the slash), and makes the optimizer: a group of parameters for
+// each network, and one limit of the gradient's norm for all or, where grad_norm_clip has several values, one each.
+// Networks from the index separateFrom on are left to an optimizer of their own (0: none are).
 func (c *Core) flatten(separateFrom int) error {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
@@ -31,13 +36,14 @@ func (c *Core) flatten(separateFrom int) error {
 	for i, n := range c.networks {
 		begin, end, err := c.Flat.Segment(layout.Parameter(n.Name, ""))
 		if err != nil {
-			continue // a network whose every parameter is shared with an earlier one
+			continue // it shares all of its parameters with an earlier network, which has them already
 		}
 		c.segments = append(c.segments, tensor.Group{Name: n.Name, Begin: begin, End: end})
 		if separateFrom == 0 || i < separateFrom {
 			groups, c.stepped = append(groups, c.segments[len(c.segments)-1]), append(c.stepped, i)
 		}
 	}
+	// One limit for the gradients of all networks together, unless each has its own.
 	clips := []tensor.Clip{{Begin: 0, End: groups[len(groups)-1].End}}
 	if len(c.Config.GradNormClip) > 1 {
 		clips = nil
@@ -59,7 +65,8 @@ func (c *Core) flatten(separateFrom int) error {
 	return nil
 }
 
-// Segment returns the flat range of a network's parameters.
+// Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
+// know.
 func (c *Core) Segment(name string) tensor.Group {
 	for _, g := range c.segments {
 		if g.Name == name {
@@ -69,7 +76,19 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
-// ApplyRates brings the optimizer's learning rates and clips in line with configuration and schedule.
+// ApplySettings makes schedule and optimizer follow settings that have changed.
+func (c *Core) ApplySettings() error {
+	if c.Scheduler != nil && c.Scheduler.Base() != c.Config.LearningRate[0] {
+		if err := c.Scheduler.SetBase(c.Config.LearningRate[0]); err != nil {
+			return err
+		}
+	}
+	c.ApplyRates()
+	return nil
+}
+
+// ApplyRates sets the optimizer's learning rates and limits of gradients from the configuration. A schedule scales all
+// rates by the factor by which it has changed the first.
 func (c *Core) ApplyRates() {
 	factor := 1.0
 	if c.Scheduler != nil {
@@ -83,9 +102,10 @@ func (c *Core) ApplyRates() {
 	}
 }
 
-// LearningRate is the policy's current learning rate.
+// LearningRate returns the policy's present learning rate.
 func (c *Core) LearningRate() float64 { return c.Optimizer.Groups[0].LearningRate }
 
+// scalers makes the scalers that the configuration asks for.
 func (c *Core) scalers() error {
 	make := func(key, kind string, kwargs map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
 		if kind == "" || size == 0 {
@@ -109,49 +129,43 @@ func (c *Core) scalers() error {
 	return err
 }
 
-func (c *Core) allocate() error {
-	sp, n := c.spaces, int64(c.numEnvs)
-	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
-	if w := sp.State.Width(); w > 0 {
-		fields = append(fields, memory.Field{Name: "states", Width: w})
-		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
-	}
-	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
-		return err
-	}
-	o := int64(sp.Observation.Width())
-	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
-	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
-	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
-	c.stdDev = c.resident.Zeros()
-	return c.resident.Err()
+// scaler is a running scaler with its name in snapshots; the scaler is nil where the configuration has none.
+type scaler struct {
+	name string
+	*preprocessors.RunningStandardScaler
 }
 
-// probe runs every network once, so that a width that does not fit is an error here and not in mid-training.
-func (c *Core) probe() error {
-	s := tensor.NoGrad().On(c.Device)
-	defer s.Close()
-	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
-	if w := c.spaces.State.Width(); w > 0 {
-		in.States = s.Zeros(1, int64(w))
-	}
-	mode := c.Policy.Mode(s, in)
-	v := c.Value.Forward(s, in)
-	judged := c.Policy.Evaluate(s, in, mode).LogProb
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
-	}
-	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
-	}
-	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
-	}
-	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
-	}
-	return nil
+// allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
+func (c *Core) allScalers() []scaler {
+	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
+	return append(all, c.extraScalers...)
+}
+
+// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots, Rollback and Close.
+func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
+	c.extraScalers = append(c.extraScalers, scaler{name, s})
+}
+
+// namedOptimizer is an optimizer with its name in snapshots, and its moments as they were when the update began.
+type namedOptimizer struct {
+	name string
+	*tensor.Optimizer
+	avg, avgSq tensor.Tensor
+	steps      int64
+}
+
+// AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
+func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
+	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
+}
+
+// namedReplay is a memory with its name in snapshots.
+type namedReplay struct {
+	name string
+	*memory.Replay
+}
+
+// AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
+func (c *Core) AddReplay(name string, m *memory.Replay) {
+	c.replays = append(c.replays, namedReplay{name, m})
 }

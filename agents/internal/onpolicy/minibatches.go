@@ -8,24 +8,24 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Batch is a minibatch of the rollout: rows of the same transitions in every tensor.
+// Batch is a minibatch: n of the rollout's T·N transitions, the same rows in every tensor.
 type Batch struct {
-	// Index counts minibatches within the epoch.
+	// Index counts the minibatches of the epoch from 0.
 	Index int
 	// Rows is how many there are.
 	Rows int64
-	// Inputs is preprocessed for the networks.
+	// Inputs are observations (n, O) and states (n, S), standardised for the networks.
 	Inputs models.Inputs
-	// Actions is (n, A); the others are (n, 1).
+	// Actions is (n, A), as the policy drew them. The others are (n, 1): the log-probability of the actions when they
+	// were drawn, the values predicted then and the returns, both standardised, and the normalised advantages.
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
-	// Extra holds an algorithm's own fields, in the order asked for.
+	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
 	Extra []tensor.Tensor
 }
 
-// Epoch yields the minibatches of one pass over the rollout, as rows of tensors that scope s owns. By default the rows
-// are in a new random order in every epoch and all are used; skrl 2.0 cuts the same consecutive chunks in every epoch,
-// and drops the remainder. The observation scaler learns from a rollout once, after the update (see Finish), so that the
-// ratio of the first minibatch is exactly one; skrl's learns from each chunk of the first epoch as it comes.
+// Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
+// rows anew and uses all of them. The observation scaler does not change meanwhile (see Finish), so the ratio of the
+// first minibatch is exactly one.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
 	if c.Config.Skrl() {
 		return c.chunks(s, epoch, extra)
@@ -33,9 +33,10 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	return c.shuffled(s, extra)
 }
 
+// shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
-	order := s.RandPerm(c.Gen, n)
+	order := s.RandPerm(c.Gen, n) // of all T·N rows
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, order) }
 	all := Batch{Actions: pick("actions"), LogProb: pick("log_prob"), Values: pick("values"), Returns: pick("returns"), Advantages: pick("advantages")}
 	all.Inputs.Observations = c.ObservationScaler.Forward(s, pick("observations"))
@@ -54,21 +55,8 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	}
 }
 
-func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	cut := func(t tensor.Tensor) tensor.Tensor {
-		if t.T == nil {
-			return t
-		}
-		return s.Narrow(t, 0, span.Start, span.Len)
-	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
-	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
-	for _, t := range b.Extra {
-		out.Extra = append(out.Extra, cut(t))
-	}
-	return out
-}
-
+// chunks is skrl 2.0's way: the same consecutive rows in every epoch, without the remainder, and an observation scaler
+// that learns from each chunk of the first epoch as it comes.
 func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
@@ -98,4 +86,20 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 			}
 		}
 	}
+}
+
+// rows cuts a span of rows out of every tensor of b. The parts share its memory.
+func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
+	cut := func(t tensor.Tensor) tensor.Tensor {
+		if t.T == nil {
+			return t
+		}
+		return s.Narrow(t, 0, span.Start, span.Len)
+	}
+	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
+	for _, t := range b.Extra {
+		out.Extra = append(out.Extra, cut(t))
+	}
+	return out
 }

@@ -63,3 +63,36 @@ func TestLimitEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// MaxSteps cuts episodes with their return so far, in as many rounds as the episodes need.
+func TestEvaluateMaxSteps(t *testing.T) {
+	agenttest.CheckLive(t)
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	e, err := Evaluate(t.Context(), env, agent, EvaluateOptions{Episodes: 7, MaxSteps: 5, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Episodes != 8 || e.Length != 5 || e.Return != 5 || len(e.Each) != 8 || len(e.Metrics) != 0 {
+		t.Errorf("two rounds of four episodes, each cut after 5 steps: %+v", e)
+	}
+	for i, x := range e.Each {
+		if x.Env != i%4 || x.Length != 5 || x.Return != 5 {
+			t.Errorf("episode %d is %+v, want that of environment %d, of 5 steps", i, x, i%4)
+		}
+	}
+	if !agent.SetTraining(true) {
+		t.Error("the agent was left in evaluation")
+	}
+	if _, err := Evaluate(t.Context(), env, agent, EvaluateOptions{Episodes: 1, MaxSteps: -1}); err == nil || !strings.Contains(err.Error(), "MaxSteps") {
+		t.Errorf("%v, want an error that names MaxSteps", err)
+	}
+}

@@ -1,0 +1,148 @@
+package onpolicy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Bootstrapping: what follows an episode's or a rollout's last step has a value that no reward shows, and the value
+// network estimates it. Record stores the values of truncated episodes' last observations (FinalValues); an update
+// computes those of all observations (FillValues), joins both to what followed each step (NextValues), and makes
+// targets of the estimate (StoreTargets).
+
+// ValueOf returns the value network's estimates (n, 1), in units of reward, for raw observations (n, O) and states
+// (n, S). The network itself predicts standardised returns; the value scaler turns them back.
+func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
+}
+
+// bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
+// would have gone on, so its future counts as the value network estimates it. skrl 2.0 adds γ·V of the observation
+// before the cut to the reward instead.
+func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
+	if c.Config.Skrl() {
+		if c.Config.TimeLimitBootstrap {
+			r := c.Rollout
+			s.AddTo(r.Row("rewards"), s.Mul(r.Row("values"), r.Row("truncated")), c.Config.DiscountFactor)
+		}
+		return nil
+	}
+	return c.FinalValues(s, t, "final_values", c.ValueOf)
+}
+
+// FinalValues writes into a field (N, 1) of the present step a critic's value of the last observation of each truncated
+// episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show the next
+// episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of them has.
+func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
+	s.Fill(c.Rollout.Row(field), 0)
+	var cut []int64 // the environments whose episode was truncated, and did not terminate
+	for i, on := range t.Truncated {
+		if on && !t.Terminated[i] {
+			cut = append(cut, int64(i))
+		}
+	}
+	if len(cut) == 0 || !c.Config.TimeLimitBootstrap {
+		return s.Err()
+	}
+	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
+		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
+			strings.ToLower(c.name), cut[0])
+	}
+	obs := gatherRows(s, t.FinalObservations, cut, c.spaces.Observation.Width())
+	var state tensor.Tensor
+	if w := c.spaces.State.Width(); w > 0 {
+		state = gatherRows(s, t.FinalStates, cut, w)
+	}
+	s.IndexCopy(c.Rollout.Row(field), tensor.From(s, cut), value(s, obs, state))
+	return s.Err()
+}
+
+// NextValue returns the value of the next observations, (N, 1), whatever episode they belong to. skrl 2.0's AMP needs
+// it.
+func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, error) {
+	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
+		return tensor.Tensor{}, err
+	}
+	return c.ValueOf(s, c.nextObs, c.nextState), s.Err()
+}
+
+// gatherRows returns the rows of the given indices out of a batch (N, width) on the host, as a tensor (n, width).
+func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tensor.Tensor {
+	out := make([]float32, 0, len(index)*width)
+	for _, i := range index {
+		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
+	}
+	return tensor.From(s, out, int64(len(index)), int64(width))
+}
+
+// FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
+// in one pass. Parameters and scalers are still those that collected the rollout, so the result is what it would have
+// been step by step.
+func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
+	var state tensor.Tensor
+	if c.spaces.State.Width() > 0 {
+		state = c.Rollout.Rows("states")
+	}
+	s.Copy(c.Rollout.Rows(field), value(s, c.Rollout.Rows("observations"), state))
+}
+
+// Masks says how generalised advantage estimation treats the ends of episodes. Everything is (T, N, 1).
+type Masks struct {
+	Next      tensor.Tensor // V', the value of what followed each step
+	Bootstrap tensor.Tensor // how much of V' counts: 0 after a termination, else 1
+	Chain     tensor.Tensor // 1 where the next step belongs to the same episode, else 0
+}
+
+// NextValues computes what followed each step of the rollout, for a critic (value, in units of reward) whose values of
+// the rollout are in the field values, and of truncated episodes' last observations in the field final:
+//
+//   - within an episode it is the next step's value, and after the rollout's last step that of the next observation;
+//   - after a termination it is worth nothing (Bootstrap 0);
+//   - after a truncation it is the value of the episode's last observation, or, without time_limit_bootstrap, nothing.
+//
+// The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends).
+func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
+	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
+	last := s.Reshape(value(s, c.nextObs, c.nextState), 1, n, 1)
+	next := last
+	if t > 1 {
+		next = s.Cat(0, s.Narrow(r.Tensor(values), 0, 1, t-1), last)
+	}
+	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
+	alive := s.ScalarSub(1, terminated)
+	if c.Config.Skrl() { // truncation plays no part, and the next value is the following episode's
+		return Masks{Next: next, Bootstrap: alive, Chain: alive}
+	}
+	cut := s.Max(terminated, truncated)
+	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(final), next), Bootstrap: alive, Chain: s.ScalarSub(1, cut)}
+	if !c.Config.TimeLimitBootstrap {
+		m.Bootstrap = m.Chain
+	}
+	return m
+}
+
+// Normalise returns (A − mean(A)) / (std(A) + 1e-8) over the whole rollout, with the unbiased standard deviation.
+func Normalise(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))
+}
+
+// StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1). The value network predicts
+// standardised returns, so values and returns are standardised after the value scaler has learned from the returns.
+// skrl 2.0's scaler learns from the old values first, normalises those, and only then sees the returns.
+func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
+	r := c.Rollout
+	values := r.Tensor("values")
+	if c.Config.Skrl() {
+		c.VScaler.Update(s, values)
+		s.Copy(values, c.VScaler.Forward(s, values))
+		c.VScaler.Update(s, returns)
+	} else {
+		c.VScaler.Update(s, returns)
+		s.Copy(values, c.VScaler.Forward(s, values))
+	}
+	s.Copy(r.Tensor("returns"), c.VScaler.Forward(s, returns))
+	s.Copy(r.Tensor("advantages"), advantages)
+}

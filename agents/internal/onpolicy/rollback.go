@@ -1,0 +1,110 @@
+package onpolicy
+
+import (
+	"runtime"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// An update is all or nothing. Begin copies what it changes, and Rollback puts that back where the update fails,
+// diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
+// random sequences.
+
+// OneThread keeps the calling goroutine on one thread of the operating system until release is called. libtorch numbers
+// the nodes of a graph by thread and runs the backward pass in the order of these numbers: a goroutine that moved to
+// another thread in the middle of a minibatch would add gradients up in another order, and no two runs would be the
+// same.
+func OneThread() (release func()) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
+// Begin copies everything that an update changes, so that Rollback can undo an update that diverges, fails or is
+// cancelled. The copies live as long as scope s; errors are the scope's.
+func (c *Core) Begin(s *tensor.Scope) {
+	s.Copy(c.backup, c.Flat.Values)
+	for i := range c.optimizers {
+		o := &c.optimizers[i]
+		s.Copy(o.avg, o.ExpAvg)
+		s.Copy(o.avgSq, o.ExpAvgSq)
+		o.steps = o.Steps
+	}
+	c.remember(s)
+}
+
+// Rollback undoes what has happened since Begin. The agent is as it was, its random sequences included, and the update
+// can be tried again.
+func (c *Core) Rollback() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	s.Copy(c.Flat.Values, c.backup)
+	for _, o := range c.optimizers {
+		s.Copy(o.ExpAvg, o.avg)
+		s.Copy(o.ExpAvgSq, o.avgSq)
+		o.Steps = o.steps
+	}
+	c.forget(s)
+}
+
+// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
+// to the update's scope.
+type undo struct {
+	generator, pcg  []byte
+	schedule        map[string]float64
+	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
+	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
+	extra           []func(s *tensor.Scope)
+}
+
+// remember fills undo. Errors are the scope's.
+func (c *Core) remember(s *tensor.Scope) {
+	u := undo{rewards: s.Clone(c.Rollout.Tensor("rewards")), values: s.Clone(c.Rollout.Tensor("values"))}
+	var err error
+	if u.generator, err = c.Gen.State(); err != nil {
+		s.Fail(err)
+	}
+	if u.pcg, err = c.pcg.MarshalBinary(); err != nil {
+		s.Fail(err)
+	}
+	if c.Scheduler != nil {
+		u.schedule = c.Scheduler.State()
+	}
+	for _, x := range c.allScalers() {
+		var copies [3]tensor.Tensor
+		if x.RunningStandardScaler != nil {
+			copies = [3]tensor.Tensor{s.Clone(x.Mean), s.Clone(x.Variance), s.Clone(x.Count)}
+		}
+		u.statistics = append(u.statistics, copies)
+	}
+	c.undo = u
+}
+
+// OnRollback adds f to the Rollback of the update that Begin has begun. An algorithm calls it for what it changes
+// itself.
+func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
+
+// forget puts back what remember has copied.
+func (c *Core) forget(s *tensor.Scope) {
+	u := c.undo
+	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
+	s.Copy(c.Rollout.Tensor("values"), u.values)
+	for i, x := range c.allScalers() {
+		if x.RunningStandardScaler != nil {
+			s.Copy(x.Mean, u.statistics[i][0])
+			s.Copy(x.Variance, u.statistics[i][1])
+			s.Copy(x.Count, u.statistics[i][2])
+		}
+	}
+	for _, f := range u.extra {
+		f(s)
+	}
+	// No error is possible: these three were the agent's own state when the update began.
+	_ = c.Gen.SetState(u.generator)
+	_ = c.pcg.UnmarshalBinary(u.pcg)
+	if c.Scheduler != nil {
+		_ = c.Scheduler.Restore(u.schedule)
+		c.ApplyRates()
+	}
+	c.seenKL = c.seenKL[:0]
+	c.undo = undo{}
+}

@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models"
+)
+
+// As returns the first agent in a chain of wrappers that implements T, one of the optional interfaces below or a
+// concrete type. The chain is agent itself and what Unwrap() [Agent] methods lead to, outermost first.
+func As[T any](agent Agent) (T, bool) {
+	for agent != nil {
+		if t, ok := agent.(T); ok {
+			return t, true
+		}
+		u, ok := agent.(interface{ Unwrap() Agent })
+		if !ok {
+			break
+		}
+		agent = u.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// Binder is implemented by agents that must know the number of environments in advance, for instance to allocate their
+// memory. Trainers bind the agent to their environment; without a Binder they leave it to the first Act.
+type Binder interface {
+	// NumEnvs is the number of rows that Act and Record expect; 0 until it is known.
+	NumEnvs() int
+	// Bind fixes the number of environments. It does nothing where that is the number already, and it is an error where
+	// it is another.
+	Bind(numEnvs int) error
+}
+
+// Tracker is implemented by agents that have figures to show: losses, learning rates and so on. Trainers write them.
+type Tracker interface {
+	// Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
+	Tracked(f func(tag string, value float64))
+}
+
+// Tunable is implemented by agents with settings that may change while training. A population tunes them.
+type Tunable interface {
+	// Hyperparameters returns these settings by their configuration keys.
+	Hyperparameters() map[string]float64
+	// SetHyperparameters changes some of them, all or (on error) none.
+	SetHyperparameters(values map[string]float64) error
+}
+
+// Snapshotter is implemented by agents that can be saved. Checkpoints and populations need it.
+type Snapshotter interface {
+	// Snapshot returns everything needed to continue training from here. It does not share memory with the agent.
+	Snapshot(opt SnapshotOptions) (*checkpoint.Snapshot, error)
+	// Restore puts a snapshot back, all or (on error) nothing.
+	Restore(snap *checkpoint.Snapshot) error
+}
+
+// SnapshotOptions says what a snapshot contains beside parameters, optimizer, scalers, schedule, counters and random
+// states.
+type SnapshotOptions struct {
+	// Buffers adds rollout and replay memories, so that training continues bit for bit. Snapshots are larger then.
+	Buffers bool
+}
+
+// Reseeder is implemented by agents with random sequences of their own.
+type Reseeder interface {
+	// Reseed starts all of the agent's random sequences anew. A copy of another agent needs it, or both would draw alike.
+	Reseed(seed int64) error
+}
+
+// Stochastic is implemented by agents that can sample actions in evaluation too.
+type Stochastic interface {
+	// SetStochastic makes Act sample in evaluation (true), or take the distribution's mean or mode (false, the default).
+	SetStochastic(on bool)
+}
+
+// Evolvable is implemented by agents that can say what architectures their networks have. Snapshots record them, and
+// package pbt/evolution changes them.
+type Evolvable interface {
+	// Architectures returns them by the networks' names, which are the prefixes of their parameters in snapshots:
+	// "policy", "value", "discriminator", "style_value". Networks without one (models.Shaped) are left out.
+	Architectures() map[string]models.Architecture
+}
+
+// Composite is implemented by agents that consist of several, each with environments of its own. Trainers then report
+// episodes by agent, too.
+type Composite interface {
+	// AgentOf returns the index of the agent that acts in environment env of the batch.
+	AgentOf(env int) int
+}

@@ -1,0 +1,61 @@
+package palette
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestMedianCut(t *testing.T) {
+	count := map[color.RGBA]int{}
+	for i := range 1000 {
+		count[color.RGBA{uint8(i), uint8(i / 4), uint8(i * 7), 255}] = 1 + i%5
+	}
+	got := medianCut(count, 64)
+	if len(got) != 64 {
+		t.Fatalf("%d colours", len(got))
+	}
+	if again := medianCut(count, 64); !slices.Equal(got, again) {
+		t.Error("the choice of colours depends on chance")
+	}
+	p := color.Palette{}
+	for _, c := range got {
+		p = append(p, c)
+	}
+	for c := range count {
+		n := p.Convert(c).(color.RGBA)
+		d := math.Hypot(math.Hypot(float64(n.R)-float64(c.R), float64(n.G)-float64(c.G)), float64(n.B)-float64(c.B))
+		if d > 60 {
+			t.Errorf("%v becomes %v", c, n)
+		}
+	}
+}
+
+// Pictures with few enough colours keep them, as do their transparent places; a reserved colour is in no picture.
+func TestExactColours(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 16, 16))
+	for i := range 256 {
+		img.SetRGBA(i%16, i/16, color.RGBA{uint8(i), uint8(i / 2), 0, 0xff})
+	}
+	img.SetRGBA(3, 3, color.RGBA{})
+	for reserved, exact := range map[int]bool{0: true, 1: false} {
+		p := New(reserved, img).Convert(img)
+		same := true
+		for y := range 16 {
+			for x := range 16 {
+				same = same && p.At(x, y) == img.At(x, y)
+				if int(p.ColorIndexAt(x, y)) < reserved {
+					t.Fatalf("%d, %d has a reserved colour", x, y)
+				}
+			}
+		}
+		if same != exact || len(p.Palette) != 256 {
+			t.Errorf("%d reserved: exact is %v, of %d colours", reserved, same, len(p.Palette))
+		}
+	}
+	if got := RGBA(img.SubImage(image.Rect(2, 2, 5, 6))); got.Rect != image.Rect(0, 0, 3, 4) || got.RGBAAt(1, 1) != (color.RGBA{}) {
+		t.Errorf("a part is %v", got.Rect)
+	}
+}

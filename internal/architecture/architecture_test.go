@@ -1,0 +1,165 @@
+package architecture
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/gorl-dev/gorl"
+)
+
+var update = flag.Bool("update", false, "draw the picture in docs anew")
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPicture draws the packages and compares with the picture in docs.
+func TestPicture(t *testing.T) {
+	imports, err := importsOfModule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := draw(imports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "docs/images/architecture.svg"
+	if *update {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(picture), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read(t, path) != picture {
+		t.Errorf("%s does not show what packages import; run this test with -update, and look at the picture", path)
+	}
+}
+
+const page = "docs/architecture.md"
+
+// named is a link whose text is a name in the code: of a function, a method or a type, with or without its package or type.
+var named = regexp.MustCompile("\\[`([A-Za-z_][A-Za-z0-9_.]*)`\\]\\(\\.\\./([a-z0-9_/.-]+\\.(?:go|cc))\\)")
+
+// TestNamesAreWhereThePageSays finds what the walks and answers name in the files that they link to.
+func TestNamesAreWhereThePageSays(t *testing.T) {
+	links := named.FindAllStringSubmatch(read(t, page), -1)
+	if len(links) < 60 {
+		t.Errorf("only %d links to names in the code were found", len(links))
+	}
+	for _, link := range links {
+		name, path := link[1], link[2]
+		text := read(t, path)
+		switch {
+		case strings.HasSuffix(name, ".go"):
+		case !strings.HasSuffix(path, ".go"):
+			if !strings.Contains(text, name+"(") {
+				t.Errorf("%s has no %s", path, name)
+			}
+		case !declared(t, path, text)[name]:
+			t.Errorf("%s declares no %s", path, name)
+		}
+	}
+}
+
+// declared are the functions, methods and types of a file: methods by themselves and after their type, all else by itself
+// and after the package.
+func declared(t *testing.T, path, text string) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	add := func(before, name string) { names[name], names[before+"."+name] = true, true }
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			before := file.Name.Name
+			if d.Recv != nil {
+				of := d.Recv.List[0].Type
+				if pointer, ok := of.(*ast.StarExpr); ok {
+					of = pointer.X
+				}
+				before = fmt.Sprint(of)
+			}
+			add(before, d.Name.Name)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					add(file.Name.Name, s.Name.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+var described = regexp.MustCompile("(?m)^\\* \\*\\*\\[`([a-z0-9_/-]+)`\\]\\(\\.\\./([a-z0-9_/-]+)\\)\\*\\* ")
+
+// TestEveryPackageIsDescribed checks that the page has a paragraph for every package but the examples and benchmarks, and
+// for none that does not exist. A folder of internal packages needs only one.
+func TestEveryPackageIsDescribed(t *testing.T) {
+	all, err := importsOfModule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, found := range described.FindAllStringSubmatch(read(t, page), -1) {
+		if found[1] != found[2] {
+			t.Errorf("the paragraph of %s links to %s", found[1], found[2])
+		}
+		if has[found[1]] {
+			t.Errorf("%s has two paragraphs", found[1])
+		}
+		has[found[1]] = true
+		under := func(path string) bool { return path == found[1] || strings.HasPrefix(path, found[1]+"/") }
+		if !slices.ContainsFunc(all.names(), under) {
+			t.Errorf("the page describes %s, which does not exist", found[1])
+		}
+	}
+	for _, path := range all.names() {
+		if folder(path) == "snippets" || folder(path) == "benchmarks" {
+			continue
+		}
+		parent := path
+		for strings.HasPrefix(parent, "internal/") && !has[parent] {
+			parent = parent[:strings.LastIndex(parent, "/")]
+		}
+		if !has[parent] {
+			t.Errorf("the page does not describe %s", path)
+		}
+	}
+}
+
+// TestTwelveQuestions keeps the answers to what newcomers ask.
+func TestTwelveQuestions(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, page), "\n## Where is ...?\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := 0
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, " | "); len(cells) == 2 && !strings.HasPrefix(line, "| question") {
+			if rows++; !named.MatchString(cells[1]) {
+				t.Errorf("no name in the code answers %q", strings.TrimPrefix(cells[0], "| "))
+			}
+		}
+	}
+	if rows != 12 {
+		t.Errorf("the table answers %d questions, want 12", rows)
+	}
+}

@@ -1,0 +1,124 @@
+package trainers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
+// StochasticEvaluation. An environment that can restore its state (envs.Stateful, envs.Observer) then goes on training
+// where it was, another one from a fresh reset.
+func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	if s, ok := agents.As[agents.Stochastic](t.agent); ok && t.cfg.StochasticEvaluation {
+		s.SetStochastic(true)
+		defer s.SetStochastic(false)
+	}
+	resume, err := t.pause()
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, t.env, t.agent, o, t.cfg.OnRender)
+	return e, errors.Join(err, resume())
+}
+
+// EvaluateMetrics evaluates with the mean action and returns figures by the names that Metrics has ("episode.return").
+// A population measures its members so. Training is not disturbed: the episodes are played in an environment that
+// Config.EvaluationEnv makes for the purpose or, without one, in the training environment, which must then be able to
+// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it is made, without the parameters and
+// the curriculum of training; the latter with the parameters that were set last. The agent's figures and random numbers
+// do not change.
+func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
+	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
+	evaluate := t.evaluateInPlace
+	if t.cfg.EvaluationEnv != nil {
+		evaluate = t.evaluateApart
+	}
+	e, err := evaluate(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	// Return and length last: a figure of the environment's with one of these names does not replace them.
+	figures = map[string]float64{}
+	for name, x := range e.Metrics {
+		figures[episodeFigure+name] = x
+	}
+	figures[episodeFigure+"return"], figures[episodeFigure+"length"] = e.Return, e.Length
+	return figures, nil
+}
+
+// evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
+func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
+	n := t.env.NumEnvs()
+	env, err := t.cfg.EvaluationEnv(n, o.Seed)
+	if err == nil && env == nil {
+		err = errors.New("EvaluationEnv returned none")
+	}
+	if err != nil {
+		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	// The agent is bound to the number of environments it trains in.
+	if got := env.NumEnvs(); got != n {
+		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
+	}
+	if err := fit(env, t.agent); err != nil {
+		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+	}
+	return evaluate(ctx, env, t.agent, o, nil)
+}
+
+// evaluateInPlace evaluates in the training environment, and puts its state back.
+func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	_, stateful := envs.As[envs.Stateful](t.env)
+	_, observer := envs.As[envs.Observer](t.env)
+	if !stateful || !observer {
+		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+	}
+	if err := t.open(); err != nil { // there must be a state to come back to
+		return Evaluation{}, err
+	}
+	resume, err := t.pause()
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, t.env, t.agent, o, nil)
+	return e, errors.Join(err, resume())
+}
+
+// pause copies the environment's state and gives all of its environments the parameters set last. resume puts
+// everything back, or, where the environment cannot restore its state, begins new episodes.
+func (t *Trainer) pause() (resume func() error, err error) {
+	// An evaluation must not move the curriculum.
+	curriculum := func() error { return nil }
+	if c, ok := envs.As[envs.Curriculum](t.env); ok {
+		if curriculum, err = keepCurriculum(c); err != nil {
+			return nil, err
+		}
+	}
+	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
+	// dropped.
+	s, stateful := envs.As[envs.Stateful](t.env)
+	o, observer := envs.As[envs.Observer](t.env)
+	if t.now == nil || !stateful || !observer {
+		return func() error {
+			if err := curriculum(); err != nil || t.now == nil {
+				return err
+			}
+			t.episodes.Reset()
+			return t.reset(-1)
+		}, t.parameters.all()
+	}
+	state, err := s.MarshalState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	// Which environment has which parameters is put back after the state that they belong to.
+	before := t.parameters.standing()
+	return func() error {
+		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))
+	}, t.parameters.all()
+}

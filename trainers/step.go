@@ -1,0 +1,176 @@
+package trainers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// The body of the training loop, and the two functions that translate between environments and agents for programs with
+// a loop of their own: [Observation] and [Transition].
+
+// Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
+// next step overwrites it.
+func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	t.agent.SetTraining(true)
+	return t.step(ctx)
+}
+
+// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, write what is
+// due.
+func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
+	if t.agent.Ready() { // the update of the step before was interrupted
+		if err := t.update(ctx); err != nil {
+			return nil, err
+		}
+	}
+	// Act and step the environments. Both are timed, for the tracked values.
+	start := t.clock()
+	actions, err := t.agent.Act(Observation(t.now))
+	if err != nil {
+		return nil, err
+	}
+	acted := t.clock()
+	next, err := t.env.Step(actions)
+	if err != nil {
+		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	}
+	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
+	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
+
+	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
+	if err := t.agent.Record(Transition(next)); err != nil {
+		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	}
+	if err := t.note(next); err != nil {
+		return nil, err
+	}
+	t.now = next
+	t.timestep++
+	t.saved = false // no checkpoint is of this state
+	// Environments whose episode has ended take the reward parameters that wait for them.
+	if err := t.parameters.stepped(next); err != nil {
+		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
+	}
+	// Learn, and write what is due.
+	if t.agent.Ready() {
+		if err := t.update(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return next, t.after()
+}
+
+// Observation returns what an agent acts on after an environment's step or reset. It shares the step's slices.
+func Observation(s *envs.Step) agents.Observation {
+	return agents.Observation{Observations: s.Observations, States: s.States}
+}
+
+// Transition returns what an agent records after an environment's step. It shares the step's slices, which the
+// environment overwrites with the next step, so it is for Record and not for keeping. A training loop of one's own is,
+// with the errors left out (snippets/step_by_step has them):
+//
+//	now, _ := env.Reset(seed)
+//	for range timesteps {
+//		actions, _ := agent.Act(trainers.Observation(now))
+//		now, _ = env.Step(actions)
+//		_ = agent.Record(trainers.Transition(now))
+//		if agent.Ready() { // a rollout is complete
+//			_ = agent.Update(ctx)
+//		}
+//	}
+func Transition(s *envs.Step) agents.Transition {
+	return agents.Transition{
+		Rewards: s.Rewards, Terminated: s.Terminated, Truncated: s.Truncated,
+		NextObservations: s.Observations, NextStates: s.States,
+		FinalObservations: s.FinalObservations, FinalStates: s.FinalStates,
+		AMPObservations: s.AMPObservations,
+	}
+}
+
+// update lets the agent learn and collects the figures that it tracks.
+func (t *Trainer) update(ctx context.Context) error {
+	start := t.clock()
+	t.saved = false // the newest checkpoint is of the weights before
+	if err := t.agent.Update(ctx); err != nil {
+		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
+	}
+	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
+	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
+		tracker.Tracked(func(tag string, value float64) {
+			t.recorder.Track(tag, value)
+			t.metrics.track(tag, value)
+		})
+	}
+	return nil
+}
+
+// note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of
+// a group, and those of the batch. An episode that began under other weights is not counted, because it says little
+// about the present ones.
+func (t *Trainer) note(s *envs.Step) error {
+	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated); err != nil {
+		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	}
+	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.
+	for _, e := range s.Episodes {
+		if t.running.mixed[e.Env] {
+			continue
+		}
+		t.metrics.episode("", e)
+		if c, ok := agents.As[agents.Composite](t.agent); ok {
+			t.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
+		}
+	}
+	// Figures of the whole batch at this step.
+	for name, x := range s.Metrics {
+		t.recorder.Track("Info / "+name, x)
+		t.metrics.step(name, x)
+	}
+	t.running.stepped(s)
+	return nil
+}
+
+// after does what is due at this timestep: a picture, tracked values, a checkpoint, the progress bar, OnStep.
+func (t *Trainer) after() error {
+	// A picture of environment 0, where OnRender wants pictures and the environment can draw itself.
+	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
+		if r, ok := envs.As[envs.Renderer](t.env); ok {
+			picture, err := r.Render(0)
+			if err != nil {
+				return fmt.Errorf("trainers: render: %w", err)
+			}
+			if err := t.cfg.OnRender(t.timestep, picture); err != nil {
+				return err
+			}
+		}
+	}
+	// "auto" writes a hundred times in a run, and saves ten times. A run without an end does neither by itself.
+	if n := t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100); n > 0 && t.timestep%int64(n) == 0 {
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	if n := t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10); n > 0 && t.timestep%int64(n) == 0 {
+		if err := t.save(); err != nil {
+			return err
+		}
+	}
+	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
+		t.bar.Set(t.timestep*int64(t.env.NumEnvs()), t.barText())
+	}
+	if t.cfg.OnStep != nil {
+		return t.cfg.OnStep(t)
+	}
+	return nil
+}
+
+// ms returns a duration in milliseconds.
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
