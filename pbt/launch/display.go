@@ -21,7 +21,8 @@ type display interface {
 	end(rows []Row)
 }
 
-// newDisplay shows tables on w; without launched, those of a status.
+// newDisplay shows tables on w: redrawn in place on a terminal, else one below the other, at most one every so often, as a
+// log file would be flooded. Without launched they are those of a status.
 func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	if w == nil {
 		return hidden{}
@@ -35,13 +36,14 @@ func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	return &pages{w: w, launched: launched, every: every, now: time.Now}
 }
 
+// hidden shows nothing.
 type hidden struct{}
 
 func (hidden) show([]Row)   {}
 func (hidden) event(string) {}
 func (hidden) end([]Row)    {}
 
-// pages writes events as they come, and the table now and then where it has changed.
+// pages writes events as they come, and the table after every so much time where it has changed.
 type pages struct {
 	w        io.Writer
 	launched bool
@@ -63,6 +65,7 @@ func (p *pages) show(rows []Row) {
 	p.table(rows)
 }
 
+// table writes the table unless the last one written was the same.
 func (p *pages) table(rows []Row) {
 	if text := table(rows, p.launched); text != p.last {
 		p.last = text
@@ -125,6 +128,7 @@ func (s *screen) draw(text string, whole bool) {
 	fmt.Fprint(s.w, b.String())
 }
 
+// table is the table as text, or what went wrong with it.
 func table(rows []Row, launched bool) string {
 	var b strings.Builder
 	if err := WriteTable(&b, rows, launched); err != nil {

@@ -59,6 +59,7 @@ func Parse(data []byte) (*File, error) {
 	return newFile(sections)
 }
 
+// newFile reads the two sections that a launcher needs. The others are for the member program to check.
 func newFile(sections runfile.Sections) (*File, error) {
 	if err := sections.Check("launch", ^runfile.Evolutions); err != nil {
 		return nil, err
@@ -110,6 +111,7 @@ func (f *File) countMembers(population map[string]any) error {
 	return nil
 }
 
+// mapping returns a section's keys, none where the file does not have it.
 func mapping(sections runfile.Sections, name string) (map[string]any, error) {
 	switch section := sections[name].(type) {
 	case nil:
@@ -193,7 +195,9 @@ func (f *File) Install() (path string, err error) {
 	return path, nil
 }
 
-// sameRun compares two files key by key. note says that total_steps has grown, where that is all.
+// sameRun compares the file of the population in the folder with another one, key by key. Settings that decide what is
+// trained must be the same, as the state in the folder depends on them. note says that total_steps has grown, where that
+// is all.
 func sameRun(before, after []byte) (note string, err error) {
 	was, err := config.FromYAML(before)
 	if err != nil {
@@ -215,14 +219,15 @@ func sameRun(before, after []byte) (note string, err error) {
 	return note, nil
 }
 
-// totalSteps are those of a file, 0 where it does not say.
+// totalSteps is the key pbt.total_steps of a file, 0 where it has none.
 func totalSteps(dict map[string]any) int {
 	population, _ := dict["pbt"].(map[string]any)
 	n, _ := population["total_steps"].(int)
 	return n
 }
 
-// differences lists what differs by dotted keys, sorted.
+// differences lists the settings that differ, by dotted keys in order: what the folder's file has there, and the given file
+// here.
 func differences(prefix string, was, is map[string]any) []string {
 	keys := maps.Clone(was)
 	if keys == nil {

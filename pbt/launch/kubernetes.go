@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// configFolder is where the ConfigMap appears in a pod.
+// configFolder is where the ConfigMap with the population's file appears in a pod.
 const configFolder = "/etc/gorl-pbt"
 
 var (
@@ -108,10 +108,13 @@ func (f *File) checkKubernetes() error {
 	return errors.Join(errs...)
 }
 
+// metadata names an object of this population.
 func (f *File) metadata(name string) kubeMeta {
 	return kubeMeta{Name: name, Namespace: f.Launcher.Kubernetes.Namespace, Labels: map[string]string{"app.kubernetes.io/name": "gorl-pbt", "app.kubernetes.io/instance": f.Launcher.Name}}
 }
 
+// jobSpec is the Job. Its failure policy ignores the exits by which a member only asks to be started again, and pods that
+// the cluster evicts; Kubernetes then starts another pod for the index without counting a failure.
 func (f *File) jobSpec() *kubeJob {
 	d, k := f.Launcher, f.Launcher.Kubernetes
 	parallelism := k.Parallelism

@@ -3,6 +3,7 @@ package launch
 // The parts of Kubernetes' API that a population needs, in the order in which people write them. The test in
 // internal/kubecheck holds what is made of them against the API's own types.
 
+// kubeObject is a ConfigMap, which has Data, or a Job, which has Spec.
 type kubeObject struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -11,13 +12,16 @@ type kubeObject struct {
 	Spec       *kubeJob          `yaml:"spec,omitempty"`
 }
 
+// kubeMeta names an object. Labels let people select all of a population's objects at once.
 type kubeMeta struct {
 	Name      string            `yaml:"name,omitempty"`
 	Namespace string            `yaml:"namespace,omitempty"`
 	Labels    map[string]string `yaml:"labels,omitempty"`
 }
 
+// kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, and has one pod at a time.
 type kubeJob struct {
+	// CompletionMode is Indexed, so that pods know their member.
 	CompletionMode       string            `yaml:"completionMode"`
 	Completions          int               `yaml:"completions"`
 	Parallelism          int               `yaml:"parallelism"`
@@ -27,32 +31,38 @@ type kubeJob struct {
 	Template             kubeTemplate      `yaml:"template"`
 }
 
+// kubeFailurePolicy tells failures apart from exits that only ask to be started again.
 type kubeFailurePolicy struct {
 	Rules []kubeFailureRule `yaml:"rules"`
 }
 
+// kubeFailureRule says what follows from the exit status of a container, or from a condition of its pod.
 type kubeFailureRule struct {
 	Action          string             `yaml:"action"`
 	OnExitCodes     *kubeExitCodes     `yaml:"onExitCodes,omitempty"`
 	OnPodConditions []kubePodCondition `yaml:"onPodConditions,omitempty"`
 }
 
+// kubeExitCodes matches exit statuses.
 type kubeExitCodes struct {
 	ContainerName string `yaml:"containerName"`
 	Operator      string `yaml:"operator"`
 	Values        []int  `yaml:"values,flow"`
 }
 
+// kubePodCondition matches a pod that the cluster itself has ended, for instance to drain its node.
 type kubePodCondition struct {
 	Type   string `yaml:"type"`
 	Status string `yaml:"status"`
 }
 
+// kubeTemplate is what the pods are made of.
 type kubeTemplate struct {
 	Metadata kubeMeta `yaml:"metadata"`
 	Spec     kubePod  `yaml:"spec"`
 }
 
+// kubePod is a pod with one container, the member.
 type kubePod struct {
 	RestartPolicy                 string          `yaml:"restartPolicy"`
 	TerminationGracePeriodSeconds int64           `yaml:"terminationGracePeriodSeconds"`
@@ -63,6 +73,7 @@ type kubePod struct {
 	Volumes                       []kubeVolume    `yaml:"volumes"`
 }
 
+// kubeContainer runs the member program.
 type kubeContainer struct {
 	Name         string         `yaml:"name"`
 	Image        string         `yaml:"image"`
@@ -72,6 +83,7 @@ type kubeContainer struct {
 	VolumeMounts []kubeMount    `yaml:"volumeMounts"`
 }
 
+// kubeEnv is a variable of the environment, whose value is given or comes from the pod itself.
 type kubeEnv struct {
 	Name      string      `yaml:"name"`
 	Value     string      `yaml:"value,omitempty"`
@@ -86,17 +98,20 @@ type kubeField struct {
 	FieldPath string `yaml:"fieldPath"`
 }
 
+// kubeResources has the same amounts as requests and as limits, so that a pod is the last to be evicted.
 type kubeResources struct {
 	Requests Vars `yaml:"requests"`
 	Limits   Vars `yaml:"limits"`
 }
 
+// kubeMount puts a volume into the container's file system.
 type kubeMount struct {
 	Name      string `yaml:"name"`
 	MountPath string `yaml:"mountPath"`
 	ReadOnly  bool   `yaml:"readOnly,omitempty"`
 }
 
+// kubeVolume is the shared folder (Claim) or the canonical file (ConfigMap).
 type kubeVolume struct {
 	Name      string         `yaml:"name"`
 	Claim     *kubeClaim     `yaml:"persistentVolumeClaim,omitempty"`

@@ -19,16 +19,16 @@ import (
 const (
 	// EnvConfig is the path of the population's canonical YAML file.
 	EnvConfig = "GORL_PBT_CONFIG"
-	// EnvMember is the member's member, from 0.
+	// EnvMember is the member to train, from 0. Its name has the word of Isaac Lab's key policy_idx.
 	EnvMember = "GORL_PBT_POLICY_IDX"
 	// EnvSlice is the number of intervals to train before yielding; 0 or absent: until the end.
 	EnvSlice = "GORL_PBT_SLICE"
 )
 
-// envCompletionIndex is the member in a pod of an Indexed Job.
+// envCompletionIndex is the member in a pod of an Indexed Job, where Kubernetes sets it.
 const envCompletionIndex = "JOB_COMPLETION_INDEX"
 
-// The exit statuses of a member process. Any other means that it failed.
+// The exit statuses of a member process. Any other means that it failed. They avoid those that shells, Go and signals use.
 const (
 	// StatusFinished says that the member is trained to its end.
 	StatusFinished = 0
@@ -41,10 +41,10 @@ const (
 	StatusStopped = 78
 )
 
-// statusUsage is that of a program that was called wrongly.
+// statusUsage is the exit status of a program that was called wrongly. To a launcher it is a failure like others.
 const statusUsage = 2
 
-// Process is what a member process is told by whoever started it.
+// Process is what a launcher tells a member process.
 type Process struct {
 	// Config is the path of the population's YAML file.
 	Config string
@@ -113,7 +113,8 @@ func Member(train func(ctx context.Context, p Process) error) (status int) {
 // maxInterrupts is the number of Ctrl-C after which a member no longer waits for its state to be saved.
 const maxInterrupts = 3
 
-// member runs train under signals and says how it ended.
+// member runs train under signals and says how it ended. It waits for train after a signal, however long that saves, and
+// leaves it to the launcher or to Slurm to kill the process where it takes too long; only the third Ctrl-C does not wait.
 func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) string, train func(context.Context) error) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -148,7 +149,8 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 	}
 }
 
-// statusOf is the exit status that says what train's error says.
+// statusOf is the exit status for train's error. The error of a context that a signal ended is no failure: the member has
+// saved.
 func statusOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
@@ -163,7 +165,7 @@ func statusOf(ctx context.Context, err error) int {
 	return 1
 }
 
-// requeueJob asks Slurm to run this job again later.
+// requeueJob asks Slurm to run this job again later. Slurm then ends the job and starts it anew under the same number.
 func requeueJob(getenv func(string) string) error {
 	id := getenv("SLURM_JOB_ID")
 	if array, task := getenv("SLURM_ARRAY_JOB_ID"), getenv("SLURM_ARRAY_TASK_ID"); array != "" && task != "" {

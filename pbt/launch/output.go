@@ -22,9 +22,9 @@ type output struct {
 
 	mu     sync.Mutex
 	file   *os.File
-	size   int64
-	tail   [][]byte
-	unread []byte // of a line that has not ended
+	size   int64    // of the file
+	tail   [][]byte // the last lines
+	unread []byte   // of a line that has not ended
 	err    error
 }
 
@@ -39,6 +39,7 @@ func openOutput(path string, limit int64, keep int) (*output, error) {
 	return o, nil
 }
 
+// open opens the file, which an earlier run may have begun.
 func (o *output) open() error {
 	file, err := os.OpenFile(o.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -52,7 +53,8 @@ func (o *output) open() error {
 	return nil
 }
 
-// Write is called by one goroutine a process.
+// Write appends data to the file. It always reports success: the copying from the member's pipe would end with an error,
+// and the member would hang as soon as the pipe is full. What went wrong is returned by close.
 func (o *output) Write(data []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,6 +97,7 @@ func (o *output) putAside() {
 	o.err = errors.Join(o.err, errors.Join(errs...), o.open())
 }
 
+// remember keeps the last lines in memory, so that the error about a member can quote them even where the file could not be written.
 func (o *output) remember(data []byte) {
 	for {
 		line, rest, ended := bytes.Cut(data, []byte{'\n'})

@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// straggling is the time after a process has ended before what it left behind is asked to end too.
+// straggling is the time after a process has ended before what it left behind is asked to end too. A shell often ends a
+// moment before the program that it started.
 const straggling = 100 * time.Millisecond
 
-// process is one running member. What it starts itself is in its process group and ends with it.
+// process is one running member. What it starts itself, such as the environments' simulators, is in its process group and
+// ends with it.
 type process struct {
 	command *exec.Cmd
 	grace   time.Duration
@@ -26,7 +28,8 @@ type exit struct {
 	how    string // for people; empty where the status says it all
 }
 
-// startProcess runs a command with its output going to w. The system kills it should this process end.
+// startProcess runs a command with its output going to w. On Linux the system kills it should this process end, however
+// that ends, so that a killed launcher leaves no member behind that trains unseen.
 func startProcess(argv, env []string, w io.Writer, grace time.Duration) (*process, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -54,7 +57,8 @@ func startProcess(argv, env []string, w io.Writer, grace time.Duration) (*proces
 	return p, nil
 }
 
-// wait returns when the process and all that it left behind are gone, and their output is written.
+// wait returns when the process and all that it left behind are gone, and their output is written. Whoever reads the exit
+// may therefore start the member again at once: no old process still holds its GPU, its port or its lease.
 func (p *process) wait(read *os.File, w io.Writer) exit {
 	copied := make(chan struct{})
 	go func() {

@@ -34,7 +34,7 @@ type Options struct {
 	Kill <-chan struct{}
 }
 
-// refresh is the time between looks at the heartbeats.
+// refresh is the time between two readings of the heartbeats, and so how late the table and the order of turns may be.
 const refresh = time.Second
 
 // Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member
@@ -54,21 +54,22 @@ func Run(ctx context.Context, f *File, o Options) (err error) {
 	return r.result(context.Cause(ctx))
 }
 
-// runner drives a schedule with real processes.
+// runner drives a schedule with real processes. All its fields belong to the goroutine of loop; the processes' own
+// goroutines only send to exits.
 type runner struct {
 	f         *File
 	o         Options
 	schedule  *schedule
 	members   []runningMember
 	exits     chan ended
-	visible   []string // the GPUs, as CUDA_VISIBLE_DEVICES calls them
-	config    string
-	board     workspace.Store
-	beats     []beat // of all members
-	display   display
-	log       *output
-	unlock    func() error
-	graceOver <-chan time.Time
+	visible   []string         // the GPUs, as CUDA_VISIBLE_DEVICES calls them
+	config    string           // the path of the canonical file, which members are told
+	store     workspace.Store  // the population's folder, read only
+	beats     []beat           // the last heartbeat of every member
+	display   display          // for the user
+	log       *output          // launcher.log, for later
+	unlock    func() error     // lets another launcher into the folder
+	graceOver <-chan time.Time // when members that were asked to save are killed
 }
 
 // runningMember is what belongs to one member beside its seat in the schedule.
@@ -79,11 +80,14 @@ type runningMember struct {
 	before time.Time
 }
 
+// ended tells that a member's process is gone.
 type ended struct {
 	member int
 	exit   exit
 }
 
+// newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so that
+// a mistake in the file is reported before any process runs.
 func newRunner(f *File, o Options) (r *runner, err error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
@@ -121,7 +125,7 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 		}
 	}
 	r.beats = make([]beat, d.NumPolicies)
-	if r.board, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
+	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
 	r.display = newDisplay(o.Out, o.Every, true)
@@ -147,6 +151,8 @@ func visibleGPUs(n int, visible string) ([]string, error) {
 	return names[:n], nil
 }
 
+// loop waits for one thing after the other (an exit, a signal, the time) and does what the schedule then says, until
+// nothing runs and nothing will.
 func (r *runner) loop(ctx context.Context) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -185,7 +191,7 @@ func (r *runner) loop(ctx context.Context) {
 
 // look reads the heartbeats.
 func (r *runner) look() {
-	heartbeats(r.board, r.beats)
+	heartbeats(r.store, r.beats)
 	for i, b := range r.beats {
 		if b.beat != nil {
 			r.schedule.beat(i, progress{b.beat.Steps, b.beat.Iteration})
@@ -193,7 +199,8 @@ func (r *runner) look() {
 	}
 }
 
-// start starts a member's process.
+// start starts a member's process, with the environment of this one, what the file adds to it and what the member is told.
+// A process that cannot be started counts as one that failed.
 func (r *runner) start(s start) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
@@ -213,14 +220,14 @@ func (r *runner) start(s start) {
 	go func() { r.exits <- ended{s.member, <-p.done} }()
 }
 
-// ended takes note of a process that is gone.
+// ended takes note of a process that is gone, and starts the next one where the schedule says so.
 func (r *runner) ended(e ended) {
 	r.members[e.member].process = nil
 	r.look() // its last heartbeat decides whose turn it is
 	r.told(e.member, e.exit.status, e.exit.how)
 }
 
-// told tells the schedule how a process ended, and people what becomes of it.
+// told tells the schedule how a process ended, and the user what follows.
 func (r *runner) told(member, status int, how string) {
 	again, ok := r.schedule.exited(member, status, how, time.Now())
 	seat := &r.schedule.seats[member]
@@ -246,13 +253,15 @@ func (r *runner) stop(what string, end func(*process)) {
 	}
 }
 
+// event shows a line that stays, and writes it to launcher.log.
 func (r *runner) event(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	fmt.Fprintf(r.log, "%s %s\n", time.Now().Format(time.DateTime), line)
 	r.display.event(line)
 }
 
-// result is nil where all members are finished.
+// result is nil where all members are finished. Otherwise its error names the members that gave up, with their last lines,
+// and those that a signal stopped.
 func (r *runner) result(cause error) error {
 	var errs []error
 	var halted []string
@@ -278,6 +287,7 @@ func (r *runner) result(cause error) error {
 	return errors.Join(errs...)
 }
 
+// close closes the logs and gives the folder free, also of a runner that newRunner could not complete.
 func (r *runner) close() error {
 	var errs []error
 	for i := range r.members {
@@ -297,9 +307,10 @@ type beat struct {
 	seen time.Time
 }
 
-// heartbeats reads the last heartbeats of all members. What cannot be read just now stays as it was.
-func heartbeats(board workspace.Store, last []beat) {
-	view, err := board.View()
+// heartbeats reads the last heartbeats of all members. One that cannot be read just now stays as it was: a shared file
+// system fails now and then, and an old heartbeat only makes the table late.
+func heartbeats(store workspace.Store, last []beat) {
+	view, err := store.View()
 	if err != nil {
 		return
 	}
@@ -310,7 +321,8 @@ func heartbeats(board workspace.Store, last []beat) {
 	}
 }
 
-// lockFolder makes sure that one launcher at a time works in dir.
+// lockFolder makes sure that one launcher at a time works in dir: two would start every member twice, and each would
+// restart those that the other's leases turn away.
 func lockFolder(dir string) (unlock func() error, err error) {
 	unlock, err = durable.Lock(dir, "launcher.lock")
 	switch {
@@ -322,7 +334,8 @@ func lockFolder(dir string) (unlock func() error, err error) {
 	return unlock, nil
 }
 
-// rows are the members as the launcher knows them.
+// rows are the members as the launcher knows them. A running member whose last heartbeat is older than its process is
+// still starting: the heartbeat is that of an earlier turn.
 func (r *runner) rows() []Row {
 	rows := make([]Row, len(r.members))
 	for i := range rows {

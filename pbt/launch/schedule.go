@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// state is where a member's process stands.
+// state is where a member's process stands: ready → running → ready again, or one of the three in which it stays.
 type state string
 
 const (
 	ready    state = "ready" // to be started when there is room, not before its time
 	running  state = "running"
-	finished state = "finished"
-	stopped  state = "stopped"
-	gaveUp   state = "gave up"
+	finished state = "finished" // trained to its end
+	stopped  state = "stopped"  // by a signal; the same command continues it
+	gaveUp   state = "gave up"  // it failed too often
 )
 
 // maxIdleRestarts is the number of restarts at a member's own wish without any training between them after which the
-// next counts as a failure.
+// next counts as a failure. A setting that never takes effect would otherwise restart its process for ever.
 const maxIdleRestarts = 3
 
 // noGPU is that of members that see all GPUs or none.
@@ -45,14 +45,15 @@ type seat struct {
 // progress is how far a member is.
 type progress struct{ steps, iteration int64 }
 
-// schedule decides which members run when and where. It does nothing itself: whoever drives it tells it the time and
-// what happened, and does what it says.
+// schedule decides which members run when and where. It starts and ends nothing and reads no clock: its driver tells it the
+// time and what happened, and does what it says. So the golden files in testdata/schedule can hold every decision, and the
+// same schedule serves real processes (runner) and tests.
 type schedule struct {
 	d        Config
 	seats    []seat
-	starts   int
-	random   *rand.Rand
-	stopping bool
+	starts   int        // all so far, which number the turns
+	random   *rand.Rand // of the jitter
+	stopping bool       // nothing is started any more
 }
 
 func newSchedule(d Config) *schedule {
@@ -89,11 +90,14 @@ func (s *schedule) due(now time.Time) []start {
 	return starts
 }
 
+// before says which of two members that wait is started first. Steps come first so that the members stay comparable: a
+// strategy judges members of similar experience. Turns come next so that members which cannot go on do not keep others out.
 func (s *schedule) before(i, j int) bool {
 	a, b := &s.seats[i], &s.seats[j]
 	return cmp.Or(cmp.Compare(a.at.steps, b.at.steps), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
 }
 
+// begin counts a member as running on a GPU.
 func (s *schedule) begin(member, gpu int) start {
 	p := &s.seats[member]
 	s.starts++
@@ -129,7 +133,7 @@ func (s *schedule) count(what state) int {
 	return n
 }
 
-// beat tells how far a member is.
+// beat tells how far a member is. Progress clears the counts of idle exits, which are only those in a row.
 func (s *schedule) beat(member int, at progress) {
 	p := &s.seats[member]
 	if p.known && at != p.at {
@@ -183,7 +187,8 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 	return start{}, false
 }
 
-// failed lets a member wait before it is started again, or gives it up.
+// failed lets a member wait before it is started again, or gives it up. Waits double, so that a cause that lasts (a full
+// disk, a lost mount) does not use up the restarts within seconds; jitter keeps members that failed together apart.
 func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 	if how == "" {
 		how = fmt.Sprintf("exit status %d", status)
@@ -207,7 +212,7 @@ func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 	p.note = fmt.Sprintf("%s; restart %d of %d in %v", how, len(p.failures), r.Max, short(wait))
 }
 
-// short leaves out digits that nobody reads.
+// short rounds a wait for messages.
 func short(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)

@@ -11,6 +11,7 @@ import (
 
 // SignalError is the cause of a context that a signal ended.
 type SignalError struct {
+	// Signal is the first one that came.
 	Signal os.Signal
 }
 
@@ -48,7 +49,8 @@ func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct
 	}
 }
 
-// watch calls first for the first signal and second for the second, and returns then or with ended.
+// watch calls first for the first signal and second for the second, and returns then or with ended. Signals within the time
+// together after the first are the same one.
 func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time, first context.CancelCauseFunc, second func()) {
 	var since time.Time
 	for {

@@ -17,7 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
-// SlurmJob is a population as a job array: every array task is one member.
+// SlurmJob is a population as a job array: every array task is one member. Slurm queues the tasks, which need not run at the
+// same time, and no launcher has to stay alive for them.
 type SlurmJob struct {
 	// Script is the batch script.
 	Script string
@@ -64,7 +65,8 @@ func Slurm(f *File) (*SlurmJob, error) {
 	return job, nil
 }
 
-// slurmOptions are the lines for sbatch, quoted as it reads them.
+// slurmOptions are the lines for sbatch, quoted as it reads them. USR1 a minute before the time is up goes to the batch shell
+// (B:), which hands it on, so that the member saves and the job goes back into the queue.
 func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	s := c.Slurm
 	array := fmt.Sprintf("0-%d", c.NumPolicies-1)
@@ -108,6 +110,7 @@ func quoteOption(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
+// quoteWords writes words so that a shell reads them as they are.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -205,7 +208,7 @@ while :; do
 done
 `
 
-// Write puts the canonical file, the batch script and the folder of its logs in place.
+// Write puts the canonical file, the batch script and the folder of its logs in place. Nothing is submitted.
 func (j *SlurmJob) Write() error {
 	if _, err := j.file.Install(); err != nil {
 		return err
@@ -245,7 +248,8 @@ func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
 	return id, nil
 }
 
-// parseJob reads what sbatch --parsable says: a job, or a job and a cluster.
+// parseJob reads what sbatch --parsable says: a job, or a job and a cluster. Both go into a shell script, so anything else
+// is refused.
 func parseJob(text string) (id, cluster string, err error) {
 	id, cluster, _ = strings.Cut(strings.TrimSpace(text), ";")
 	if n, err := strconv.ParseUint(id, 10, 32); err != nil || n == 0 {
@@ -257,6 +261,7 @@ func parseJob(text string) (id, cluster string, err error) {
 	return id, cluster, nil
 }
 
+// writeText writes a file as a whole, so that a crash leaves no half of a script.
 func writeText(path, text string) error {
 	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return fmt.Errorf("launch: %w", err)

@@ -16,23 +16,25 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// DefaultSilence is the time after which Status calls a member silent.
+// DefaultSilence is the time without a heartbeat after which Status calls a member silent: some ten of the default heartbeats,
+// so that one slow write to a shared folder is not taken for a failure.
 const DefaultSilence = time.Minute
 
-// Status says where the members of a population stand, from its folder alone. A member that says it is busy and was
-// last seen longer than silence ago is called silent.
+// Status says where the members of a population stand, from its folder alone: on any machine that sees it, whatever started
+// the members. A member whose last heartbeat says that it trains or waits, and is older than silence, is called silent.
+// Nothing is written. A folder without a population is an error.
 func Status(dir string, silence time.Duration) ([]Row, error) {
-	board, err := openStatus(dir)
+	store, err := openStatus(dir)
 	if err != nil {
 		return nil, err
 	}
-	return status(board, silence)
+	return status(store, silence)
 }
 
 // Watch shows Status on w until the context ends, redrawn in place where w is a terminal, else when something has
 // changed.
 func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Duration) error {
-	board, err := openStatus(dir)
+	store, err := openStatus(dir)
 	if err != nil {
 		return err
 	}
@@ -40,7 +42,7 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		rows, err := status(board, silence)
+		rows, err := status(store, silence)
 		if err != nil {
 			return err
 		}
@@ -54,16 +56,17 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	}
 }
 
+// openStatus opens a population's folder to be read.
 func openStatus(dir string) (workspace.Store, error) {
 	n, err := countMembers(dir)
 	if err != nil {
 		return nil, err
 	}
-	board, err := workspace.OpenFolder(dir, n, workspace.FolderOptions{ReadOnly: true})
+	store, err := workspace.OpenFolder(dir, n, workspace.FolderOptions{ReadOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	return board, nil
+	return store, nil
 }
 
 // countMembers is the number of members in a population's folder: what its file says, else that of the folders 000,
@@ -95,8 +98,9 @@ func countMembers(dir string) (int, error) {
 	return n, nil
 }
 
-func status(board workspace.Store, silence time.Duration) ([]Row, error) {
-	view, err := board.View()
+// status makes a row of every member's newest heartbeat and records.
+func status(store workspace.Store, silence time.Duration) ([]Row, error) {
+	view, err := store.View()
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
@@ -107,6 +111,8 @@ func status(board workspace.Store, silence time.Duration) ([]Row, error) {
 	return rows, nil
 }
 
+// statusRow is the row of a member whose heartbeat was written age ago. Damaged files are named in its note, as the member
+// itself passes over them.
 func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 	row := Row{Member: p.Member, Phase: "not started", Beat: p.Heartbeat}
 	var notes []string
@@ -129,6 +135,7 @@ func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 
 // Row is one member in the table of a population.
 type Row struct {
+	// Member is its number, from 0.
 	Member int
 	// Phase says what the member does, in a word or two.
 	Phase string

@@ -20,7 +20,8 @@ type isaacLab struct {
 	Objective string `yaml:"objective"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation.
+	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation. A larger margin
+	// replaces fewer members.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
 	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
@@ -32,7 +33,8 @@ type isaacLab struct {
 	Mutation map[string]string `yaml:"mutation"`
 	// Launcher is accepted and does nothing: gorl's launcher starts members again.
 	Launcher string `yaml:"launcher"`
-	// InitialDelay is the number of a member's own environment steps before which nothing becomes of it (gorl's own).
+	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated, so that
+	// members have time to differ (gorl's own).
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
 	// Diversify mutates the hyperparameters of all members before training (gorl's own).
 	Diversify bool `yaml:"diversify"`
@@ -103,11 +105,11 @@ type isaacGymEnvs struct {
 
 	// Enabled false lets the members train without decisions, as independent runs (pbt.Never).
 	Enabled bool `yaml:"enabled"`
-	// DebugMode makes everybody one of the worst whom neither a peak nor too few objectives protect.
+	// DebugMode counts all members among the worst; neither a peak nor too few objectives protect them then.
 	DebugMode bool `yaml:"dbg_mode"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// InitialDelay is the number of a member's own environment steps before which nothing becomes of it.
+	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated.
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
 	// ReplaceFractionWorst and ReplaceFractionBest are the shares of the population, rounded up, that are worst and best.
 	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
@@ -177,6 +179,7 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 	return s, p.err()
 }
 
+// quoted lists names in quotation marks, for messages.
 func quoted(names []string) string {
 	words := make([]string, len(names))
 	for i, n := range names {

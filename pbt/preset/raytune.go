@@ -30,7 +30,7 @@ type rayTune struct {
 	Mode string `yaml:"mode" config:"oneof=|min|max"`
 	// PerturbationInterval is the number of environment steps between decisions.
 	PerturbationInterval float64 `yaml:"perturbation_interval" config:"gt=0"`
-	// BurnInPeriod is the number of a member's own environment steps before which nothing becomes of it.
+	// BurnInPeriod is the number of a member's own environment steps before which it is neither replaced nor mutated.
 	BurnInPeriod float64 `yaml:"burn_in_period" config:"min=0"`
 	// HyperparamMutations says what each hyperparameter is drawn from: a list of choices, {uniform: [0.1, 1]} or
 	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice. Members
@@ -38,9 +38,10 @@ type rayTune struct {
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
 	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or HyperparamMutations.
 	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of the population that is lowest, and that is highest.
+	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more members
+	// in every interval, and loses diversity sooner.
 	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	// ResampleProbability is the probability that a key is drawn anew.
+	// ResampleProbability is the probability that a key is drawn anew instead of multiplied. Raise it to search more widely.
 	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// PerturbationFactors are the two numbers that other keys are multiplied by, each equally likely.
 	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
@@ -246,7 +247,7 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Para
 	}
 }
 
-// draw takes a choice, or a multiple of a whole step.
+// draw takes a choice, or a multiple of a whole step, for parameters that a plain range cannot describe.
 func draw(q explore.Parameter, rng *rand.Rand) float64 {
 	if len(q.Choices) > 0 {
 		return q.Choices[rng.IntN(len(q.Choices))]

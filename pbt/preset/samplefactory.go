@@ -21,7 +21,7 @@ type sampleFactory struct {
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
 	// PeriodEnvSteps is the number of environment steps between decisions.
 	PeriodEnvSteps int64 `yaml:"pbt_period_env_steps" config:"min=1"`
-	// StartMutation is the number of a member's own environment steps before which nothing becomes of it.
+	// StartMutation is the number of a member's own environment steps before which it is neither replaced nor mutated.
 	StartMutation int64 `yaml:"pbt_start_mutation" config:"min=0"`
 	// ReplaceFraction is the share of the population, rounded up, that is best, and that is worst.
 	ReplaceFraction float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`

@@ -33,7 +33,7 @@ type shared struct {
 	// give equal runs; a slow member then holds up all others. Members of one process always wait.
 	Synchronous bool `yaml:"synchronous"`
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
-	// which it is neither replaced nor copied. Raise it where copied weights need time to suit their new hyperparameters.
+	// which it is neither replaced nor mutated; others may copy it. Raise it where copied weights need time to settle.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
 	// SettleMutations lets start_after also count from when a member last mutated its own hyperparameters.
 	SettleMutations bool `yaml:"settle_mutations"`

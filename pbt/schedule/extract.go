@@ -37,7 +37,9 @@ func ExtractAt(h *journal.History, member int, iteration int64) (Schedule, error
 	return along(h, ancestry, false)
 }
 
-// along collects what was set on the way. present includes what was decided at the very end.
+// along collects the hyperparameters that were set on the way through a line of ancestors. Every ancestor's stretch ends where
+// it was copied; its steps are counted from where its own weights began, so that the phases of all stretches follow each other.
+// present includes what was decided at the end of the last interval, which the weights have not trained with yet.
 func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Schedule, error) {
 	s := Schedule{Objective: h.Run.Objective, Member: ancestry[len(ancestry)-1].Member}
 	set := make(map[int][]journal.Event) // by member, those that set hyperparameters
@@ -83,7 +85,8 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 	return s, nil
 }
 
-// add begins a phase, which takes the place of one that began at the same step.
+// add begins a phase, which takes the place of one that began at the same step: a member that was copied and mutated in one
+// decision never trained with the values before.
 func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 	member, values := e.Member, e.After
 	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values), Architecture: e.Architecture}

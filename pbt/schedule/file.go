@@ -14,9 +14,11 @@ import (
 // schema is the version of the file format.
 const schema = 1
 
-// maxFile is the greatest size of a file that is read, in bytes.
+// maxFile is the greatest size of a file that is read, in bytes. Schedules have kilobytes, Ray's policy files at most some
+// megabytes.
 const maxFile = 64 << 20
 
+// document is a schedule as the file has it.
 type document struct {
 	Schema int `json:"schema"`
 	Schedule
@@ -72,6 +74,7 @@ func Decode(r io.Reader) (Schedule, error) {
 	return d.Schedule, d.Validate()
 }
 
+// readAll reads to the end, and no more than maxFile.
 func readAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

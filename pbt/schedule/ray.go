@@ -61,6 +61,7 @@ type rayRow struct {
 	before, after  map[string]float64 // the source's configuration, and what the target went on with, by gorl's names
 }
 
+// readRayRows reads all rows. Blank lines are passed over.
 func readRayRows(r io.Reader) ([]rayRow, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -85,6 +86,7 @@ func readRayRows(r io.Reader) ([]rayRow, error) {
 	return rows, nil
 }
 
+// parseRayRow reads one line of JSON. Ray writes iterations as integers or floats, so both are read.
 func parseRayRow(text []byte) (rayRow, error) {
 	if len(text) > maxRayRow {
 		return rayRow{}, fmt.Errorf("the line is longer than %d bytes", maxRayRow)

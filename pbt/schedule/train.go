@@ -11,11 +11,11 @@ import (
 
 // Options say how a schedule is played.
 type Options struct {
-	// Steps is the number of environment steps at which to stop. Beyond the schedule's own the last hyperparameters
-	// hold. Default (0): Schedule.Steps.
+	// Steps is the number of environment steps at which to stop. Fewer stop within the schedule; more go on with its last
+	// hyperparameters, which suits a schedule that was cut off before training had converged. Default (0): Schedule.Steps.
 	Steps int64
-	// ProgressSteps is the number of environment steps after which Progress is called, beside at every change.
-	// Default (0): at changes only.
+	// ProgressSteps is the number of environment steps after which Progress is called, beside at every change. A smaller
+	// number shows more and calls Trainee.Train more often. Default (0): at changes only.
 	ProgressSteps int64
 	// Progress, when not nil, is told where training stands.
 	Progress func(Position)
@@ -128,6 +128,7 @@ func (p *Player) Train(ctx context.Context) error {
 	}
 }
 
+// stopped is the error of a training that the context has ended.
 func (p *Player) stopped(ctx context.Context) error {
 	return fmt.Errorf("schedule: stopped at step %d of %d: %w", p.trainee.Steps(), p.opt.Steps, context.Cause(ctx))
 }
@@ -150,6 +151,7 @@ func (p *Player) enter(phase int, steps int64) error {
 	return nil
 }
 
+// holds reports whether a trainee has all the values already.
 func holds(has, values map[string]float64) bool {
 	for key, v := range values {
 		if has[key] != v {
@@ -159,7 +161,8 @@ func holds(has, values map[string]float64) bool {
 	return true
 }
 
-// rebuild replaces the trainee by one that is built with the hyperparameters, and has its weights.
+// rebuild replaces the trainee by one that is built with the hyperparameters and has its weights. The old one is closed only
+// once the new one is complete, so that an error leaves a trainee to go on with.
 func (p *Player) rebuild(values map[string]float64) error {
 	snapshot, err := p.trainee.Snapshot()
 	if err != nil {
@@ -183,6 +186,7 @@ func (p *Player) rebuild(values map[string]float64) error {
 	return old.Close()
 }
 
+// tell reports the position, with copies that the receiver may keep.
 func (p *Player) tell(changed bool) {
 	if p.opt.Progress == nil {
 		return

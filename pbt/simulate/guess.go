@@ -49,7 +49,8 @@ func explorer(o pbt.Options) explore.Explorer {
 	return o.Explore
 }
 
-// tuned are the hyperparameters that the options speak of, sorted. A pattern stands for one.
+// tuned are the hyperparameters that the options name, sorted. A pattern such as "env.*" stands for one hyperparameter, as
+// the synthetic members' environments have none of their own.
 func tuned(o pbt.Options) []string {
 	keys := make(map[string]bool)
 	for _, key := range explorer(o).Keys() {
@@ -69,7 +70,8 @@ func tuned(o pbt.Options) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// middle is where a member begins: what Initial says, or the middle of what can be drawn, or of the bounds.
+// middle is where a member begins: what Initial says, else the middle of what can be drawn, else of the bounds, else a usual
+// value. It has to lie inside the bounds, which a population checks when members begin.
 func middle(o pbt.Options, key string) float64 {
 	for _, initial := range o.Initial {
 		if v, ok := initial[key]; ok {
@@ -102,6 +104,7 @@ func middle(o pbt.Options, key string) float64 {
 	return 1
 }
 
+// between is the middle of a range, that of the logarithms with log.
 func between(low, high float64, log bool) float64 {
 	v := low + (high-low)/2
 	if log {
@@ -113,7 +116,8 @@ func between(low, high float64, log bool) float64 {
 	return min(max(v, low), high)
 }
 
-// discounts reports whether a hyperparameter is one of those that are close to one.
+// discounts reports whether a hyperparameter is one of those close to one, such as a discount factor, whose distance from one
+// is what counts.
 func discounts(o pbt.Options, key string) bool {
 	if m, ok := o.Explore.(explore.Mutation); ok {
 		for _, rule := range []explore.Rule{m.Rules[key], m.Parameters[key].Rule} {

@@ -32,11 +32,14 @@ type Model struct {
 	// Horizon is the number of environment steps in which a member with the best settings covers 1-1/e (63 %) of the
 	// way to its limit. Default: a third of Options.TotalSteps.
 	Horizon int64
-	// Forgetting is how strongly bad settings undo what is learned. Default 0: every setting gets there in the end.
+	// Forgetting is how strongly bad settings undo what is learned. With more, bad settings end lower and copying gains
+	// more. Default 0: every setting gets there in the end.
 	Forgetting float64
-	// Noise is the standard deviation of one reading of the objective, in its units. Default 0.
+	// Noise is the standard deviation of one reading of the objective, in its units. With more, thresholds and windows have
+	// to be larger, or lucky readings are copied. Default 0.
 	Noise float64
-	// Luck is the standard deviation of the logarithm of a member's own speed. Default 0.
+	// Luck is the standard deviation of the logarithm of a member's own speed. With more, members with equal settings drift
+	// further apart, as agents of different seeds do. Default 0.
 	Luck float64
 	// Offset and Scale make an objective of the skill: Offset is that of an untrained member, Offset+Scale that of a
 	// perfect one. Scale is below 0 exactly where lower is better. Default of Scale: 1, or -1 where lower is better.
@@ -53,9 +56,10 @@ type Landscape struct {
 	// Optimum is the best value for untrained weights; it must be above 0 (below 1 with OneMinus).
 	Optimum float64
 	// Drift is the number of decades by which the optimum moves over Horizon steps behind the weights, e.g. -0.5 for
-	// learning rates that should fall. Default 0.
+	// learning rates that should fall. A population gains over fixed settings mostly where it is large. Default 0.
 	Drift float64
-	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). Default 0.5.
+	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). A narrow landscape
+	// punishes wrong settings; on a wide one most settings do. Default 0.5.
 	Width float64
 	// Start is where members begin for which the population's options say nothing else. Default: Optimum.
 	Start float64
@@ -65,6 +69,7 @@ type Landscape struct {
 	OneMinus bool
 }
 
+// withDefaults fills in what is zero.
 func (l Landscape) withDefaults() Landscape {
 	if l.Width == 0 {
 		l.Width = 0.5
@@ -75,6 +80,7 @@ func (l Landscape) withDefaults() Landscape {
 	return l
 }
 
+// withDefaults fills in what is zero, for a population that trains so long and in this direction.
 func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	if m.Horizon == 0 {
 		m.Horizon = max(1, totalSteps/3)
@@ -93,6 +99,7 @@ func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	return m
 }
 
+// validate reports the first value that makes no sense.
 func (m Model) validate(minimise bool) error {
 	switch {
 	case m.Horizon < 1:
@@ -140,7 +147,8 @@ func (l Landscape) side(value float64) float64 {
 	return value
 }
 
-// suits is g for weights with a number of steps behind them.
+// suits is g, from 0 to 1, for weights with a number of steps behind them. A value on the wrong side of its limit (0, or 1 with
+// OneMinus) does not learn at all.
 func (m *Model) suits(values map[string]float64, steps int64) float64 {
 	exponent := 0.0
 	for _, key := range m.keys { // the sum depends on the order
@@ -155,7 +163,8 @@ func (m *Model) suits(values map[string]float64, steps int64) float64 {
 	return math.Exp(-exponent / 2)
 }
 
-// learn is the skill after some steps at a suitability.
+// learn is the skill after some steps at a suitability: the exact solution of the differential equation above for constant g,
+// so that it does not depend on how training is cut into steps.
 func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	rate := g + m.Forgetting*(1-g)
 	if rate == 0 {
@@ -165,7 +174,7 @@ func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	return limit + (skill-limit)*math.Exp(-luck*rate*float64(steps)/float64(m.Horizon))
 }
 
-// risky reports whether any value is above its limit.
+// risky reports whether any value is above its limit, so that the member may diverge.
 func (m *Model) risky(values map[string]float64) bool {
 	for key, l := range m.Landscapes {
 		if l.Limit != 0 && values[key] > l.Limit {

@@ -24,7 +24,8 @@ type Config struct {
 	// Options are the population's, as they would be used for training. New, Objective, Seed, Directory, Progress,
 	// Parallel and Asynchronous are the simulation's own: what is said there does not matter.
 	Options pbt.Options
-	// Seeds is the number of populations, each with a seed of its own. Default 20.
+	// Seeds is the number of populations, each with a seed of its own. More make the means more certain (the standard error
+	// falls with the square root) and take longer. Default 20.
 	Seeds int
 	// Seed makes all others.
 	Seed int64
@@ -99,11 +100,13 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
+// seed is that of population i. It differs between configurations with different seeds, too.
 func (c Config) seed(i int) int64 { return c.Seed*1_000_003 + int64(i) }
 
-// maxIntervals bounds the memory that a slip in the number of steps can take.
+// maxIntervals bounds the memory that a mistyped number of steps can take.
 const maxIntervals = 1_000_000
 
+// complete fills in defaults and checks everything but the options, which pbt.New checks.
 func (c Config) complete() (Config, error) {
 	if c.Seeds == 0 {
 		c.Seeds = 20
@@ -180,7 +183,8 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	return o, err
 }
 
-// outcome counts what a journal tells.
+// outcome counts what a journal tells. A member's lineage is that of the founding member whose weights it has; copies of one
+// interval are applied in turn, and the journal already says which founder each copy leads to.
 func outcome(recorded []journal.Event, members, intervals int) (Outcome, error) {
 	h, err := journal.NewHistory(recorded)
 	if err != nil {

@@ -33,7 +33,7 @@ type Summary struct {
 	Diverged, Hopeless float64
 }
 
-// Summary sums up.
+// Summary makes means over the seeds of the figures at the end.
 func (r *Result) Summary() Summary {
 	n := len(r.Runs)
 	decided := float64(max(1, len(r.Steps)-1)) // nothing is decided after the last interval
@@ -73,6 +73,7 @@ func (r *Result) Summary() Summary {
 	return s
 }
 
+// last is the figure at the end of training.
 func last[T any](values []T) T { return values[len(values)-1] }
 
 // Write writes a table with a line for each result.
@@ -101,6 +102,7 @@ func Write(w io.Writer, results ...*Result) error {
 	return nil
 }
 
+// label is a result's name, or its number where it has none.
 func label(r *Result, i int) string {
 	if r.Name == "" {
 		return fmt.Sprint(i + 1)

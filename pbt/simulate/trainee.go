@@ -15,7 +15,7 @@ import (
 // Objective is the figure that synthetic members report.
 const Objective = "objective"
 
-// keptReadings bounds what Samples can return.
+// keptReadings bounds what Samples can return. Windows of objectives are smaller.
 const keptReadings = 256
 
 // Trainee is a synthetic member: a pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator. How it learns does not
@@ -34,6 +34,7 @@ type Trainee struct {
 	rng      *rand.Rand
 }
 
+// newTrainee builds a member that has learned nothing. Its seed makes its luck and its noise.
 func newTrainee(model *Model, grain, seed int64, values map[string]float64) *Trainee {
 	t := &Trainee{model: model, grain: grain, values: maps.Clone(values), source: rand.NewPCG(uint64(seed), 0)}
 	t.rng = rand.New(t.source)
@@ -41,6 +42,7 @@ func newTrainee(model *Model, grain, seed int64, values map[string]float64) *Tra
 	return t
 }
 
+// drawLuck draws the member's own speed, the same however its hyperparameters are.
 func (t *Trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
 
 // Skill is how far the member is, from 0 to 1, without noise; 0 once it has diverged.
@@ -76,6 +78,7 @@ func (t *Trainee) Train(ctx context.Context, steps int64) error {
 	return nil
 }
 
+// reading is the objective as the member reports it: with noise, NaN once it has diverged.
 func (t *Trainee) reading(noise float64) float64 {
 	if t.diverged {
 		return math.NaN()
