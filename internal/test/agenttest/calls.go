@@ -13,9 +13,7 @@ import (
 func (x Suite) evaluation(t *testing.T) {
 	a := x.make(t, 1, nil)
 	w := x.world(2)
-	if err := Advance(a, w, 5); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Advance(a, w, 5))
 	before := Snapshot(t, a)
 	if was := a.SetTraining(false); !was || a.Ready() {
 		t.Error("an agent in evaluation trains")
@@ -23,25 +21,17 @@ func (x Suite) evaluation(t *testing.T) {
 	var last []float32
 	for range 3 {
 		actions, err := a.Act(w.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if last != nil && fmt.Sprint(last) != fmt.Sprint(actions) {
 			t.Errorf("actions %v, then %v", last, actions)
 		}
 		last = append([]float32(nil), actions...)
-		if err := a.Record(w.Clone().Step(actions)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Record(w.Clone().Step(actions)))
 	}
-	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("%q changed in evaluation", d)
-	}
+	unchanged(t, a, before, "in evaluation")
 	a.SetStochastic(true)
 	actions, err := a.Act(w.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if fmt.Sprint(actions) == fmt.Sprint(last) {
 		t.Error("sampled actions are the mode's")
 	}
@@ -96,9 +86,7 @@ func (x Suite) misuse(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("%q changed", d)
-	}
+	unchanged(t, a, before, "after calls that were refused")
 	Fill(t, a, w)
 	if _, err := a.Act(w.Now()); err == nil {
 		t.Error("Act with a full rollout succeeded")

@@ -33,9 +33,7 @@ func (x Suite) goroutines(t *testing.T) {
 	var alone, together [2]Agent
 	for i := range alone {
 		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
-		if err := train(alone[i], i); err != nil {
-			t.Fatal(err)
-		}
+		must(t, train(alone[i], i))
 	}
 	var wait sync.WaitGroup
 	var failed [2]error
@@ -43,9 +41,7 @@ func (x Suite) goroutines(t *testing.T) {
 		wait.Go(func() { failed[i] = train(a, i) })
 	}
 	wait.Wait()
-	if err := errors.Join(failed[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(failed[:]...))
 	for i := range alone {
 		Same(t, alone[i], together[i])
 	}
@@ -54,9 +50,7 @@ func (x Suite) goroutines(t *testing.T) {
 // reseed: two copies of an agent go different ways after a reseed, and the same way after the same one.
 func (x Suite) reseed(t *testing.T) {
 	a, b, c := x.make(t, 1, nil), x.make(t, 1, nil), x.make(t, 1, nil)
-	if err := errors.Join(b.Reseed(5), c.Reseed(5)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(b.Reseed(5), c.Reseed(5)))
 	for _, agent := range []Agent{a, b, c} {
 		Learn(t, agent, x.world(2), 1)
 	}

@@ -20,6 +20,14 @@ func CheckLive(t testing.TB) {
 	tensortest.CheckLive(t)
 }
 
+// must ends the test where something that has to succeed failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Close closes an agent with the test.
 func Close(t testing.TB, a agents.Agent) {
 	t.Helper()
@@ -60,9 +68,7 @@ func Step(a agents.Agent, w *World) error {
 func Fill(t testing.TB, a agents.Agent, w *World) {
 	t.Helper()
 	for !a.Ready() {
-		if err := Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Step(a, w))
 	}
 }
 
@@ -71,9 +77,7 @@ func Learn(t testing.TB, a agents.Agent, w *World, updates int) {
 	t.Helper()
 	for range updates {
 		Fill(t, a, w)
-		if err := a.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Update(context.Background()))
 	}
 }
 
@@ -85,23 +89,14 @@ func Snapshot(t testing.TB, a agents.Agent) *checkpoint.Snapshot {
 		t.Fatalf("the agent (%T) cannot be saved", a)
 	}
 	snap, err := saved.Snapshot(agents.SnapshotOptions{Buffers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return snap
 }
 
 // Differences names what is not the same, bit for bit, in two snapshots. Names with one of the prefixes are left out.
 func Differences(a, b *checkpoint.Snapshot, except ...string) []string {
 	var out []string
-	names := map[string]bool{}
-	for name := range a.Arrays {
-		names[name] = true
-	}
-	for name := range b.Arrays {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range union(a.Arrays, b.Arrays) {
 		if slices.ContainsFunc(except, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
 		}
@@ -110,10 +105,7 @@ func Differences(a, b *checkpoint.Snapshot, except ...string) []string {
 			out = append(out, name)
 		}
 	}
-	keys := map[string]bool{}
-	maps.Copy(keys, present(a.Values))
-	maps.Copy(keys, present(b.Values))
-	for _, k := range slices.Sorted(maps.Keys(keys)) {
+	for _, k := range union(a.Values, b.Values) {
 		if !slices.Contains(except, k) && fmt.Sprint(a.Values[k]) != fmt.Sprint(b.Values[k]) {
 			out = append(out, fmt.Sprintf("%s: %v and %v", k, a.Values[k], b.Values[k]))
 		}
@@ -121,12 +113,19 @@ func Differences(a, b *checkpoint.Snapshot, except ...string) []string {
 	return out
 }
 
-func present(m map[string]any) map[string]bool {
-	out := map[string]bool{}
-	for k := range m {
-		out[k] = true
+// union returns the keys of both maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
+func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {
+	t.Helper()
+	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%s: %q changed", when, d)
 	}
-	return out
 }
 
 // Same fails the test where two agents differ in anything.
@@ -141,13 +140,9 @@ func Same(t testing.TB, a, b agents.Agent, except ...string) {
 func Through(t testing.TB, snap *checkpoint.Snapshot) *checkpoint.Snapshot {
 	t.Helper()
 	var file bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.EncodeSafetensors(&file, snap))
 	out, err := checkpoint.DecodeSafetensors(file.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -161,9 +156,7 @@ func Parameters(t testing.TB, a agents.Agent) map[string][]float32 {
 			continue
 		}
 		x, err := array.Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[name] = slices.Clone(x)
 	}
 	return out

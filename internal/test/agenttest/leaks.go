@@ -10,9 +10,7 @@ import (
 func (x Suite) leaks(t *testing.T) {
 	before := tensor.Live()
 	a := x.New(t, 1, nil)
-	if err := a.Bind(rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Bind(rows))
 	w := x.world(1)
 	live := func() int64 { // with the temporaries of an evaluation's step, which are always as many
 		a.SetTraining(false)

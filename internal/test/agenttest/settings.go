@@ -33,9 +33,7 @@ func (x Suite) hyperparameters(t *testing.T) {
 			t.Errorf("%s: changed %v to %v", name, before, got)
 		}
 	}
-	if err := a.SetHyperparameters(want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SetHyperparameters(want))
 	got := a.Hyperparameters()
 	for key, v := range want {
 		if got[key] != v {
@@ -70,9 +68,7 @@ func (x Suite) scheduled(t *testing.T) {
 			t.Errorf("learning rate %g, want %g", got, want)
 		}
 	}
-	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 4e-3}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 4e-3}))
 	Learn(t, a, w, 1)
 	if got := rate(); math.Abs(got-5e-4) > 1e-12 {
 		t.Errorf("learning rate %g after the change, want %g", got, 5e-4)
@@ -92,14 +88,10 @@ func (x Suite) shaping(t *testing.T) {
 	var want []float32
 	for range 5 {
 		actions, err := a.Act(w.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tr := w.Step(actions)
 		given := append([]float32(nil), tr.Rewards...)
-		if err := a.Record(tr); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Record(tr))
 		if fmt.Sprint(given) != fmt.Sprint(tr.Rewards) {
 			t.Fatalf("rewards %v became %v", given, tr.Rewards)
 		}
@@ -126,14 +118,10 @@ func (x Suite) firstSteps(t *testing.T) {
 		if a.Ready() {
 			t.Fatalf("ready to learn after %d steps", step)
 		}
-		if err := Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Step(a, w))
 		if step == 5 {
 			logProb, err := Snapshot(t, a).Arrays["rollout/log_prob"].Float32s()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, p := range logProb[:18] {
 				if p == 0 || math.IsNaN(float64(p)) {
 					t.Errorf("log-probability %d is %v", i, p)
@@ -144,9 +132,7 @@ func (x Suite) firstSteps(t *testing.T) {
 	if !a.Ready() {
 		t.Fatal("not ready after 24 steps")
 	}
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Update(context.Background()))
 	// The first four actions do not depend on the policy, the fifth does.
 	first := func(seed int64, steps int) []float32 {
 		b := x.make(t, 5, settings)
@@ -156,23 +142,15 @@ func (x Suite) firstSteps(t *testing.T) {
 			last = "policy/head.out.bias"
 		}
 		p, err := snap.Arrays[last].Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range p {
 			p[i] += float32(seed) * 20 * float32(i%3+1)
 		}
-		if err := b.Restore(snap); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Restore(snap))
 		v := x.world(2)
-		if err := Advance(b, v, steps-1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Advance(b, v, steps-1))
 		actions, err := b.Act(v.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return append([]float32(nil), actions...)
 	}
 	if a, b := first(0, 4), first(1, 4); fmt.Sprint(a) != fmt.Sprint(b) {

@@ -16,47 +16,28 @@ func (x Suite) resume(t *testing.T) {
 		for _, steps := range []int{0, 5, 16, 19} {
 			a, b := x.make(t, 3, settings), x.make(t, 99, settings)
 			w := x.world(5)
-			if err := Advance(a, w, steps); err != nil {
-				t.Fatal(err)
-			}
-			if err := Advance(b, x.world(77), 13); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Advance(a, w, steps))
+			must(t, Advance(b, x.world(77), 13))
 			snap := Snapshot(t, a)
-			if err := b.Restore(Through(t, snap)); err != nil {
-				t.Fatal(err)
-			}
-			if d := Differences(snap, Snapshot(t, b)); len(d) > 0 {
-				t.Fatalf("after %d steps: the snapshot of what was restored differs in %q", steps, d)
-			}
+			must(t, b.Restore(Through(t, snap)))
+			unchanged(t, b, snap, fmt.Sprintf("restored after %d steps", steps))
 			v := w.Clone()
-			if err := errors.Join(Advance(a, w, 21), Advance(b, v, 21)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(Advance(a, w, 21), Advance(b, v, 21)))
 			Same(t, a, b)
 		}
 	}
+	small := func(a Agent) *checkpoint.Snapshot {
+		snap, err := a.Snapshot(agents.SnapshotOptions{})
+		must(t, err)
+		return snap
+	}
 	a, b := x.make(t, 3, nil), x.make(t, 99, nil)
 	Learn(t, a, x.world(5), 2)
-	snap, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
-	if d := Differences(snap, mustSnapshot(t, b, agents.SnapshotOptions{})); len(d) > 0 {
+	snap := small(a)
+	must(t, b.Restore(snap))
+	if d := Differences(snap, small(b)); len(d) > 0 {
 		t.Errorf("without buffers: the snapshot of what was restored differs in %q", d)
 	}
-}
-
-func mustSnapshot(t testing.TB, a agents.Snapshotter, opt agents.SnapshotOptions) *checkpoint.Snapshot {
-	t.Helper()
-	snap, err := a.Snapshot(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
 }
 
 // foreign: a snapshot of another agent, or one with anything missing or wrong, is refused, and nothing changes.
@@ -64,22 +45,16 @@ func (x Suite) foreign(t *testing.T) {
 	settings := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}
 	a := x.make(t, 1, settings)
 	w := x.world(1)
-	if err := Advance(a, w, 21); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Advance(a, w, 21))
 	donor := x.make(t, 2, settings)
-	if err := Advance(donor, x.world(9), 13); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Advance(donor, x.world(9), 13))
 	before := Snapshot(t, a)
 	refused := func(what string, snap *checkpoint.Snapshot) {
 		t.Helper()
 		if err := a.Restore(snap); err == nil {
 			t.Errorf("%s: restored", what)
 		}
-		if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-			t.Fatalf("%s: %q changed", what, d)
-		}
+		unchanged(t, a, before, what)
 	}
 	refused("empty", checkpoint.NewSnapshot())
 	good := Snapshot(t, donor)

@@ -30,9 +30,7 @@ const rows = 3
 func (x Suite) make(t testing.TB, seed int64, settings map[string]any) Agent {
 	t.Helper()
 	a := x.New(t, seed, settings)
-	if err := a.Bind(rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Bind(rows))
 	Close(t, a)
 	return a
 }

@@ -3,6 +3,7 @@ package agenttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -19,12 +20,8 @@ func (x Suite) divergence(t *testing.T) {
 	if !errors.As(err, &diverged) {
 		t.Fatalf("an update with a learning rate of 1e30: %v", err)
 	}
-	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("after it %q changed", d)
-	}
-	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 1e-3}); err != nil {
-		t.Fatal(err)
-	}
+	unchanged(t, a, before, "after the update")
+	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 1e-3}))
 	if err := a.Update(context.Background()); err != nil {
 		t.Errorf("with a sensible rate: %v", err)
 	}
@@ -36,9 +33,7 @@ func (x Suite) divergence(t *testing.T) {
 			p[0] = float32(math.NaN())
 		}
 	}
-	if err := a.Restore(before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Restore(before))
 	if err := a.Update(context.Background()); !errors.As(err, &diverged) {
 		t.Errorf("an update of NaN parameters: %v", err)
 	}
@@ -71,16 +66,12 @@ func (x Suite) cancellation(t *testing.T) {
 			if err := a.Update(&stopAfter{context.Background(), left}); !errors.Is(err, context.Canceled) {
 				t.Fatalf("an update that is cancelled after %d checks: %v", left, err)
 			}
-			if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-				t.Fatalf("cancelled after %d checks: %q changed", left, d)
-			}
+			unchanged(t, a, before, fmt.Sprintf("cancelled after %d checks", left))
 			if !a.Ready() {
 				t.Fatal("the rollout is lost")
 			}
 		}
-		if err := errors.Join(a.Update(context.Background()), b.Update(context.Background())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(a.Update(context.Background()), b.Update(context.Background())))
 		Same(t, a, b)
 	}
 }

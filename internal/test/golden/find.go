@@ -49,9 +49,7 @@ func sources() ([]source, error) {
 func Each(t *testing.T, algorithm string, f func(t *testing.T, c *Case)) {
 	t.Helper()
 	list, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := 0
 	for _, src := range list {
 		for _, kind := range []struct {
@@ -59,9 +57,7 @@ func Each(t *testing.T, algorithm string, f func(t *testing.T, c *Case)) {
 			load   func(fsys fs.FS, file string) (*Case, error)
 		}{{"skrl", loadOne}, {"skrl_two_updates", loadSeveral}} {
 			files, err := fs.Glob(src.fs, kind.folder+"/*.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, file := range files {
 				c, err := kind.load(src.fs, file)
 				if err == nil && c.Algorithm != algorithm {
@@ -82,13 +78,19 @@ func Each(t *testing.T, algorithm string, f func(t *testing.T, c *Case)) {
 	}
 }
 
+// must ends the test where something that has to succeed failed.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Parts runs f in one subtest for every file skrl/parts.npz: single building blocks.
 func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 	t.Helper()
 	list, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, src := range list {
 		const file = "skrl/parts.npz"
 		arrays, err := readNPZ(src.fs, file)
@@ -96,9 +98,7 @@ func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 			continue
 		}
 		t.Run(path.Join(src.name, "skrl/parts"), func(t *testing.T) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f(t, arrays)
 		})
 	}

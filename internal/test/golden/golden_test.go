@@ -13,21 +13,13 @@ import (
 // TestFurtherCases reads a folder that GORL_FIXTURES names, here with a copy of the cases of one kind.
 func TestFurtherCases(t *testing.T) {
 	own, err := fs.Sub(embedded, "testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	for _, name := range []string{"ppo_plain.json", "ppo_plain.npz"} {
 		data, err := fs.ReadFile(own, "skrl/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(dir, "skrl"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "skrl", "further_"+name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.MkdirAll(filepath.Join(dir, "skrl"), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "skrl", "further_"+name), data, 0o644))
 	}
 	t.Setenv(Environment, dir)
 	var names []string
@@ -44,14 +36,10 @@ func TestFurtherCases(t *testing.T) {
 // TestBadCases spoils a case in ways that must be noticed.
 func TestBadCases(t *testing.T) {
 	own, err := fs.Sub(embedded, "testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read := func(name string) *fstest.MapFile {
 		data, err := fs.ReadFile(own, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return &fstest.MapFile{Data: data}
 	}
 	description, arrays := read("skrl/amp_plain.json"), read("skrl/amp_plain.npz")
@@ -83,9 +71,7 @@ func TestPythonConfig(t *testing.T) {
 		"observation_preprocessor_kwargs": "{'size': 3, 'clip_threshold': 4.5, 'device': device(type='cpu')}",
 		"mini_batches":                    2.0, "value_clip": 0.5, "time_limit_bootstrap": true, "rewards_shaper": nil,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kl := got["learning_rate_scheduler_kwargs"].(map[string]any)
 	scaler := got["observation_preprocessor_kwargs"].(map[string]any)
 	if got["learning_rate_scheduler"] != "KLAdaptiveLR" || kl["kl_threshold"] != 0.008 || kl["lr_factor"] != 2.0 || len(kl) != 2 ||

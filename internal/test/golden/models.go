@@ -24,13 +24,9 @@ func (c *Case) Spaces() spaces.Set {
 func (c *Case) Network(t *testing.T, name string) *Network {
 	t.Helper()
 	inputs, hidden, outputs, err := c.Layers(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: hidden, Activation: c.Activation}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Network{MLP: net}
 }
 
@@ -79,13 +75,9 @@ type Policy struct {
 func (c *Case) Policy(t *testing.T) *Policy {
 	t.Helper()
 	dist, err := models.NewDistribution(c.Spaces().Action, models.DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := models.NewPolicy(c.Network(t, "policy"), dist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Policy{Policy: p}
 }
 

@@ -1,10 +1,10 @@
 package golden
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"strconv"
 	"strings"
@@ -37,9 +37,7 @@ func loadOne(fsys fs.FS, file string) (*Case, error) {
 		return nil, err
 	}
 	var d description
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	if err := decoder.Decode(&d); err != nil {
+	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
 	arrays, err := readNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
@@ -49,10 +47,7 @@ func loadOne(fsys fs.FS, file string) (*Case, error) {
 	c := &Case{
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
-		Discrete: d.Discrete, Activation: d.Activation, Init: map[string]Tensor{},
-	}
-	if c.Config, err = d.config(); err != nil {
-		return nil, err
+		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]Tensor{},
 	}
 	u := Update{Rollout: map[string]Tensor{}, Memory: map[string]Tensor{}, Targets: map[string]Tensor{}, State: map[string]Tensor{},
 		Tracked: d.Expect.Tracked, LearningRate: d.Expect.LearningRate}
@@ -66,11 +61,9 @@ func loadOne(fsys fs.FS, file string) (*Case, error) {
 }
 
 // config brings the configuration into the form that agents read.
-func (d *description) config() (map[string]any, error) {
+func (d *description) config() map[string]any {
 	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps}
-	for k, v := range d.Config {
-		out[k] = v
-	}
+	maps.Copy(out, d.Config)
 	if d.KLAdaptive != nil {
 		out["learning_rate_scheduler"] = "KLAdaptiveLR"
 		out["learning_rate_scheduler_kwargs"] = d.KLAdaptive
@@ -82,43 +75,26 @@ func (d *description) config() (map[string]any, error) {
 			out["amp_observation_preprocessor"] = "RunningStandardScaler"
 		}
 	}
-	plain, err := plainNumbers(out)
-	if err != nil {
-		return nil, err
-	}
-	return plain.(map[string]any), nil
+	return whole(out).(map[string]any)
 }
 
-// plainNumbers turns numbers as JSON spells them into int, where they are whole, and float64.
-func plainNumbers(v any) (any, error) {
+// whole turns the whole numbers of a JSON document, which are float64, into int, as settings that count want them.
+func whole(v any) any {
 	switch v := v.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(v.String()); err == nil {
-			return n, nil
+	case float64:
+		if v == float64(int(v)) {
+			return int(v)
 		}
-		return v.Float64()
 	case map[string]any:
-		out := make(map[string]any, len(v))
 		for k, x := range v {
-			y, err := plainNumbers(x)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", k, err)
-			}
-			out[k] = y
+			v[k] = whole(x)
 		}
-		return out, nil
 	case []any:
-		out := make([]any, len(v))
 		for i, x := range v {
-			y, err := plainNumbers(x)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = y
+			v[i] = whole(x)
 		}
-		return out, nil
 	}
-	return v, nil
+	return v
 }
 
 // sortIn puts an array where it belongs. What it does not know is an error, so that nothing goes unchecked.
@@ -132,9 +108,9 @@ func sortIn(c *Case, u *Update, name string, x Tensor) error {
 	case "memory":
 		u.Memory[rest] = x
 	case "motion_batches":
-		return place(&u.MotionBatches, rest, x)
+		return place(&u.MotionBatches, rest, func(slot *Tensor) { *slot = x })
 	case "replay_batches":
-		return place(&u.ReplayBatches, rest, x)
+		return place(&u.ReplayBatches, rest, func(slot *Tensor) { *slot = x })
 	case "expect":
 		part, which, nested := strings.Cut(rest, "/")
 		switch {
@@ -142,7 +118,12 @@ func sortIn(c *Case, u *Update, name string, x Tensor) error {
 			u.Targets[rest] = x
 		case part == "optimizer":
 			index, moment, _ := strings.Cut(which, "/")
-			return placeMoment(&u.Moments, index, moment, x)
+			return place(&u.Moments, index, func(slot *map[string]Tensor) {
+				if *slot == nil {
+					*slot = map[string]Tensor{}
+				}
+				(*slot)[moment] = x
+			})
 		default:
 			u.State[rest] = x
 		}
@@ -152,27 +133,15 @@ func sortIn(c *Case, u *Update, name string, x Tensor) error {
 	return nil
 }
 
-// place puts x at an index that is given in decimal; names come in the order of strings (10 before 2).
-func place(list *[]Tensor, index string, x Tensor) error {
+// place has put fill the slot at an index that is given in decimal; names come in the order of strings (10 before 2).
+func place[T any](list *[]T, index string, put func(slot *T)) error {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i > 1<<16 {
-		return fmt.Errorf("batch number %q: want a small whole number", index)
+		return fmt.Errorf("number %q of a batch or a parameter: want a small whole number", index)
 	}
-	for len(*list) <= i {
-		*list = append(*list, Tensor{})
+	if len(*list) <= i {
+		*list = append(*list, make([]T, i+1-len(*list))...)
 	}
-	(*list)[i] = x
-	return nil
-}
-
-func placeMoment(list *[]map[string]Tensor, index, moment string, x Tensor) error {
-	i, err := strconv.Atoi(index)
-	if err != nil || i < 0 || i > 1<<16 {
-		return fmt.Errorf("optimizer parameter %q: want a small whole number", index)
-	}
-	for len(*list) <= i {
-		*list = append(*list, map[string]Tensor{})
-	}
-	(*list)[i][moment] = x
+	put(&(*list)[i])
 	return nil
 }

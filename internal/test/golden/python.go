@@ -18,12 +18,6 @@ func pythonConfig(d map[string]any) (map[string]any, error) {
 	for k, v := range d {
 		switch v := v.(type) {
 		case nil:
-		case float64:
-			if v == float64(int(v)) {
-				out[k] = int(v)
-			} else {
-				out[k] = v
-			}
 		case string:
 			switch class := pythonClass.FindStringSubmatch(v); {
 			case class != nil:
@@ -44,7 +38,7 @@ func pythonConfig(d map[string]any) (map[string]any, error) {
 				return nil, fmt.Errorf("%s: %q is neither a class nor keyword arguments", k, v)
 			}
 		default:
-			out[k] = v
+			out[k] = whole(v)
 		}
 	}
 	return out, nil

@@ -51,9 +51,7 @@ func (x *Subject) Start(t *testing.T) {
 			t.Fatalf("the case has no initial %s", e.Name)
 		}
 	}
-	if err := x.Agent.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Agent.Restore(snap))
 }
 
 func fit[T any](t *testing.T, name string, values []T, n int64) []T {
@@ -67,9 +65,7 @@ func fit[T any](t *testing.T, name string, values []T, n int64) []T {
 func (x *Subject) snapshot(t *testing.T) *checkpoint.Snapshot {
 	t.Helper()
 	snap, err := x.Agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return snap
 }
 
@@ -89,9 +85,7 @@ func (x *Subject) Collect(t *testing.T, c *Comparison, u *Update) {
 		if _, ok := u.Rollout["amp_observations"]; ok {
 			step.AMPObservations = row("amp_observations", i)
 		}
-		if err := x.Agent.Record(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Agent.Record(step))
 	}
 	if !x.Agent.Ready() {
 		t.Fatal("after a whole rollout the agent is not ready to update")
@@ -107,8 +101,6 @@ func (x *Subject) Collect(t *testing.T, c *Comparison, u *Update) {
 func (x *Subject) field(t *testing.T, c *Comparison, name string, want Tensor) {
 	t.Helper()
 	got, err := tensor.Float32s(x.Rollout.Tensor(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	Compare(c, "rollout "+name, got, want)
 }

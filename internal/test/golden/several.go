@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 )
@@ -142,9 +143,7 @@ func (d *tracedUpdate) update(c *Case, replay []Tensor) (Update, error) {
 		Rollout: map[string]Tensor{}, Memory: d.Memory, State: rename(d.Params), Tracked: map[string]float64{}, Trace: d.Trace,
 		Targets: map[string]Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
 	}
-	for name, x := range d.scalers {
-		u.State[name] = x
-	}
+	maps.Copy(u.State, d.scalers)
 	for tag, values := range d.Tracked {
 		if len(values) != 1 {
 			return u, fmt.Errorf("%q was tracked %d times, want once", tag, len(values))

@@ -177,9 +177,7 @@ func (x *Subject) valueMSE(t *testing.T, i int) float64 {
 	t.Helper()
 	column := func(name string) []float32 {
 		v, err := tensor.Float32s(x.Rollout.Tensor(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 	returns, old := column("returns"), column("values")
