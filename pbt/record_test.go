@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -92,7 +93,7 @@ func TestReplayMatchesPopulation(t *testing.T) {
 	c := newColony(6)
 	c.opt.Diversify = true
 	p := mustTrain(t, c.opt)
-	standings, err := journal.Replay(p.Journal())
+	standings, err := journalcheck.Replay(p.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strings"
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
@@ -52,9 +51,9 @@ func ExampleJoin() {
 		}
 	}
 	// Output:
-	// policy 0: replace, underperformer: -98.0179 < -67.2765; copies leader 2
-	// policy 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
-	// policy 2: keep, leader: -10.7374 > -59.6986
+	// member 0: replace, underperformer: -98.0179 < -67.2765; copies leader 2
+	// member 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
+	// member 2: keep, leader: -10.7374 > -59.6986
 }
 
 func ExampleTrainAsync() {
@@ -71,28 +70,4 @@ func ExampleTrainAsync() {
 	}
 	fmt.Printf("with a learning rate of %v the best reached %.4f\n", best.Hyperparameters["learning_rate"], best.Objective)
 	// Output: with a learning rate of 0.1 the best reached -1.1529
-}
-
-func ExampleReplay() {
-	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
-{"event":"start","iteration":0,"member":0,"steps":0,"after":{"learning_rate":0.01}}
-{"event":"start","iteration":0,"member":1,"steps":0,"after":{"learning_rate":0.02}}
-{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20,"before":{"learning_rate":0.02},"after":{"learning_rate":0.011}}
-{"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
-{"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
-`
-	events, err := journal.Decode(strings.NewReader(recorded))
-	if err != nil {
-		log.Fatal(err)
-	}
-	standings, err := journal.Replay(events)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, s := range standings {
-		fmt.Printf("member %d: %d steps, %d copies, learning rate %v, objective %v\n", s.Member, s.Steps, s.Copies, s.Hyperparameters["learning_rate"], s.Objective)
-	}
-	// Output:
-	// member 0: 200 steps, 0 copies, learning rate 0.01, objective 55
-	// member 1: 200 steps, 1 copies, learning rate 0.011, objective 60
 }

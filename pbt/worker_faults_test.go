@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -136,7 +137,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 			t.Error("nobody was behind: this test shows little")
 		}
 		events := r.journal(t)
-		if _, err := journal.Replay(events); err != nil {
+		if _, err := journalcheck.Replay(events); err != nil {
 			t.Error(err)
 		}
 		replaced := kinds(events, journal.Replace)
@@ -400,7 +401,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 			if failed == 0 || refused.Load() < int64(failed) || len(kinds(events, journal.Replace)) == 0 {
 				t.Errorf("%d failures, %d refusals, %d replacements", failed, refused.Load(), len(kinds(events, journal.Replace)))
 			}
-			if _, err := journal.Replay(events); err != nil {
+			if _, err := journalcheck.Replay(events); err != nil {
 				t.Error(err)
 			}
 		})
@@ -491,7 +492,7 @@ func TestWorkerAllNaN(t *testing.T) {
 		if len(kinds(events, journal.Hopeless)) != 0 || len(kinds(events, journal.Final)) != 3 {
 			t.Errorf("the journal is %s", lines(t, events))
 		}
-		if _, err := journal.Replay(events); err != nil {
+		if _, err := journalcheck.Replay(events); err != nil {
 			t.Error(err)
 		}
 	}

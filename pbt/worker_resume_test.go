@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -75,7 +76,7 @@ func compareWorkspace(t *testing.T, want *Population, dir string) {
 // checkStates compares the states on disk with what the journal replays to.
 func checkStates(t *testing.T, dir string, events []journal.Event) {
 	t.Helper()
-	standings, err := journal.Replay(events)
+	standings, err := journalcheck.Replay(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestWorkerDamagedState(t *testing.T) {
 			if st := s.Status(); st.Steps != 500 {
 				t.Errorf("it ended as %+v", st)
 			}
-			if _, err := journal.Replay(s.Journal()); err != nil {
+			if _, err := journalcheck.Replay(s.Journal()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -164,7 +165,7 @@ func TestWorkerDecidesAsPopulation(t *testing.T) {
 				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
 					t.Errorf("the best is %+v, want %+v", got, best)
 				}
-				standings, err := journal.Replay(r.journal(t))
+				standings, err := journalcheck.Replay(r.journal(t))
 				if err != nil {
 					t.Fatal(err)
 				}

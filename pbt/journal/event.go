@@ -1,3 +1,11 @@
+// Package journal records what a population decides, one JSON object a line, and reads it back.
+//
+// A population appends the events of an interval with one write and one sync, after they have happened and before the
+// state that follows from them is saved ([Writer]). What a reader finds is therefore at most one interval ahead of the
+// state, and never behind it; the next run moves events that its state does not know into [DiscardedFile].
+//
+// In one process there is one journal. Members that are processes each write their own; [ReadWorkspace] merges them.
+// [NewHistory] sorts events by member: curves, copies, and the ancestry of weights.
 package journal
 
 import (
@@ -7,30 +15,30 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// EventKind is what happened.
+// Kind is what happened to a member.
 type Kind string
 
 // The kinds of events in a journal.
 const (
-	// EventPopulation is the first line; its Run says what population this is.
+	// Population is the first line; its Run says what population this is.
 	Population Kind = "population"
-	// EventStart is a member before training; After holds its hyperparameters, and Before those it had before
-	// Options.Diversify mutated them.
+	// Start is a member before training; After holds its hyperparameters, and Before those it had before
+	// pbt.Options.Diversify mutated them.
 	Start Kind = "start"
-	// EventKeep, EventReplace and EventSelfMutate are applied decisions. After holds the hyperparameters in effect
-	// afterwards where something changed.
+	// Keep, Replace and SelfMutate are applied decisions. After holds the hyperparameters in effect afterwards where
+	// something changed.
 	Keep       Kind = "keep"
 	Replace    Kind = "replace"
 	SelfMutate Kind = "self-mutate"
-	// EventApplyFailed is a decision that could not be applied; Cause says why. The member is as it was before.
+	// ApplyFailed is a decision that could not be applied; Cause says why. The member is as it was before.
 	ApplyFailed Kind = "apply-failed"
-	// EventFailed is a member whose training ended in an error or a panic.
+	// Failed is a member whose training ended in an error or a panic.
 	Failed Kind = "failed"
-	// EventDiverged is a member whose weights are not finite, although it trains and whatever its objective is.
+	// Diverged is a member that trains although its weights are not finite, whatever its objective is.
 	Diverged Kind = "diverged"
-	// EventHopeless is a member at the end of a run that was given up since every member failed or diverged.
+	// Hopeless is a member at the end of a run that was given up because every member had failed or diverged.
 	Hopeless Kind = "hopeless"
-	// EventFinal is a member at the end of training.
+	// Final is a member at the end of training.
 	Final Kind = "final"
 )
 
@@ -41,7 +49,7 @@ const MaxMembers = 1 << 16
 // Schema is the version of the journal's format.
 const Schema = 1
 
-// Event is one line of a journal.
+// Event is one line of a journal: what happened to one member at one moment.
 type Event struct {
 	Kind Kind
 	// Iteration is the interval at whose end this happened; 0 before training.
@@ -50,22 +58,22 @@ type Event struct {
 	Member, Parent int
 	// Steps is the number of environment steps the member had trained, ParentSteps the same of the parent.
 	Steps, ParentSteps int64
-	// Objective is the member's figure, before the decision; it means something where HasObjective is true. Whether more
-	// or less of it is better stands in the population's RunInfo.
+	// Objective is the member's figure as it was measured before the decision; it means something where HasObjective is
+	// true. RunInfo.Minimise says whether more or less of it is better.
 	Objective    float64
 	HasObjective bool
 	// Before and After are the member's hyperparameters; After is nil where nothing changed.
 	Before, After map[string]float64
-	// Mutation is what Options.Evolve did, e.g. "learning_rate" or "head.add_node(layer 0, 32)", and Architecture describes
-	// the networks that the member has afterwards. Both are empty without it.
+	// Mutation is what pbt.Options.Evolve did, e.g. "learning_rate" or "head.add_node(layer 0, 32)", and Architecture
+	// describes the networks that the member has afterwards. Both are empty for populations that do not evolve.
 	Mutation, Architecture string
-	// Rebuilt is true where the member was built anew through Options.New.
+	// Rebuilt is true where the member was built anew through pbt.Options.New.
 	Rebuilt bool
-	// Seed is the member's, in EventStart.
+	// Seed is the member's, in Start.
 	Seed int64
-	// Cause is for people.
+	// Cause explains the event to people: the strategy's reason, or the error. Programs must not parse it.
 	Cause string
-	// Run is set in EventPopulation only.
+	// Run is set in Population only.
 	Run *RunInfo
 }
 
@@ -84,7 +92,7 @@ type RunInfo struct {
 	Tuned []string `json:"tuned,omitempty"`
 }
 
-// line is an Event as JSON.
+// line is an Event as JSON. Member and Parent are pointers so that member 0 is written and "no parent" is not.
 type line struct {
 	Event        Kind         `json:"event"`
 	Iteration    int64        `json:"iteration"`
@@ -119,7 +127,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and checks it.
+// UnmarshalJSON reads what MarshalJSON writes. It refuses combinations that no population writes, such as a replacement
+// without a parent, so that readers need not check them again.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	var l line
 	if err := json.Unmarshal(data, &l); err != nil {

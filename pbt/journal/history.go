@@ -3,14 +3,18 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// History is what a journal tells, by member.
+// History is a journal sorted by member.
 type History struct {
+	// Run describes the population.
 	Run RunInfo
 	// Members are in order of their numbers.
 	Members []Track
@@ -18,8 +22,9 @@ type History struct {
 	Events []Event
 }
 
-// Track is one member's course.
+// Track is one member's course through training.
 type Track struct {
+	// Member is the member's number.
 	Member int
 	// Objective has a point for every interval end at which it was known; it may be NaN or infinite.
 	Objective []Point
@@ -33,13 +38,13 @@ type Track struct {
 	Iteration, Steps int64
 }
 
-// Point is a value after a number of the member's own environment steps.
+// Point is a value at the end of an interval, after Steps of the member's own environment steps.
 type Point struct {
 	Iteration, Steps int64
 	Value            float64
 }
 
-// Copy is one taking over of weights.
+// Copy is one replacement: the member was given the weights of Parent.
 type Copy struct {
 	Iteration   int64
 	Parent      int
@@ -47,11 +52,11 @@ type Copy struct {
 	ParentSteps int64
 	Objective   float64 // the member's before; NaN where unknown
 	Cause       string
-	// Founder is the member with which the weights began that were taken over.
+	// Founder is the member in which the copied weights began, before any copies.
 	Founder int
 }
 
-// Ancestor is a stretch of a member's training that its descendant's weights went through.
+// Ancestor is a stretch of one member's training that present weights, perhaps another member's, went through.
 type Ancestor struct {
 	Member int
 	// From and To are the member's iterations: the stretch is after From, up to and with To. Steps likewise.
@@ -59,7 +64,8 @@ type Ancestor struct {
 	FromSteps, ToSteps int64
 }
 
-// NewHistory sorts a journal's events by member. The first event must be the journal's first.
+// NewHistory sorts a journal's events by member. It is an error where the first event is not the one that describes the
+// population, or where an event names a member that the population does not have.
 func NewHistory(events []Event) (*History, error) {
 	if len(events) == 0 || events[0].Run == nil {
 		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
@@ -81,7 +87,8 @@ func NewHistory(events []Event) (*History, error) {
 	return h, nil
 }
 
-// found sets the founders of all copies: each follows its sources back to one that has a founder, or has copied nothing.
+// found sets Copy.Founder of all copies. It follows each copy back, from a source to the source's own last copy before, to
+// a copy whose founder is known or a member that had copied nothing. Every copy is visited once.
 func (h *History) found() {
 	known := make(map[*Copy]bool)
 	for i := range h.Members {
@@ -124,7 +131,7 @@ func (t *Track) add(e Event) {
 	}
 }
 
-// Best is the best member that there has been at any interval's end, and its objective then; of equals the earliest, then
+// Best returns the member with the best objective at any interval's end, and that objective; of equals the earliest, then
 // the lowest number. ok is false where no finite objective is known.
 func (h *History) Best() (member int, at Point, ok bool) {
 	for _, t := range h.Members {
@@ -141,7 +148,8 @@ func (h *History) Best() (member int, at Point, ok bool) {
 	return member, at, ok
 }
 
-// Ancestry is what the member's present weights went through, oldest first; the last stretch is the member's own.
+// Ancestry returns the stretches of training that the member's present weights went through, oldest first. The last
+// stretch is the member's own.
 func (h *History) Ancestry(member int) ([]Ancestor, error) {
 	if err := h.check(member); err != nil {
 		return nil, err
@@ -150,8 +158,7 @@ func (h *History) Ancestry(member int) ([]Ancestor, error) {
 	return h.ancestry(Ancestor{Member: member, To: t.Iteration, ToSteps: t.Steps}, t.Iteration+1), nil
 }
 
-// AncestryAt is what the weights went through that the member had at the end of an interval, before anything was
-// decided there.
+// AncestryAt returns the same for the weights that the member had at the end of an interval, before the decision there.
 func (h *History) AncestryAt(member int, iteration int64) ([]Ancestor, error) {
 	if err := h.check(member); err != nil {
 		return nil, err
@@ -176,7 +183,8 @@ func (h *History) check(member int) error {
 	return nil
 }
 
-// ancestry follows copies back from a stretch, whose own are those before an iteration.
+// ancestry follows copies back from a stretch: first the member's own copies before an iteration, then those of the source,
+// then of the source's source.
 func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 	var copied *Copy
 	for i, c := range slices.Backward(h.Members[stretch.Member].Copies) {
@@ -198,9 +206,9 @@ func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 	return ancestry
 }
 
-// source is the copy that the member's weights came from when they were copied themselves, after a number of its steps;
-// nil for none. What the member took over at that very moment, or later while its record was still being copied, is
-// not part of it.
+// source returns the copy that the member's weights came from when they were themselves copied, after a number of its own
+// steps; nil for none. A copy that the member made at that moment, or later while peers still read its older record, is
+// not among the ancestors.
 func (t *Track) source(steps int64) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
 		if c.Steps < steps {
@@ -210,8 +218,8 @@ func (t *Track) source(steps int64) *Copy {
 	return nil
 }
 
-// iteration is the interval at whose end the member was copied: the copying member's, where the two are not in step the
-// one at whose end the member had an objective after as many steps.
+// iteration returns the interval of this member at whose end it was copied. Members of a population of processes are not
+// in step, so the interval is found by the number of steps; the copying member's interval is the fallback.
 func (t *Track) iteration(c Copy) int64 {
 	for _, p := range slices.Backward(t.Objective) {
 		if p.Steps == c.ParentSteps {
@@ -219,4 +227,26 @@ func (t *Track) iteration(c Copy) int64 {
 		}
 	}
 	return c.Iteration
+}
+
+// ReadHistory reads what a population's journal tells: path is the folder of a population of one process (with
+// [File]), the workspace of one of many (with 000, 001, ...), or a journal. A journal without events is an error.
+func ReadHistory(path string) (*History, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %w", err)
+	}
+	var events []Event
+	if !info.IsDir() {
+		events, err = Read(path)
+	} else if events, err = Read(filepath.Join(path, File)); errors.Is(err, fs.ErrNotExist) {
+		events, err = ReadWorkspace(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		return nil, fmt.Errorf("pbt: the journal in %s is empty: the population has not begun to train", path)
+	}
+	return NewHistory(events)
 }

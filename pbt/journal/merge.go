@@ -12,31 +12,32 @@ import (
 	"slices"
 )
 
-// policyFolder is the name of a policy's folder in a workspace.
-var policyFolder = regexp.MustCompile(`^[0-9]{3,}$`)
+// memberFolder is the name of a member's folder in a workspace.
+var memberFolder = regexp.MustCompile(`^[0-9]{3,}$`)
 
-// ReadWorkspace reads the journals of all policies of a decentralised population and merges them, see [MergeJournals].
-// dir is the workspace: the folder that holds 000, 001, ... A policy that has written no journal yet is left out. It may
-// be called while the population trains: a line that is just being written is left out.
+// ReadWorkspace reads the journals of all members of a population of processes and merges them, see [Merge]. dir is the
+// workspace: the folder that holds 000, 001, ... Members without a journal yet are left out. It may be called while the
+// population trains: a line that is just being written is left out.
 func ReadWorkspace(dir string) ([]Event, error) {
 	journals, damage := ReadAll(dir)
 	if damage != nil {
 		return nil, damage
 	}
 	if len(journals) == 0 {
-		return nil, fmt.Errorf("pbt: no policy has a journal in %s; give the folder that holds 000, 001 and so on", dir)
+		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on", dir)
 	}
 	return Merge(journals...)
 }
 
-// readJournals reads the journals in a workspace, and says which cannot be read.
+// ReadAll reads the journals in a workspace, one a member. damage joins the errors of those that cannot be read; the others
+// are returned all the same.
 func ReadAll(dir string) (journals [][]Event, damage error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !policyFolder.MatchString(e.Name()) {
+		if !e.IsDir() || !memberFolder.MatchString(e.Name()) {
 			continue
 		}
 		events, err := Read(filepath.Join(dir, e.Name(), File))
@@ -50,9 +51,9 @@ func ReadAll(dir string) (journals [][]Event, damage error) {
 	return journals, damage
 }
 
-// MergeJournals makes one journal of those of a population's policies: the line that describes the population first,
-// then all events by iteration and, within one, by member, each member's in their order. The journals must be of the
-// same population; empty ones are left out. Equal journals give the same result in whatever order they are given.
+// Merge makes one journal of those of a population's members: the line that describes the population first, then all
+// events by iteration and, within one, by member, each member's in their order. The journals must be of the same
+// population; empty ones are left out. Equal journals give the same result in any order.
 func Merge(journals ...[]Event) ([]Event, error) {
 	var merged []Event
 	for i, events := range journals {
@@ -78,7 +79,7 @@ func Merge(journals ...[]Event) ([]Event, error) {
 	return merged, nil
 }
 
-// samePopulation compares all but what is for people.
+// samePopulation compares everything but Strategy and Tuned, which are for people to read.
 func (r *RunInfo) samePopulation(other *RunInfo) bool {
 	a, b := *r, *other
 	a.Strategy, a.Tuned, b.Strategy, b.Tuned = "", nil, "", nil

@@ -13,16 +13,17 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// JournalFile is the journal's name in Options.Directory.
+// File is the journal's name in pbt.Options.Directory, and in a member's folder of a workspace.
 const File = "journal.jsonl"
 
-// discardedFile collects what an interrupted run had written after the state that the next run continued from.
+// DiscardedFile collects events that an interrupted run had written after its last saved state. The run that continues
+// from that state decides anew, so they are no part of its journal.
 const DiscardedFile = "journal.discarded.jsonl"
 
-// maxLine is the longest line that a journal may have.
+// maxLine is the longest line in bytes that a reader accepts: it bounds what a damaged journal makes the reader allocate.
 const maxLine = 16 << 20
 
-// journal appends events to a file, or, without one, keeps them in memory.
+// Writer appends events to a file, or, without one, keeps them in memory. Events and Length are only to be read.
 type Writer struct {
 	path   string
 	file   *os.File // nil: memory only
@@ -30,8 +31,9 @@ type Writer struct {
 	Events []Event
 }
 
-// openJournal opens the journal in dir for appending after its first keep bytes. What comes after them is moved to
-// discardedFile, or dropped when it is of no interest. An empty dir means memory only.
+// Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of. Bytes
+// after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps events in
+// memory only. It is an error where the file is shorter than keep, since events that the state builds on are lost then.
 func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	if dir == "" {
 		return &Writer{}, nil
@@ -84,7 +86,8 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	return &Writer{path: path, file: file, Length: keep, Events: events}, nil
 }
 
-// append writes events with one write and one sync.
+// Append writes events with one write and one sync. Where that fails the file is cut back to its length before, so that
+// it never holds a part of what was appended.
 func (j *Writer) Append(events ...Event) error {
 	if len(events) == 0 {
 		return nil
@@ -120,7 +123,7 @@ func (j *Writer) Close() error {
 	return err
 }
 
-// ReadJournal reads the journal that a population wrote into its directory. See DecodeJournal.
+// Read reads the journal that a population wrote into its directory. See [Decode].
 func Read(path string) ([]Event, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -134,7 +137,7 @@ func Read(path string) ([]Event, error) {
 	return events, nil
 }
 
-// DecodeJournal reads events, one JSON object a line. A last line without an end that is not a whole event was torn
+// Decode reads events, one JSON object a line. A last line without an end that is not a whole event was torn
 // by a crash and is left out; anything else that is not an event is an error that names the line.
 func Decode(r io.Reader) ([]Event, error) {
 	var events []Event
@@ -164,7 +167,7 @@ func Decode(r io.Reader) ([]Event, error) {
 	}
 }
 
-// readLine returns a line without its end, and whether it had one.
+// readLine returns a line without its line feed, and whether it had one: a line without is the last, perhaps torn.
 func readLine(r *bufio.Reader) (text []byte, ended bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -26,6 +26,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -227,7 +228,7 @@ func (c *chaos) look() {
 	if _, err := os.Stat(c.statePath(0)); err == nil {
 		events, err := journal.ReadWorkspace(c.dir)
 		if err == nil {
-			_, err = journal.Replay(events)
+			_, err = journalcheck.Replay(events)
 		}
 		if err != nil {
 			c.t.Error(err)
@@ -274,7 +275,7 @@ func (c *chaos) furthest() (iteration int64) {
 }
 
 // matches reports whether a state is what a journal replays to.
-func (s savedPolicy) matches(st journal.Standing) bool {
+func (s savedPolicy) matches(st journalcheck.Standing) bool {
 	m, parent := s.Member, -1
 	if m.Parent != nil {
 		parent = *m.Parent
@@ -290,7 +291,7 @@ func (c *chaos) verify() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standings, err := journal.Replay(events)
+	standings, err := journalcheck.Replay(events)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,13 @@
-package journal
+// Package journalcheck replays journals for tests: it finds events that contradict each other.
+package journalcheck
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Standing is where a journal leaves a member.
@@ -24,17 +27,16 @@ type Standing struct {
 	Failed, Final bool
 }
 
-// Replay goes through a journal and returns where it leaves every member, in order of their numbers. What cannot be is an
-// error that names the event: an event that stands there twice, one that goes back in time, one of a member that had
-// already trained to the end, a replacement of a member by itself or by one that never started. The events are those of
-// a whole journal, [Population.Journal], [ReadJournal] or [ReadWorkspace].
-func Replay(events []Event) ([]Standing, error) {
+// Replay goes through a whole journal and returns where it leaves every member, in order of their numbers. A contradiction
+// is an error that names the event: one that stands there twice or goes back in time, one of a member that had already
+// trained to the end, a replacement of a member by itself or by a member that never started.
+func Replay(events []journal.Event) ([]Standing, error) {
 	if len(events) == 0 || events[0].Run == nil {
 		return nil, errors.New("pbt: a replay begins with the event that describes the population; give the whole journal")
 	}
 	members := events[0].Run.Members
-	if members < 1 || members > MaxMembers {
-		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members, MaxMembers)
+	if members < 1 || members > journal.MaxMembers {
+		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members, journal.MaxMembers)
 	}
 	r := replay{standings: make([]Standing, 0, min(members, len(events))), started: make(map[int]int), settled: make(map[int]int64), members: members}
 	for i, e := range events[1:] {
@@ -59,7 +61,7 @@ type replay struct {
 	sources   []int
 }
 
-func (r *replay) add(e Event) error {
+func (r *replay) add(e journal.Event) error {
 	switch {
 	case e.Run != nil:
 		return errors.New("the population is described twice")
@@ -67,7 +69,7 @@ func (r *replay) add(e Event) error {
 		return fmt.Errorf("member %d and parent %d do not belong to a population of %d", e.Member, e.Parent, r.members)
 	}
 	at, ok := r.started[e.Member]
-	if e.Kind == Start {
+	if e.Kind == journal.Start {
 		if ok {
 			return errors.New("the member starts twice")
 		}
@@ -86,7 +88,7 @@ func (r *replay) add(e Event) error {
 		return fmt.Errorf("the member was at iteration %d with %d steps before, and is at %d with %d", s.Iteration, s.Steps, e.Iteration, e.Steps)
 	}
 	switch e.Kind {
-	case Keep, Replace, SelfMutate:
+	case journal.Keep, journal.Replace, journal.SelfMutate:
 		if settled, ok := r.settled[e.Member]; ok && settled >= e.Iteration {
 			return errors.New("something was decided twice")
 		}
@@ -101,7 +103,7 @@ func (r *replay) add(e Event) error {
 	}
 	s.Objective, s.HasObjective = e.Objective, e.HasObjective
 	switch e.Kind {
-	case Replace:
+	case journal.Replace:
 		if e.Parent == e.Member {
 			return errors.New("the member is replaced by itself")
 		}
@@ -109,9 +111,9 @@ func (r *replay) add(e Event) error {
 		s.Parent, s.Failed = e.Parent, false
 		s.Copies++
 		s.Objective, s.HasObjective = 0, false
-	case Failed:
+	case journal.Failed:
 		s.Failed = true
-	case Final:
+	case journal.Final:
 		s.Final = true
 	}
 	return nil
