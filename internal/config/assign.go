@@ -2,7 +2,11 @@ package config
 
 import (
 	"encoding"
+	"fmt"
+	"math"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -99,4 +103,228 @@ func (m *merger) assignStruct(path string, dst, v reflect.Value) bool {
 	before := len(m.problems)
 	m.section(path+".", dst, dict)
 	return len(m.problems) == before
+}
+
+// assignList reads a list, or one value as a list of one. A new list is made: the old one and the given one stay as they are.
+func (m *merger) assignList(path string, dst, v reflect.Value, r rules) bool {
+	t := dst.Type()
+	wrong := func(mismatch bool) bool {
+		m.report(&Error{Path: path, Given: v.Interface(), Allowed: allowed(t, r), mismatch: mismatch})
+		return false
+	}
+	isList := v.Kind() == reflect.Slice || v.Kind() == reflect.Array
+	n := 1
+	if isList {
+		n = v.Len()
+	}
+	list := reflect.New(t).Elem()
+	switch {
+	case t.Kind() == reflect.Slice:
+		list.Set(reflect.MakeSlice(t, n, n))
+	case t.Len() != n:
+		return wrong(!isList)
+	}
+	if !isList {
+		// A probe keeps its own problems: the message should speak of the list, not of a first element.
+		probe := merger{opts: m.opts, given: map[string]given{}}
+		if !probe.assign(path, list.Index(0), v.Interface(), r.element()) {
+			return wrong(true)
+		}
+	}
+	good := true
+	for i := 0; isList && i < n; i++ {
+		good = m.assign(fmt.Sprintf("%s[%d]", path, i), list.Index(i), v.Index(i).Interface(), r.element()) && good
+	}
+	if !good {
+		return false
+	}
+	if !r.holdsLength(n) {
+		return wrong(false)
+	}
+	dst.Set(list)
+	return true
+}
+
+// assignMap replaces a map field by a copy of the given one.
+func (m *merger) assignMap(path string, dst, v reflect.Value, r rules) bool {
+	t := dst.Type()
+	dict, ok := asDict(v)
+	if !ok || t.Key().Kind() != reflect.String {
+		if v.Type().AssignableTo(t) {
+			dst.Set(v)
+			return true
+		}
+		m.report(&Error{Path: path, Given: v.Interface(), Allowed: allowed(t, r), mismatch: true})
+		return false
+	}
+	made := reflect.MakeMapWithSize(t, len(dict))
+	good := true
+	for key, value := range dict {
+		elem := reflect.New(t.Elem()).Elem()
+		good = m.assign(path+"."+key, elem, value, r.element()) && good
+		made.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), elem)
+	}
+	if good {
+		dst.Set(made)
+	}
+	return good
+}
+
+// element returns the rules for one element of a list or map.
+func (r rules) element() rules {
+	r.minLen, r.maxLen = nil, nil
+	return r
+}
+
+// asDict reads any map with string keys.
+func asDict(v reflect.Value) (map[string]any, bool) {
+	if v.Kind() != reflect.Map {
+		return nil, false
+	}
+	dict := make(map[string]any, v.Len())
+	for it := v.MapRange(); it.Next(); {
+		key := it.Key()
+		if key.Kind() == reflect.Interface {
+			key = key.Elem()
+		}
+		if key.Kind() != reflect.String {
+			return nil, false
+		}
+		dict[key.String()] = it.Value().Interface()
+	}
+	return dict, true
+}
+
+// clone copies the maps and lists of a JSON-like value.
+func clone(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for key, e := range v {
+			c[key] = clone(e)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, e := range v {
+			c[i] = clone(e)
+		}
+		return c
+	}
+	return value
+}
+
+func setDuration(dst reflect.Value, value any) bool {
+	switch v := value.(type) {
+	case time.Duration:
+		dst.SetInt(int64(v))
+	case string:
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return false
+		}
+		dst.SetInt(int64(d))
+	default:
+		return false
+	}
+	return true
+}
+
+func setBool(dst, v reflect.Value) bool {
+	if v.Kind() == reflect.Bool {
+		dst.SetBool(v.Bool())
+		return true
+	}
+	if v.Kind() != reflect.String {
+		return false
+	}
+	switch strings.ToLower(v.String()) {
+	case "yes", "on":
+		dst.SetBool(true)
+	case "no", "off":
+		dst.SetBool(false)
+	default:
+		return false
+	}
+	return true
+}
+
+// setNumber stores an integer or a float where nothing of it is lost but a float's last digits.
+func setNumber(dst, v reflect.Value) bool {
+	if v.Kind() == reflect.String {
+		f, ok := exponentForm(v.String())
+		if !ok {
+			return false
+		}
+		v = reflect.ValueOf(f)
+	}
+	switch {
+	case dst.CanFloat():
+		return setFloat(dst, v)
+	case v.CanFloat():
+		f := v.Float()
+		// 1<<63 itself does not fit; every whole float below it does.
+		if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+			return false
+		}
+		v = reflect.ValueOf(int64(f))
+	}
+	switch {
+	case v.CanInt() && dst.CanInt():
+		if dst.OverflowInt(v.Int()) {
+			return false
+		}
+		dst.SetInt(v.Int())
+	case v.CanInt() && dst.CanUint():
+		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
+			return false
+		}
+		dst.SetUint(uint64(v.Int()))
+	case v.CanUint() && dst.CanUint():
+		if dst.OverflowUint(v.Uint()) {
+			return false
+		}
+		dst.SetUint(v.Uint())
+	case v.CanUint() && dst.CanInt():
+		if v.Uint() > math.MaxInt64 || dst.OverflowInt(int64(v.Uint())) {
+			return false
+		}
+		dst.SetInt(int64(v.Uint()))
+	default:
+		return false
+	}
+	return true
+}
+
+func setFloat(dst, v reflect.Value) bool {
+	var f float64
+	switch {
+	case v.CanFloat():
+		f = v.Float()
+	case v.CanInt():
+		f = float64(v.Int())
+	case v.CanUint():
+		f = float64(v.Uint())
+	default:
+		return false
+	}
+	if !math.IsInf(f, 0) && dst.OverflowFloat(f) {
+		return false
+	}
+	dst.SetFloat(f)
+	return true
+}
+
+// exponentForm reads the numbers that YAML 1.1 leaves as strings: those with an exponent, and infinities by their
+// common names.
+func exponentForm(s string) (float64, bool) {
+	switch strings.ToLower(s) {
+	case "inf", "+inf", "-inf":
+	default:
+		if !strings.ContainsAny(s, "eE") || strings.ContainsAny(s, "xXpPnN_") {
+			return 0, false
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
 }
