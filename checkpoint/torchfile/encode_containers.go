@@ -1,46 +1,29 @@
 package torchfile
 
-import (
-	"fmt"
-)
-
-func (e *encoder) list(v *List, depth int) error {
+func (e *encoder) list(v *List, depth int) {
 	if v == nil {
-		return fmt.Errorf("torchfile: a nil list cannot be written")
+		e.fail("a nil list cannot be written")
+		return
 	}
 	e.op(opEmptyList)
 	if len(v.Items) == 0 {
-		return nil
+		return
 	}
 	e.op(opMark)
 	for _, x := range v.Items {
-		if err := e.value(x, depth+1); err != nil {
-			return err
-		}
+		e.value(x, depth+1)
 	}
 	e.op(opAppends)
-	return nil
 }
 
-func (e *encoder) tuple(v Tuple, depth int) error {
-	if len(v) == 0 {
-		e.op(opEmptyTuple)
-		return nil
-	}
+func (e *encoder) tuple(v Tuple, depth int) {
 	if len(v) > 3 {
 		e.op(opMark)
 	}
 	for _, x := range v {
-		if err := e.value(x, depth+1); err != nil {
-			return err
-		}
+		e.value(x, depth+1)
 	}
-	if len(v) > 3 {
-		e.op(opTuple)
-	} else {
-		e.op(opTuple1 + byte(len(v)) - 1)
-	}
-	return nil
+	e.op([]byte{opEmptyTuple, opTuple1, opTuple2, opTuple3, opTuple}[min(len(v), 4)])
 }
 
 func (e *encoder) ints(v []int64) {
@@ -48,15 +31,13 @@ func (e *encoder) ints(v []int64) {
 	for i, n := range v {
 		t[i] = n
 	}
-	_ = e.tuple(t, 0) // whole numbers can always be written
+	e.tuple(t, 0)
 }
 
-func (e *encoder) dict(d *Dict, depth int) error {
+func (e *encoder) dict(d *Dict, depth int) {
 	if d == nil {
-		return fmt.Errorf("torchfile: a nil dict cannot be written")
-	}
-	if depth > maxDepth {
-		return tooDeep()
+		e.fail("a nil dict cannot be written")
+		return
 	}
 	if d.Ordered {
 		e.orderedDict()
@@ -66,26 +47,19 @@ func (e *encoder) dict(d *Dict, depth int) error {
 	if d.Len() > 0 {
 		e.op(opMark)
 		for k, x := range d.All() {
-			if err := e.value(k, depth+1); err != nil {
-				return err
-			}
-			if err := e.value(x, depth+1); err != nil {
-				return err
-			}
+			e.value(k, depth+1)
+			e.value(x, depth+1)
 		}
 		e.op(opSetItems)
 	}
 	if d.Attributes == nil {
-		return nil
+		return
 	}
 	if !d.Ordered {
-		return fmt.Errorf("torchfile: a plain dict has no Attributes; only an OrderedDict does")
+		e.fail("a plain dict has no Attributes; only an OrderedDict does")
 	}
-	if err := e.dict(d.Attributes, depth+1); err != nil {
-		return err
-	}
+	e.value(d.Attributes, depth+1)
 	e.op(opBuild)
-	return nil
 }
 
 func (e *encoder) orderedDict() {

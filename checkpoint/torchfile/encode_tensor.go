@@ -1,7 +1,6 @@
 package torchfile
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -14,12 +13,14 @@ type storageOf struct {
 	dtype checkpoint.DType
 }
 
-func (e *encoder) tensor(t *Tensor) error {
+func (e *encoder) tensor(t *Tensor) {
 	if t == nil {
-		return fmt.Errorf("torchfile: a nil tensor cannot be written")
+		e.fail("a nil tensor cannot be written")
+		return
 	}
 	if _, err := t.check(); err != nil {
-		return fmt.Errorf("torchfile: %w", err)
+		e.fail("%w", err)
+		return
 	}
 	if t.Parameter {
 		e.global("torch._utils", "_rebuild_parameter")
@@ -36,17 +37,11 @@ func (e *encoder) tensor(t *Tensor) error {
 		e.global("torch._utils", "_rebuild_tensor_v2")
 	}
 	e.op(opMark)
-	if err := e.storage(t, storage); err != nil {
-		return err
-	}
+	e.storage(t, storage)
 	e.integer(t.Offset)
 	e.ints(t.Shape)
 	e.ints(t.Strides)
-	if t.RequiresGrad && !t.Parameter {
-		e.op(opNewTrue)
-	} else {
-		e.op(opNewFalse)
-	}
+	e.bool(t.RequiresGrad && !t.Parameter)
 	e.orderedDict()
 	if storage == "" {
 		for name, d := range elementTypes {
@@ -57,19 +52,14 @@ func (e *encoder) tensor(t *Tensor) error {
 	}
 	e.op(opTuple, opReduce)
 	if t.Parameter {
-		grad := byte(opNewFalse)
-		if t.RequiresGrad {
-			grad = opNewTrue
-		}
-		e.op(grad)
+		e.bool(t.RequiresGrad)
 		e.orderedDict()
 		e.op(opTuple3, opReduce)
 	}
-	return nil
 }
 
 // storage writes the id of a tensor's storage. All tensors of a storage must have one element type, as in PyTorch.
-func (e *encoder) storage(t *Tensor, kind string) error {
+func (e *encoder) storage(t *Tensor, kind string) {
 	s, known := e.storages[t.Storage]
 	if !known {
 		s = storageOf{len(e.order), t.DType}
@@ -77,29 +67,24 @@ func (e *encoder) storage(t *Tensor, kind string) error {
 		e.order = append(e.order, t.Storage)
 	}
 	if s.dtype != t.DType {
-		return fmt.Errorf("torchfile: tensors of %s and of %s share one storage; give each its own", s.dtype, t.DType)
+		e.fail("tensors of %s and of %s share one storage; give each its own", s.dtype, t.DType)
+		return
 	}
 	size := t.DType.Size()
 	if int64(len(t.Storage.Data))%size != 0 {
-		return fmt.Errorf("torchfile: a storage of %d bytes holds no whole number of %s", len(t.Storage.Data), t.DType)
+		e.fail("a storage of %d bytes holds no whole number of %s", len(t.Storage.Data), t.DType)
+		return
 	}
 	e.op(opMark)
-	if err := e.text("storage"); err != nil {
-		return err
-	}
+	e.text("storage")
 	if kind == "" {
 		e.global("torch.storage", "UntypedStorage")
 		size = 1
 	} else {
 		e.global("torch", kind)
 	}
-	if err := e.text(strconv.Itoa(s.key)); err != nil {
-		return err
-	}
-	if err := e.text("cpu"); err != nil {
-		return err
-	}
+	e.text(strconv.Itoa(s.key))
+	e.text("cpu")
 	e.integer(int64(len(t.Storage.Data)) / size)
 	e.op(opTuple, opBinPersID)
-	return nil
 }
