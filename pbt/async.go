@@ -11,16 +11,16 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// TrainAsync trains a population in this process in which nobody waits for the slowest: every member decides about itself
-// at the end of its own intervals, from what peers of equal or less experience last published, see [Join]. Decisions
-// depend on timing, so equal seeds give different runs.
+// TrainAsync trains a population in this process in which no member waits for the slowest: every member is a [Worker] that
+// decides about itself at the end of its own intervals, from what peers of equal or less experience last published.
+// Decisions depend on timing, so equal seeds give different runs.
 //
 // Members train at most Options.Parallel at a time, each to Options.TotalSteps. Options.Directory is a workspace, as
-// processes share it, with a folder a member: the same options continue there, [ReadWorkspace] reads its journals, and
+// processes share it, with a folder a member: the same options continue there, journal.ReadWorkspace reads its journals, and
 // processes of their own can join. Without one nothing is kept.
 //
 // It returns the best that any member was at an interval's end, also beside an error. When the context is cancelled the
-// members stop, their states are saved, and the error is the context's cause. A member that gives up, since nobody can
+// members stop, their states are saved, and the error is the context's cause. A member that gives up, because no peer can
 // rescue it, ends neither the others nor the run; its error is returned at the end.
 func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	opt = opt.withDefaults()
@@ -67,7 +67,7 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	return best, errors.Join(errs...)
 }
 
-// oneByOne lets one member be built at a time.
+// oneByOne returns build for use by many goroutines: members are built one after the other, as Options.New promises.
 func oneByOne(build func(Member) (Trainee, error)) func(Member) (Trainee, error) {
 	var mu sync.Mutex
 	return func(m Member) (Trainee, error) {
@@ -77,7 +77,7 @@ func oneByOne(build func(Member) (Trainee, error)) func(Member) (Trainee, error)
 	}
 }
 
-// oneAtATime lets nobody call progress while another does.
+// oneAtATime returns progress for use by many goroutines: it is never called twice at once, as Options.Progress promises.
 func oneAtATime(progress func(Update)) func(Update) {
 	if progress == nil {
 		return nil
@@ -90,19 +90,20 @@ func oneAtATime(progress func(Update)) func(Update) {
 	}
 }
 
-// sharedJournals are the journals of the policies of one process.
+// sharedJournals are the journals of all members in one process, by member: what explore.Fitter learns from without files.
 type sharedJournals struct {
 	mu       sync.Mutex
 	journals [][]journal.Event
 }
 
-func (c *sharedJournals) add(policy int, events []journal.Event) {
+// add appends events to one member's journal. It does nothing for nil, where members are processes.
+func (c *sharedJournals) add(member int, events []journal.Event) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.journals[policy] = append(c.journals[policy], events...)
+	c.journals[member] = append(c.journals[member], events...)
 }
 
 // all merges them. The result is the caller's.

@@ -10,21 +10,27 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// CopyOptions says what a replaced member takes over beside the weights. The zero value copies everything. It works on
-// snapshots of gorl's agents and trainers, by the names of their arrays and values; what other trainees put into a
-// snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: it is given the
-// source's where KeepPart says otherwise.
+// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything. It
+// works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into a
+// snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then copies.
+//
+// Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part where
+// it stands for something that the mutation changes, as an optimizer's moments do for a very different learning rate.
 type CopyOptions struct {
 	// Optimizer is CopyPart, KeepPart (the member's own moments and step counts), ResetPart (no moments, step counts 0)
 	// or DecayPart (the source's moments times MomentDecay, and its step counts).
+	//
+	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
+	// Adam's first steps large: combine them with a warm-up.
 	Optimizer Part
-	// MomentDecay is above 0, at most 1, and used by DecayPart only.
+	// MomentDecay is above 0, at most 1, and used by DecayPart only. A smaller value forgets more of the source's past
+	// gradients.
 	MomentDecay float64
 	// Normalizers are the running scalers: CopyPart or KeepPart. Weights that were trained behind other scalers
 	// seldom work, so KeepPart is for experiments.
 	Normalizers Part
-	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart (its beginning). The learning rate
-	// that it scales is the one that the member has afterwards in any case.
+	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart (its beginning). The base rate that it
+	// scales is the member's new hyperparameter in any case.
 	Schedule Part
 	// Environment is the state of environments and curricula: CopyPart or KeepPart. It needs trainers that save it (see
 	// trainers.Config.SaveBuffers); what a snapshot does not have stays as it is.
@@ -34,10 +40,10 @@ type CopyOptions struct {
 	Buffers Part
 }
 
-// Part says what becomes of a part of a snapshot.
+// Part says where a replaced member has a part of its snapshot from.
 type Part string
 
-// What can become of a part. The zero value is CopyPart.
+// The sources of a part. The zero value is CopyPart.
 const (
 	CopyPart  Part = "copy"
 	KeepPart  Part = "keep"
@@ -45,7 +51,7 @@ const (
 	DecayPart Part = "decay"
 )
 
-// validate refuses what makes no sense.
+// validate checks that each part has one of the values allowed for it, and MomentDecay its range.
 func (c CopyOptions) validate() error {
 	for _, field := range []struct {
 		name    string
@@ -71,8 +77,8 @@ func (c CopyOptions) validate() error {
 	return nil
 }
 
-// combine returns what a member is to restore: the source's snapshot, with those parts of the member's own that it
-// keeps (own is nil where it has none worth keeping). Neither is changed.
+// combine returns the snapshot that a member restores: the source's, with those parts of the member's own that it keeps
+// (own is nil where it has none worth keeping). Neither is changed; arrays are shared.
 func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	if own == nil {
 		own = source
@@ -100,7 +106,7 @@ func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 	return c.to, nil
 }
 
-// all reports whether the same becomes of every part.
+// all reports whether every part has the same value.
 func (h CopyOptions) all(part Part) bool {
 	for _, p := range []Part{h.Optimizer, h.Normalizers, h.Schedule, h.Environment, h.Buffers} {
 		if p != part && (p != "" || part != CopyPart) {
@@ -110,6 +116,8 @@ func (h CopyOptions) all(part Part) bool {
 	return true
 }
 
+// combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout. own are
+// the values of the member's own agent.
 func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
 	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
 	moments := func(name string) bool {
@@ -121,7 +129,8 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	var err error
 	switch h.Optimizer {
 	case KeepPart:
-		if otherArchitectures(c.from, c.to) { // the member's moments are of other weights
+		// Moments of networks with other shapes do not fit the copied weights: then the source's are copied.
+		if otherArchitectures(c.from, c.to) {
 			break
 		}
 		c.keepArrays(moments)
@@ -161,6 +170,8 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		})
 		keepValues(a.Values, own, layout.Memories, layout.RolloutSteps)
 	}
+	// A rollout in progress continues only in the environment in which it began. Where the two come from different members,
+	// a new rollout begins.
 	if (h.Buffers == KeepPart) != (h.Environment == KeepPart) {
 		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
 		a.Values[layout.RolloutSteps] = int64(0)
@@ -168,7 +179,7 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	return nil
 }
 
-// resetSchedule puts a schedule's state to its beginning: the base rate in epoch 0.
+// resetSchedule sets a schedule's state to its beginning: the base rate in epoch 0.
 func resetSchedule(state map[string]any) {
 	state["step"] = int64(0)
 	if _, moves := state[layout.LearningRate]; moves {
@@ -176,10 +187,10 @@ func resetSchedule(state map[string]any) {
 	}
 }
 
-// combination is a snapshot in the making, and the one from which parts are kept.
+// combination is a snapshot in the making (to), and the member's own from which parts are kept (from).
 type combination struct{ from, to *checkpoint.Snapshot }
 
-// keepArrays takes the arrays of some names from the member's own snapshot.
+// keepArrays takes the arrays whose names which accepts from the member's own snapshot, and drops the source's.
 func (c combination) keepArrays(which func(name string) bool) {
 	own := maps.Clone(c.from.Arrays)
 	maps.DeleteFunc(own, func(name string, _ checkpoint.Array) bool { return !which(name) })
@@ -187,7 +198,7 @@ func (c combination) keepArrays(which func(name string) bool) {
 	maps.Copy(c.to.Arrays, own)
 }
 
-// scale multiplies the arrays of some names.
+// scale multiplies the float32 arrays whose names which accepts.
 func (c combination) scale(which func(name string) bool, factor float32) error {
 	for name, array := range c.to.Arrays {
 		if !which(name) {
@@ -206,7 +217,7 @@ func (c combination) scale(which func(name string) bool, factor float32) error {
 	return nil
 }
 
-// keepValues takes entries from another map, absent ones too.
+// keepValues takes entries from another map. Keys that the other map lacks are deleted.
 func keepValues(to, from map[string]any, keys ...string) {
 	for _, key := range keys {
 		delete(to, key)
@@ -216,7 +227,7 @@ func keepValues(to, from map[string]any, keys ...string) {
 	}
 }
 
-// cloneValues copies the maps of a tree; what they hold beside maps is shared.
+// cloneValues copies the maps of a tree, so that entries can be replaced; other values are shared.
 func cloneValues(values map[string]any) map[string]any {
 	cloned := maps.Clone(values)
 	for key, v := range cloned {

@@ -8,7 +8,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
-// decide asks the strategy about a generation, completes and checks what it says, and settles it.
+// decide asks the strategy about a generation and returns one decision for every member, in the order of their numbers:
+// members that the strategy does not mention are kept. Decisions are checked here, so that applying them can rely on
+// members that exist and sources that are healthy; [settle] has the last word.
 func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Decision, error) {
 	decisions := make([]strategy.Decision, len(g.Members))
 	for i := range decisions {
@@ -46,9 +48,9 @@ func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Deci
 	return settle(decisions, g, o), nil
 }
 
-// settle applies to a strategy's decisions what holds for every strategy: nothing becomes of a member before
-// Options.InitialDelay and Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and nobody mutates a reference member's
-// hyperparameters. It is a pure function.
+// settle applies the rules that hold for every strategy: a member is kept before Options.InitialDelay and within
+// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference member are
+// never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in brackets.
 func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []strategy.Decision {
 	status := make(map[int]strategy.Status, len(g.Members))
 	for _, m := range g.Members {
@@ -85,10 +87,10 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 	return settled
 }
 
-// isReference reports whether a member's hyperparameters are never mutated.
+// isReference reports whether the member is one of Options.Reference.
 func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
 
-// target is the number of own steps that ends an interval.
+// target returns the number of own steps at which an interval ends.
 func (o *Options) target(iteration int64) int64 {
 	if iteration >= o.lastIteration() {
 		return o.TotalSteps
@@ -96,12 +98,13 @@ func (o *Options) target(iteration int64) int64 {
 	return iteration * o.IntervalSteps
 }
 
-// lastIteration is the number of the interval that ends training.
+// lastIteration returns the number of the interval that ends training; it may be shorter than the others.
 func (o *Options) lastIteration() int64 {
 	return (o.TotalSteps-1)/o.IntervalSteps + 1
 }
 
-// pause is the number of own steps at which a member of so many steps is next looked at.
+// pause returns the number of own steps at which a member with so many steps next reports progress: after
+// Options.ProgressSteps, counted from the interval's beginning, or at its end.
 func (o *Options) pause(iteration, steps int64) int64 {
 	end := o.target(iteration)
 	if o.ProgressSteps > 0 {

@@ -12,13 +12,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// Evolver changes more than hyperparameters of what is handed on: weights, or the architecture of networks. It takes the
-// place of an [Explorer]; what it does to hyperparameters is its own affair. Package evolution has one. An evolver must
+// Evolver changes more than the hyperparameters of a copy: also its weights, or the architecture of its networks. It takes
+// the place of an explore.Explorer, and decides about hyperparameters too. Package evolution has AgileRL's. An evolver must
 // not be changed once a population uses it.
 type Evolver interface {
-	// Evolve returns what the member is to go on with, and says what was done, for the journal ("learning_rate",
-	// "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random numbers give equal results,
-	// and in is not changed; out may share with it what stays the same, and its very snapshot where nothing of that changes.
+	// Evolve returns the candidate that the member continues with, and describes the change for the journal
+	// ("learning_rate", "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random numbers
+	// give equal results. It must not change in; out may share arrays with it, and have the same snapshot where the weights
+	// stay as they are.
 	Evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error)
 	// Validate checks the evolver against the hyperparameters that members have.
 	Validate(hyperparameters []string) error
@@ -28,13 +29,13 @@ type Evolver interface {
 	Architecture(snapshot *checkpoint.Snapshot) string
 }
 
-// Candidate is what a member goes on with.
+// Candidate is a snapshot with hyperparameters: what a member may continue with.
 type Candidate struct {
 	// Member is the member's number, Iteration the interval that ended; 0 before training (see [Options.Diversify]).
 	Member    int
 	Iteration int64
-	// Snapshot is the source's, or for SelfMutate the member's own; Options.Inherit has been applied to it. It has the
-	// key "architectures" among its values where the trainee can be built with networks of other shapes (see
+	// Snapshot is the source's, with Options.Copy applied, or for SelfMutate the member's own. It has the key
+	// "architectures" among its values where the trainee can be built with networks of other shapes (see
 	// [Member.Restoring]).
 	Snapshot *checkpoint.Snapshot
 	// Hyperparameters are set after the snapshot is restored.
@@ -106,13 +107,14 @@ func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt b
 	return rebuilt, what, nil
 }
 
-// otherArchitectures reports whether two snapshots are of trainees with networks of different shapes.
+// otherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
+// restore the other.
 func otherArchitectures(a, b *checkpoint.Snapshot) bool {
 	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
 }
 
-// architecturesOf are those recorded in a snapshot, of several agents by prefix, in a form that does not depend on whether
-// the snapshot was read from a file.
+// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare equal
+// then whether or not the snapshot was read from a file.
 func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	found := make(map[string]string)
 	add := func(prefix string, values map[string]any) {

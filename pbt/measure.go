@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// candidates are the names under which trainees may report an objective, the most telling first.
+// candidates returns the names under which trainees may report an objective, the most specific first.
 func candidates(objective string) []string {
 	names := []string{objective, "episode." + objective}
 	if objective == "true_objective" {
@@ -22,8 +22,8 @@ func candidates(objective string) []string {
 	return names
 }
 
-// figureOf finds an objective among figures, and the name it goes by. Once it went by the name settled, names that tell
-// less are not looked at any more: another figure is not a later value of this one.
+// figureOf finds an objective among figures, and the name under which it is reported. settled is that name from an earlier
+// reading: less specific names are then not tried any more, because another figure is not a later value of this one.
 func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
 	for _, name := range candidates(objective) {
 		if value, ok := figures[name]; ok {
@@ -36,7 +36,8 @@ func figureOf(figures map[string]float64, objective, settled string) (name strin
 	return "", 0, false
 }
 
-// signed turns a figure into an objective, of which more is better, and back.
+// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals, tables
+// and results have figures.
 func (m Measure) signed(x float64) float64 {
 	if m.Minimise {
 		return -x
@@ -44,7 +45,8 @@ func (m Measure) signed(x float64) float64 {
 	return x
 }
 
-// read takes the objective from the trainee's latest figures. What is not there leaves it as it was.
+// read takes the objective from the trainee's latest figures. Where they do not have it, or not enough measurements of it,
+// the objective stays as it was.
 func (m *member) read(iteration int64) {
 	w := m.opt.Measure
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
@@ -68,8 +70,8 @@ func (m *member) read(iteration int64) {
 	m.measured(iteration, value)
 }
 
-// measurements are up to n of the latest behind a figure: the trainee's own, or else the readings since the weights
-// were taken over.
+// measurements returns up to n of the latest measurements behind a figure: the trainee's own, or else the readings since
+// the last copy, to which this value is added.
 func (m *member) measurements(name string, value float64, n int) []float64 {
 	if s, ok := m.trainee.(Sampler); ok {
 		if samples := s.Samples(name, n); len(samples) > 0 {
@@ -81,7 +83,7 @@ func (m *member) measurements(name string, value float64, n int) []float64 {
 	return m.readings
 }
 
-// measured notes the figure as the objective of an interval.
+// measured sets the objective of an interval from a figure, and the peak within the interval.
 func (m *member) measured(iteration int64, figure float64) {
 	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
 	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
@@ -106,6 +108,7 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 	m.checkWeights()
 }
 
+// evaluate runs the separate evaluation of Measure.EvaluationEpisodes and takes the objective from its figures.
 func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	e, ok := m.trainee.(Evaluator)
 	if !ok {
@@ -123,10 +126,12 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	return nil
 }
 
+// errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
 var errNoEvaluator = errors.New("Measure.EvaluationEpisodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
 
-// checkWeights notes whether the member's weights are finite where its objective does not tell already. A member
-// whose state cannot be read is not judged by it.
+// checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN while
+// the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose snapshot
+// cannot be taken is not judged by it.
 func (m *member) checkWeights() {
 	m.diverged = ""
 	if m.hasObjective && !number.Finite(m.objective) {
@@ -141,10 +146,11 @@ func (m *member) checkWeights() {
 	}
 }
 
-// maxScores is how many scores are remembered.
+// maxScores is the number of scores that a member remembers.
 const maxScores = 100
 
-// score notes the objective at an interval's end; doing so again changes nothing.
+// score appends the objective at an interval's end to the scores. A second call for the same interval, as after an
+// interruption, replaces the first one's.
 func (m *member) score(iteration int64) {
 	s := m.status()
 	if m.failure != "" || !s.HasObjective {
@@ -157,7 +163,8 @@ func (m *member) score(iteration int64) {
 	m.scores = slices.Delete(m.scores, 0, max(0, len(m.scores)-maxScores))
 }
 
-// reached reports whether Options.Target is: every member trains, and the mean of its last scores is that good.
+// reached reports whether the population has reached Options.Target: every member is healthy, and the mean of its last 10
+// scores is at least the target.
 func (o *Options) reached(g strategy.Generation) bool {
 	const last = 10
 	if o.Target == nil || g.Iteration < max(o.TargetGenerations, 1) {
@@ -172,7 +179,7 @@ func (o *Options) reached(g strategy.Generation) bool {
 	return true
 }
 
-// nextInterval forgets what belongs to one interval only.
+// nextInterval forgets the peak, which belongs to one interval only.
 func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }
 
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
@@ -181,30 +188,40 @@ type Measure struct {
 	// Minimise makes lower better. Strategies always see higher-is-better: the objective times -1. Journals, tables
 	// and results have the figure itself.
 	Minimise bool
-	// Window is the number of last measurements that Reducer makes the objective of: those of a [Sampler] (episodes)
-	// or, for other trainees and figures, the readings after every [Options.ProgressSteps], of the present weights.
-	// Default 0: the figure as reported.
+	// Window is the number of last measurements of the present weights that Reducer makes the objective of: those of a
+	// [Sampler] (episodes) or, for other trainees and figures, the readings after every [Options.ProgressSteps]. Default 0:
+	// the figure as reported.
+	//
+	// A larger window ranks members by less noise, and notices later that one has become better or worse.
 	Window int
-	// Reducer is what becomes of the window. Default ReduceMean.
+	// Reducer makes one number of the window. Default ReduceMean. Use ReduceMedian against outliers, ReduceLCB to prefer
+	// members that are reliably good.
 	Reducer Reducer
-	// MinSamples is the number of measurements below which the objective counts as not known. Default 0.
+	// MinSamples is the number of measurements below which the objective counts as not known, so that no decision is made
+	// on a few lucky episodes. Default 0.
 	MinSamples int
-	// EvaluationEpisodes, when positive, makes the objective of a separate evaluation of that many episodes at the
-	// interval's end; the trainee must be an [Evaluator]. It then also decides who is the best, and Window must be 0.
-	// EvaluationSeed seeds its environments, each time alike; choose one that nothing trains on.
+	// EvaluationEpisodes, when positive, measures the objective by a separate evaluation of that many episodes at the
+	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window must be
+	// 0. EvaluationSeed seeds its environments, each time alike; choose one that no member trains on.
+	//
+	// More episodes cost more time and rank members more surely. Exploration noise then does not count.
 	EvaluationEpisodes int
 	EvaluationSeed     int64
 }
 
-// Reducer makes one number of several measurements.
+// Reducer is a way to make one number of several measurements.
 type Reducer string
 
 // The reducers.
 const (
-	ReduceMean   Reducer = "mean"
+	// ReduceMean is the arithmetic mean.
+	ReduceMean Reducer = "mean"
+	// ReduceMedian is the middle measurement; outliers do not count.
 	ReduceMedian Reducer = "median"
-	ReduceMin    Reducer = "min"
-	ReduceMax    Reducer = "max"
+	// ReduceMin is the least figure, whichever way is better.
+	ReduceMin Reducer = "min"
+	// ReduceMax is the greatest figure, whichever way is better.
+	ReduceMax Reducer = "max"
 	// ReduceLast is the newest measurement.
 	ReduceLast Reducer = "last"
 	// ReduceEMA is an exponential moving average with a weight of 2/(n+1) for each of n measurements.
@@ -229,7 +246,7 @@ type Evaluator interface {
 // reducers are the known ones, the default first.
 var reducers = []Reducer{ReduceMean, ReduceMedian, ReduceMin, ReduceMax, ReduceLast, ReduceEMA, ReduceLCB}
 
-// reduce makes one number of at least one measurement, oldest first. A NaN among those it looks at makes it NaN.
+// reduce returns the reduction of x, oldest first; minimise says that lower is better, which matters to ReduceLCB.
 func (r Reducer) reduce(x []float64, minimise bool) float64 {
 	switch r {
 	case ReduceMedian:

@@ -60,8 +60,9 @@ type member struct {
 	snapshot *checkpoint.Snapshot
 }
 
-// newMember makes one member, as new or, with saved, as it was saved; its snapshot may be nil for a member that failed
-// before it had any. On error nothing is left open.
+// newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was saved;
+// snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error nothing is
+// left open.
 func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
 	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
 	values := o.initial(id)
@@ -100,7 +101,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	}))
 }
 
-// construct calls Options.New.
+// construct calls Options.New with a copy of the hyperparameters. A panic, or a nil trainee, is an error.
 func (o *Options) construct(m Member) (t Trainee, err error) {
 	m.Hyperparameters = maps.Clone(m.Hyperparameters)
 	err = guarded(func() (err error) {
@@ -113,6 +114,7 @@ func (o *Options) construct(m Member) (t Trainee, err error) {
 	return t, err
 }
 
+// wrapMember says which member an error is of; nil stays nil.
 func wrapMember(id int, err error) error {
 	if err != nil {
 		return fmt.Errorf("pbt: member %d: %w", id, err)
@@ -120,7 +122,8 @@ func wrapMember(id int, err error) error {
 	return nil
 }
 
-// status is where the member stands, sharing nothing with it.
+// status returns what strategies see of the member, sharing no memory with it. Weights that are not finite make the
+// objective NaN, whatever was measured, so that every strategy treats the member as diverged.
 func (m *member) status() strategy.Status {
 	s := strategy.Status{
 		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
@@ -133,11 +136,12 @@ func (m *member) status() strategy.Status {
 	return s
 }
 
-// weightSteps are the environment steps behind the weights, ancestors' included.
+// weightSteps returns the environment steps behind the present weights: those of the copied weights at the last copy, and
+// the member's own since.
 func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
 
-// train advances the member to the interval's end, and calls tell whenever there is news. What goes wrong is the
-// member's failure, not an error.
+// train advances the member to the interval's end, in parts of Options.ProgressSteps, and calls tell after each. An error or
+// a panic of the trainee makes the member a failed one; it does not end the population.
 func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 	for target := m.opt.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
 		m.snapshot = nil
@@ -150,8 +154,9 @@ func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 	}
 }
 
-// advance trains to stop own steps, and reads the objective where that reaches end. It stops earlier only when the
-// context is cancelled meanwhile; what is known of the objective then stays, so that it does not depend on interruptions.
+// advance trains until the member has stop own steps, and reads the objective where that reaches end. It returns earlier
+// only when the context is cancelled meanwhile; the objective then stays as it was, so that an interrupted and resumed run
+// measures the same as an uninterrupted one.
 func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
 	before, steps := m.trainee.Steps(), stop-m.steps
 	err := m.trainee.Train(ctx, steps)
@@ -172,12 +177,13 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 	return nil
 }
 
+// fail makes the member a failed one. It does not train until another member's weights rescue it.
 func (m *member) fail(iteration int64, err error) {
 	m.failure, m.failedIteration, m.cause = err.Error(), iteration, err
 	m.forget()
 }
 
-// forget drops what was known about the weights a member had before.
+// forget drops everything known about the weights that the member had before: they failed, or were replaced.
 func (m *member) forget() {
 	m.snapshot, m.metrics, m.evaluation, m.readings = nil, nil, nil, nil
 	m.objective, m.hasObjective, m.measuredAt, m.samples = 0, false, 0, 0
@@ -205,7 +211,7 @@ func (m *member) setHyperparameters(values map[string]float64) error {
 	return nil
 }
 
-// snapshotOf takes the member's snapshot, once until its state changes.
+// snapshotOf returns the member's snapshot. It is taken once and kept until the member's state changes.
 func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 	if m.snapshot != nil {
 		return m.snapshot, nil
@@ -245,7 +251,8 @@ func (m *member) trouble(iteration int64) []journal.Event {
 	return nil
 }
 
-// savedMember is what a member's next process needs beside its snapshot. Objectives are the figures themselves.
+// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved as
+// figures, so that people can read the file.
 type savedMember struct {
 	Steps           int64        `json:"steps"`
 	Parent          *int         `json:"parent,omitempty"`
@@ -272,7 +279,7 @@ type savedMember struct {
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// state is the member's, with the name of its snapshot.
+// state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
 func (m *member) state(snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
@@ -302,7 +309,7 @@ func (m *member) state(snapshot string) savedMember {
 	return s
 }
 
-// load is the reverse of state.
+// load puts the member back to how state saved it.
 func (m *member) load(s savedMember) {
 	m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration
@@ -324,6 +331,7 @@ func (m *member) load(s savedMember) {
 	}
 }
 
+// parent returns the member copied last, -1 for none.
 func (s savedMember) parent() int {
 	if s.Parent == nil {
 		return -1

@@ -19,34 +19,45 @@ type Options struct {
 	// "true_objective" may also go by "episode.return".
 	Objective string
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
+	//
+	// A larger value compares members on more experience, so that luck decides less, and mutates less often. With a
+	// smaller one a population adapts faster, and prefers hyperparameters that pay at once over those that pay later. It
+	// should be many episodes, and many updates of the agent.
 	IntervalSteps int64
-	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which
-	// may be shorter, nothing is decided.
+	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may be
+	// shorter, nothing is decided. It may grow when a run is continued.
 	TotalSteps int64
-	// InitialDelay is the number of a member's own steps before which nothing becomes of it, so that a population has
-	// time to become different (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
+	// InitialDelay is the number of its own steps that a member trains before the first decision about it (Ray Tune:
+	// burn_in_period). Default 0: from the first interval's end on.
+	//
+	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
 	InitialDelay int64
-	// StartAfter is the number of a member's own steps, since it started or last took over weights, before which
-	// nothing becomes of it, so that new weights have time to settle. It can still be copied. Members that failed or
-	// diverged are rescued at any time. Default 0.
+	// StartAfter is the number of its own steps that a member trains, after it started or was last given a copy, before the
+	// next decision about it. It can still be copied. Members that failed or diverged are rescued at any time. Default 0.
+	//
+	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
+	// is compared again.
 	StartAfter int64
-	// SettleMutations lets StartAfter also count from when a member last mutated itself, as IsaacGymEnvs does, whose
+	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
 	// processes start anew then. Default false.
 	SettleMutations bool
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
 	// Copy says what a replaced member takes over beside the weights. Default: everything.
 	Copy CopyOptions
-	// Diversify mutates all members' hyperparameters before training, as it would at a replacement. Default false.
+	// Diversify mutates all members' hyperparameters once before training, so that members that begin alike differ.
+	// Default false: give Initial or Sample instead.
 	Diversify bool
-	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then take over the
-	// source's hyperparameters as they are; what would mutate them in place leaves them alone. Default: none.
+	// Reference are members whose hyperparameters are never mutated. They can be replaced, and then copy the source's
+	// hyperparameters unmutated; a decision to mutate them in place is not applied. Default: none.
+	//
+	// A reference member shows whether mutations help: it has the best weights and hyperparameters, without a gamble.
 	Reference []int
 	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
 	// called with the new values and the weights are restored into what it returns. The same is done when
 	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
 	Rebuild []string
-	// Strategy decides who is replaced by whom. Default: DefaultIsaacLab().
+	// Strategy decides which member copies which. Default: strategy.DefaultIsaacLab().
 	Strategy strategy.Strategy
 	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or an
 	// explorer of your own. Default: none change.
@@ -55,13 +66,15 @@ type Options struct {
 	// would be: for members that copy others or mutate themselves.
 	Evolve Evolver
 	// Target, when not nil, ends training early: after at least TargetGenerations intervals (default 1), as soon as the
-	// mean of the last 10 of every member's scores (see Status.Scores) has reached this figure.
+	// mean of the last 10 of every member's scores (see strategy.Status.Scores) has reached this figure.
 	Target            *float64
 	TargetGenerations int64
-	// Seed makes all decisions, and the members' seeds.
+	// Seed makes all decisions, and the members' seeds: equal options and seeds give equal runs.
 	Seed int64
-	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the
-	// number of processors that Go uses.
+	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number of
+	// processors that Go uses.
+	//
+	// Lower it where members share a GPU or need much memory. More than the number of processors gains nothing.
 	Parallel int
 	// Directory keeps the journal and the population's state, so that the same options continue where an earlier run
 	// ended. It is created where missing, and used by one population at a time. Default (empty): nothing is kept,
@@ -69,9 +82,11 @@ type Options struct {
 	Directory string
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
-	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many
-	// steps of a member. The objective is read there, which matters to Status.Peak and Measure.Window. Default 0: at
+	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many steps
+	// of a member. The objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at
 	// interval ends only.
+	//
+	// A smaller value shows progress more often and stops sooner; each reading costs a call of Trainee.Metrics.
 	ProgressSteps int64
 	// OnInterval, when not nil, is called at the end of every interval, once its decisions are applied and the state is
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
@@ -86,11 +101,11 @@ type Options struct {
 	Sample map[string]explore.Range
 }
 
-// Update is what Options.Progress is told.
+// Update is what Options.Progress is called with.
 type Update struct {
 	// Iteration is the interval in progress or just ended.
 	Iteration int64
-	// TargetSteps is what the member's steps will be at the interval's end.
+	// TargetSteps are the member's own steps at the interval's end.
 	TargetSteps int64
 	// Status is where the member stands; its objective is the latest, not only the interval's last, and more of it is
 	// better, as strategies see it.
@@ -131,7 +146,7 @@ func (o Options) clone() Options {
 	return o
 }
 
-// initial are the hyperparameters that member id begins with.
+// initial returns the hyperparameters that member id begins with: drawn from Sample, and overwritten by Initial.
 func (o Options) initial(id int) map[string]float64 {
 	values := make(map[string]float64)
 	rng := stream(o.Seed, streamSample, int64(id))
@@ -147,7 +162,9 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// tuned are those of the hyperparameters there are that the options speak of, sorted.
+// tuned returns the hyperparameters that the options name, sorted: those that begin with given or drawn values, and those
+// that may be mutated. They are worth a column in tables and a curve in plots. hyperparameters are all that members have;
+// patterns are expanded to them.
 func (o Options) tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {

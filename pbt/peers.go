@@ -14,7 +14,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// look says how one policy looks at a board: at the end of which of its intervals, and what it may see.
+// peerFilter says which records of its peers one member may see at the end of one of its intervals, and which peers it
+// still expects something of: this is where a dead member is noticed. Its methods are pure functions of a view of the
+// store, so that tests need neither clocks nor processes.
 type peerFilter struct {
 	policy    int
 	iteration int64
@@ -22,23 +24,23 @@ type peerFilter struct {
 	exact bool
 	// slack is how many iterations newer than its own a record may be where exact is false.
 	slack int64
-	// rescue lets a policy that is lost look at newer records where a peer has none of its age or older.
+	// rescue lets a member that failed or diverged use newer records of a peer that has none of its own age or older.
 	rescue bool
 	// measure turns figures into objectives, of which more is better.
 	measure Measure
-	// silence is how long a policy may be silent, counted from since at the earliest: when this process joined, or the
-	// first of those that have had to wait and yielded at once.
+	// silence is the time without a heartbeat after which a peer counts as dead. It is counted from since at the earliest:
+	// when this process joined, or when the first of the processes joined that had to wait and yielded at once.
 	silence time.Duration
 	since   time.Time
-	// frames are a policy's own steps at the end of this iteration, total all that it trains. Both may have grown since
-	// a policy was last heard of.
+	// frames are a member's own steps at the end of this iteration, and total all that it trains. Both may have grown since
+	// a peer's last heartbeat.
 	frames, total int64
-	// without are policies whose weights turned out not to be readable.
+	// without are peers whose weights turned out not to be readable.
 	without map[int]bool
 }
 
-// silent reports whether nothing has been heard of a policy for too long. One that trained to the end, or gave its place
-// to another for a while, has no need to be heard.
+// silent reports whether a peer counts as dead: it has sent no heartbeat for longer than silence. A peer that trained to
+// the end, or yielded its turn to another member, need not send any.
 func (l peerFilter) silent(now time.Time, p workspace.MemberView) bool {
 	last := l.since
 	if h := p.Heartbeat; h != nil {
@@ -52,13 +54,13 @@ func (l peerFilter) silent(now time.Time, p workspace.MemberView) bool {
 	return now.Sub(last) > l.silence
 }
 
-// finished reports whether a policy trained as far as all are to.
+// finished reports whether a peer has trained all of the steps that this process knows of.
 func (l peerFilter) finished(h *workspace.Heartbeat) bool {
 	return h.Phase == workspace.Finished && h.Total >= l.total
 }
 
-// live reports whether more can be expected of a policy. One that failed before this process joined may be about to be
-// started again like this one.
+// live reports whether the peer can still publish something. A peer that failed before this process joined may be about
+// to be started again, like this one.
 func (l peerFilter) live(now time.Time, p workspace.MemberView) bool {
 	if h := p.Heartbeat; h != nil && (l.finished(h) || h.Phase == workspace.Failed && p.Seen.After(l.since)) {
 		return false
@@ -66,7 +68,8 @@ func (l peerFilter) live(now time.Time, p workspace.MemberView) bool {
 	return !l.silent(now, p)
 }
 
-// record is the one of a policy's records that may be looked at; nil where there is none.
+// record returns the record of a peer that this member may use; nil where there is none. In synchronous mode it is the
+// one of this iteration; otherwise the newest of equal or less experience, with slack.
 func (l peerFilter) record(p workspace.MemberView) *workspace.Record {
 	if l.exact { // those who were early have gone on, perhaps with other weights
 		for _, records := range [][]workspace.Record{p.Records, p.Stale} {
@@ -93,9 +96,9 @@ func (l peerFilter) record(p workspace.MemberView) *workspace.Record {
 	return nil
 }
 
-// generation is the population as own's policy may see it, and the records behind it by policy, nil where there is none.
-// It is a pure function of its arguments. A policy without a record that may be seen, and one that has been silent for
-// too long or given up, has no objective.
+// generation returns the population as this member may see it, and the records behind it by member, nil where there is
+// none. own is the member's own status. A peer without a usable record, and one that is silent or gave up, has no
+// objective.
 func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.Generation, []*workspace.Record) {
 	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, len(v.Members))}
 	records := make([]*workspace.Record, len(v.Members))
@@ -110,7 +113,8 @@ func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.
 		}
 		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil && p.Heartbeat.Phase == workspace.Failed
 		s.Absent = gone
-		// A record of this very iteration counts whatever became of its policy since, so that all decide alike.
+		// In synchronous mode a record of this iteration counts even if its member has died since: all members must decide
+		// from the same records.
 		if r := l.record(p); r != nil && (l.exact || !gone) && !l.without[i] {
 			s, records[i] = l.status(*r), r
 		}
@@ -119,7 +123,7 @@ func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.
 	return g, records
 }
 
-// status is what a record says of its policy.
+// status returns what strategies see of the member that published a record.
 func (l peerFilter) status(r workspace.Record) strategy.Status {
 	s := strategy.Status{
 		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
@@ -145,7 +149,8 @@ func (l peerFilter) status(r workspace.Record) strategy.Status {
 	return s
 }
 
-// complete reports whether every policy that more can be expected of has a record of this very iteration, or is beyond it.
+// complete reports whether every live peer has published a record of this iteration, or is past it. Synchronous members
+// wait until it is true; a dead peer is not waited for.
 func (l peerFilter) complete(v workspace.View) bool {
 	for i, p := range v.Members {
 		if i == l.policy || !l.live(v.Now, p) {
@@ -158,7 +163,7 @@ func (l peerFilter) complete(v workspace.View) bool {
 	return true
 }
 
-// reached is the interval that a policy is in, as far as is known.
+// reached returns the interval that a peer is in, by its heartbeat and its newest records.
 func reached(p workspace.MemberView) int64 {
 	reached := int64(0)
 	if p.Heartbeat != nil {
@@ -186,7 +191,8 @@ func (l peerFilter) hopeful(v workspace.View) bool {
 	return false
 }
 
-// oldest is the least iteration among the newest records of all policies that more can be expected of, own included.
+// oldest returns the least iteration that any live member is in, this one included. Records older than that are not needed
+// any more.
 func (l peerFilter) oldest(v workspace.View) int64 {
 	oldest := l.iteration
 	for _, p := range v.Members {
@@ -197,7 +203,7 @@ func (l peerFilter) oldest(v workspace.View) int64 {
 	return oldest
 }
 
-// news are what makes two views differ for somebody who waits: newest records and phases, not heartbeats.
+// changes returns what a member that waits for news compares: newest records and phases, but not the times of heartbeats.
 func changes(v workspace.View) []any {
 	var n []any
 	for _, p := range v.Members {
@@ -214,22 +220,23 @@ func changes(v workspace.View) []any {
 	return n
 }
 
-// The first and the longest pause of somebody who waits.
+// The first and the longest pause of a member that waits. Pauses grow by half each time, so that a shared file system is
+// not asked more often than it helps.
 const (
 	firstPause   = 5 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// waiter pauses ever longer.
+// waiter is one wait for peers, or for the store itself.
 type waiter struct {
 	s     *Worker
 	pause time.Duration
 	told  bool
-	brief bool // the wait is not for others
+	brief bool // the wait is for the store, not for peers: the member does not yield
 }
 
-// wait pauses and then returns the board as it stands, or the context's cause. A policy that takes turns with others
-// yields instead of waiting for them.
+// wait pauses and then returns a new view of the store, or the context's cause. A member that takes turns with others
+// (WorkerOptions.Slice) yields instead of waiting for peers, because they may need its process.
 func (w *waiter) wait(ctx context.Context) (workspace.View, error) {
 	if !w.brief && w.s.cfg.Slice > 0 {
 		return workspace.View{}, errors.Join(w.s.yield(), w.s.keepWaiting())
@@ -249,7 +256,8 @@ func (w *waiter) wait(ctx context.Context) (workspace.View, error) {
 	return w.s.view(ctx)
 }
 
-// view is the board; what keeps it from being read for a moment is waited for.
+// view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
+// times.
 func (s *Worker) view(ctx context.Context) (workspace.View, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
@@ -270,7 +278,8 @@ func (s *Worker) view(ctx context.Context) (workspace.View, error) {
 	}
 }
 
-// wentOn reports whether the population has been at work since a time: nowhere in between had all been silent for too long.
+// wentOn reports whether the population was at work between a time and now: at no point in between had all members been
+// silent for too long.
 func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
 	times := []time.Time{v.Now}
 	for _, p := range v.Members {
@@ -288,10 +297,11 @@ func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
 	return true
 }
 
-// ahead is a heartbeat from the future, and when it was first seen.
+// ahead is a heartbeat with a time in the future, and when it was first seen.
 type ahead struct{ seen, since time.Time }
 
-// setBack makes silence count from now where it would begin in the future, as when the board's clock has been set back.
+// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were first
+// seen. Otherwise a peer that died before would count as alive until the clock has caught up.
 func (s *Worker) setBack(v *workspace.View) {
 	if s.joined.After(v.Now) {
 		s.joined = v.Now
@@ -311,7 +321,8 @@ func (s *Worker) setBack(v *workspace.View) {
 	}
 }
 
-// gather returns the board as it stands, in synchronous mode once all have published their interval's end.
+// gather returns a view of the store: in synchronous mode once all live peers have published this interval's end, otherwise
+// at once.
 func (s *Worker) gather(ctx context.Context) (workspace.View, error) {
 	view, err := s.view(ctx)
 	if !s.cfg.Synchronous {
@@ -334,7 +345,8 @@ func (s *Worker) gather(ctx context.Context) (workspace.View, error) {
 	return view, err
 }
 
-// news waits until the others have published something new. When nothing can come any more the policy gives up.
+// awaitChange waits until a peer has published something new. Where no live peer is left it returns the error of a member
+// that cannot be rescued.
 func (s *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, w := changes(old), waiter{s: s}
 	for view := old; ; {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
-// there is nobody left to copy. The saved state is that of the last interval that ended well.
+// no member is left to copy. The saved state is that of the last interval that ended well.
 var ErrNoHealthyMember = errors.New("no healthy member is left")
 
 // Population is a set of members that train together. It is used by one goroutine at a time; while Train runs, and
@@ -28,7 +28,7 @@ type Population struct {
 	stores  *stores
 	unlock  func() error
 
-	// The state that saved to the directory, beside the members'.
+	// What is saved in the directory beside the members.
 	iteration int64 // the interval in progress, from 1
 	sequence  int64 // the number of the last save
 	known     bool  // whether any member has ever reported the objective
@@ -77,6 +77,8 @@ func New(opt Options) (*Population, error) {
 	return p, nil
 }
 
+// open locks the directory, loads what it holds, builds the members, and opens the journal at the length that the loaded state
+// knows of.
 func (p *Population) open() error {
 	var saved *restored
 	if dir := p.opt.Directory; dir != "" {
@@ -120,7 +122,7 @@ func (p *Population) open() error {
 	return err
 }
 
-// Generation is the population as it stands.
+// Generation returns where all members stand, as strategies see it.
 func (p *Population) Generation() strategy.Generation {
 	g := strategy.Generation{Iteration: p.iteration}
 	for _, m := range p.members {
@@ -129,7 +131,7 @@ func (p *Population) Generation() strategy.Generation {
 	return g
 }
 
-// Trainee is the member's trainee, nil where there is no such member. It changes when the member is built anew.
+// Trainee returns a member's trainee, nil where there is no such member. It changes when the member is built anew.
 func (p *Population) Trainee(id int) Trainee {
 	if id < 0 || id >= len(p.members) {
 		return nil
@@ -137,10 +139,10 @@ func (p *Population) Trainee(id int) Trainee {
 	return p.members[id].trainee
 }
 
-// Best is the best that any member has been at the end of an interval, nil before the first one.
+// Best returns the best that any member has been at the end of an interval, nil before the first one.
 func (p *Population) Best() *Result { return p.best }
 
-// Journal are the events so far, earlier runs in the same directory included.
+// Journal returns the events so far, earlier runs in the same directory included.
 func (p *Population) Journal() []journal.Event { return slices.Clone(p.journal.Events) }
 
 // Recovered is nil, or says what was damaged in the directory, so that New used the state before it, or forgot the
@@ -166,7 +168,7 @@ func (p *Population) Close() error {
 	return errors.Join(errs...)
 }
 
-// tell calls Options.Progress.
+// tell calls Options.Progress, one call at a time: members train in parallel.
 func (p *Population) tell(m *member, e *journal.Event) {
 	if p.opt.Progress == nil {
 		return
@@ -185,8 +187,8 @@ func (p *Population) tell(m *member, e *journal.Event) {
 	p.opt.Progress(u)
 }
 
-// each runs f for all members, as many at a time as Options.Parallel allows. A cancelled context keeps members that
-// wait from starting.
+// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps members
+// that still wait for their turn from starting.
 func (p *Population) each(ctx context.Context, f func(m *member) error) error {
 	slots := make(chan struct{}, p.opt.Parallel)
 	errs := make([]error, len(p.members))

@@ -2,7 +2,8 @@ package pbt
 
 import "math/rand/v2"
 
-// Every use of randomness has a stream of its own, so that one never shifts another.
+// Every use of randomness has a stream of its own, numbered by these constants, so that one more draw in one place never
+// shifts the draws in another. Journals depend on the numbers: new uses are added at the end.
 const (
 	streamSeed      = iota + 1 // a member's seed
 	streamSample               // a member's initial hyperparameters
@@ -11,7 +12,7 @@ const (
 	streamReseed               // a copy's new seed, per iteration and member
 	streamRebuild              // a trainee built anew, per iteration and member
 	streamDiversify            // a member's first mutation, before training
-	streamInform               // an explorer that learns, per iteration
+	streamFit                  // an explorer that fits a model, per iteration
 )
 
 // derive mixes numbers into one seed (the finaliser of SplitMix64 over a running sum).
@@ -26,6 +27,7 @@ func derive(parts ...int64) uint64 {
 	return h
 }
 
+// stream returns random numbers that depend on parts alone: a seed, the purpose, and further numbers such as the iteration.
 func stream(parts ...int64) *rand.Rand {
 	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
 }

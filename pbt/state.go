@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
+// savedState is a population in a state file. Members refer to snapshots by name.
 type savedState struct {
 	Schema        int           `json:"schema"`
 	Members       []savedMember `json:"members"`
@@ -33,6 +34,7 @@ type savedState struct {
 	Check string `json:"check,omitempty"`
 }
 
+// savedBest is the best member in a state file.
 type savedBest struct {
 	Member          int        `json:"member"`
 	Iteration       int64      `json:"iteration"`
@@ -43,7 +45,7 @@ type savedBest struct {
 	Snapshot string `json:"snapshot"`
 }
 
-// restored is a state with the snapshots that it refers to; a failed member may have none.
+// restored is a state as read, with the snapshots that it refers to; a failed member may have none.
 type restored struct {
 	state     savedState
 	data      []byte // the state as read
@@ -52,8 +54,9 @@ type restored struct {
 	damage    error // why there is no best although the state names one
 }
 
-// save writes the members' snapshots, then the state that refers to them, then deletes what neither it nor the state
-// before it refers to. Without a directory it does nothing.
+// save writes the members' snapshots, then the state that refers to them, and at last deletes the snapshots that neither it
+// nor the state before refers to. A crash at any moment leaves a state whose snapshots are all there. Without a directory
+// save does nothing.
 func (p *Population) save(finished bool) error {
 	if p.opt.Directory == "" {
 		return nil
@@ -100,7 +103,7 @@ func (p *Population) save(finished bool) error {
 	return p.stores.prune(states...)
 }
 
-// state is the population's, with its members' snapshots by name.
+// state returns the population as it is saved; names are the names of its members' snapshots.
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
 		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
@@ -129,6 +132,8 @@ func (p *Population) load() (*restored, error) {
 	return r, nil
 }
 
+// loadState reads one state file with all snapshots that it refers to, and compares it with the options. Only the best
+// member may be missing.
 func (p *Population) loadState(path string) (*restored, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -165,7 +170,7 @@ func (p *Population) loadState(path string) (*restored, error) {
 	return r, nil
 }
 
-// decodeState reads and checks a state file.
+// decodeState reads a state file and checks that its parts agree, so that the rest of the package can rely on it.
 func decodeState(data []byte) (savedState, error) {
 	var s savedState
 	if err := openState(data, &s, &s.Check); err != nil {
@@ -185,14 +190,15 @@ func decodeState(data []byte) (savedState, error) {
 	return s, nil
 }
 
-// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. What
-// they keep is decided by the states that refer to it, not by age: however often a run dies while saving, what
-// the last state needs is never deleted.
+// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. The states decide
+// which snapshots are kept, not their age: however often a run dies while saving, a snapshot that the last state needs is
+// never deleted.
 type stores struct {
 	members []*checkpoint.Store
 	best    *checkpoint.Store
 }
 
+// openStores opens the folders of snapshots, and makes those that are missing.
 func openStores(dir string, members int) (*stores, error) {
 	s := &stores{}
 	open := func(elem ...string) (*checkpoint.Store, error) {
@@ -214,7 +220,7 @@ func openStores(dir string, members int) (*stores, error) {
 	return s, err
 }
 
-// prune deletes the snapshots that no state given refers to.
+// prune deletes the snapshots that none of the states refers to.
 func (s *stores) prune(states ...savedState) error {
 	var errs []error
 	for id, store := range s.members {
@@ -233,7 +239,7 @@ func (s *stores) prune(states ...savedState) error {
 	return errors.Join(append(errs, pruneStore(s.best, keep))...)
 }
 
-// lockDirectory makes sure that one population at a time uses dir.
+// lockDirectory takes the lock of a directory, so that one population at a time uses it.
 func lockDirectory(dir string) (unlock func() error, err error) {
 	unlock, err = durable.Lock(dir, "lock")
 	switch {

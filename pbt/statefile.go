@@ -1,3 +1,6 @@
+// How a population and a worker keep their states: two files, the newest state and the one before, each sealed by a
+// checksum, that refer to snapshots in folders beside them. Either file may be lost or damaged without losing the run.
+
 package pbt
 
 import (
@@ -15,8 +18,8 @@ import (
 // StateFile is the name of the population's state in its directory. Where it exists New continues.
 const StateFile = "state.json"
 
-// The population's state, and the one saved before it. Each refers to snapshots by number, and both their snapshots
-// are kept, so that a crash at any moment, or a damaged file, leaves one whole population.
+// The newest state, and the one saved before it. The snapshots of both are kept, so that a crash at any moment, or a damaged
+// file, leaves one whole population.
 const (
 	stateFile         = StateFile
 	previousStateFile = "state.previous.json"
@@ -60,6 +63,7 @@ func loadState[T any](dir string, read func(path string) (*T, error)) (r *T, nam
 	return nil, "", damage, nil
 }
 
+// exists reports whether there is a file at path: a state that is missing is no damage.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -75,6 +79,7 @@ func writeStates(dir string, state, previous []byte) error {
 	return writeFile(filepath.Join(dir, stateFile), state)
 }
 
+// writeFile replaces a file as a whole, see internal/durable.
 func writeFile(path string, data []byte) error {
 	if err := checkpoint.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 		return fmt.Errorf("pbt: %w", err)
@@ -91,12 +96,15 @@ func openState(data []byte, state any, check *string) error {
 	return err
 }
 
-// put saves a snapshot and returns its file's name in the store.
+// put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never used
+// twice.
 func put(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot) (string, error) {
 	path, err := store.Save(fmt.Sprintf("%06d", sequence), steps, snapshot)
 	return filepath.Base(path), err
 }
 
+// get loads a snapshot by the name that a state has for it. A name with a path in it is refused, because state files can be
+// edited.
 func get(store *checkpoint.Store, name string) (*checkpoint.Snapshot, error) {
 	if name != filepath.Base(name) {
 		return nil, fmt.Errorf("%q is not the name of a snapshot", name)
@@ -108,9 +116,10 @@ func get(store *checkpoint.Store, name string) (*checkpoint.Snapshot, error) {
 	return saved.Snapshot, nil
 }
 
-// stem is the common part of the names of a snapshot's files.
+// stem returns the common part of the names of a snapshot's two files.
 func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
 
+// pruneStore deletes the snapshots whose stems are not in keep, damaged ones too.
 func pruneStore(store *checkpoint.Store, keep map[string]bool) error {
 	manifests, damaged, err := store.List()
 	if err != nil {

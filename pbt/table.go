@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Table is a population at a glance.
+// Table is a population at a glance: a row a member, for the end of a run.
 type Table struct {
 	// Objective is the objective's name.
 	Objective string
@@ -20,7 +20,7 @@ type Table struct {
 	Rows []Row
 }
 
-// Row is one member. Its Objective and Peak are the figures themselves, also where less of them is better.
+// Row is one member. Its Objective and Peak are figures as they were measured, also where less is better.
 type Row struct {
 	strategy.Status
 	// Parent is the member whose weights it took over last, -1 for none.

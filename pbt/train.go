@@ -14,10 +14,10 @@ import (
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
 //
-// When the context is cancelled the members stop, the population is saved, and the error is the context's cause;
-// calling Train again, or New with the same options, continues. A member whose training fails or panics is written
-// to the journal and rescued by another, so far as the strategy does that. Only when nobody healthy is left does
-// Train give up, with ErrNoHealthyMember.
+// When the context is cancelled the members stop, the population is saved, and the error is the context's cause; calling
+// Train again, or New with the same options, continues. A member whose training fails or panics is written to the journal
+// and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up, with
+// ErrNoHealthyMember.
 func (p *Population) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case p.closed:
@@ -52,7 +52,7 @@ func (p *Population) begin() error {
 	return p.record(p.opt.begin(p.members))
 }
 
-// begin is what a journal of these members begins with.
+// begin returns the events that a journal of these members begins with: the population, and the start of each member.
 func (o *Options) begin(members []*member) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
 		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
@@ -65,7 +65,9 @@ func (o *Options) begin(members []*member) []journal.Event {
 	return events
 }
 
-// interval trains to the interval's end, decides, applies and saves.
+// interval is the loop of population based training: train and measure all members, remember the best, decide, exploit and
+// explore, record, save. After a cancelled context it returns the cause, and the interval is repeated from where its members
+// stopped.
 func (p *Population) interval(ctx context.Context) error {
 	for _, step := range []func(m *member){
 		func(m *member) { m.train(ctx, p.iteration, func() { p.tell(m, nil) }) },
@@ -78,6 +80,7 @@ func (p *Population) interval(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	// From here on nothing waits for members: what follows is quick, and is repeated as a whole after a crash.
 	for _, m := range p.members {
 		m.score(p.iteration)
 	}
@@ -85,6 +88,7 @@ func (p *Population) interval(ctx context.Context) error {
 	if err := p.checkHealth(g); err != nil {
 		return err
 	}
+	// The best is remembered before any decision: a decision may replace or mutate it.
 	if err := p.rememberBest(g); err != nil {
 		return err
 	}
@@ -95,6 +99,8 @@ func (p *Population) interval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The journal is written before the state. If the process dies in between, the next one continues from the state before,
+	// decides the same again, and moves these events aside.
 	events, err := p.exploit(decisions)
 	if err != nil {
 		return err
@@ -112,7 +118,8 @@ func (p *Population) interval(ctx context.Context) error {
 	return p.tellInterval()
 }
 
-// checkHealth ends training when nobody can be copied, or the objective does not exist.
+// checkHealth ends training when no member can be copied any more, or when it is time and no member has reported the
+// objective, whose name is then probably wrong.
 func (p *Population) checkHealth(g strategy.Generation) error {
 	healthy, hopeful := false, false
 	for _, m := range g.Members {
@@ -146,7 +153,8 @@ func (p *Population) checkHealth(g strategy.Generation) error {
 	return nil
 }
 
-// unknownObjective says why nobody has an objective although it is time.
+// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no trainee
+// reports.
 func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	names, reported, most := make(map[string]bool), "", 0
 	for _, m := range members {
@@ -168,7 +176,7 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
-// rememberBest keeps a snapshot of the best member there ever was.
+// rememberBest keeps a snapshot of the best member at any interval's end.
 func (p *Population) rememberBest(g strategy.Generation) error {
 	b, ok := g.Best()
 	if !ok || p.best != nil && b.Objective <= p.opt.Measure.signed(p.best.Objective) {
@@ -182,7 +190,8 @@ func (p *Population) rememberBest(g strategy.Generation) error {
 	return nil
 }
 
-// finish saves the end of training; the last events are written after, and again when this is repeated.
+// finish saves the end of training. The last events are written after the state: a process that is killed in between writes
+// them again when it continues.
 func (p *Population) finish() error {
 	if err := p.save(true); err != nil {
 		return err
@@ -209,7 +218,7 @@ func (p *Population) tellInterval() error {
 	return nil
 }
 
-// troubles are the events of members that failed or diverged in this interval.
+// troubles returns the events of members that failed or diverged in this interval.
 func (p *Population) troubles() []journal.Event {
 	var events []journal.Event
 	for _, m := range p.members {
@@ -218,7 +227,7 @@ func (p *Population) troubles() []journal.Event {
 	return events
 }
 
-// record writes events to the journal and tells about them.
+// record writes events to the journal and reports them to Options.Progress.
 func (p *Population) record(events []journal.Event) error {
 	if err := p.journal.Append(events...); err != nil {
 		return err

@@ -32,12 +32,14 @@ type Trainee interface {
 	Close() error
 }
 
-// Reseeder is implemented by trainees whose snapshots carry random states. Reseed is called after a member has been given
-// another's weights by Restore, and at no other time: not where a member is put back to its own snapshot, nor where it is
-// built anew with its own weights. It gives the member random numbers of its own, so that the two do not go on in step, and
-// is where a trainee forgets what the weights that it had before are to blame for, such as figures of episodes that
-// they began.
+// Reseeder is implemented by trainees whose snapshots carry random states. Reseed gives a copy random numbers of its own, so
+// that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the weights it
+// had before, such as the returns of episodes that they began.
+//
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member is
+// put back to its own snapshot, nor where it is built anew with its own weights.
 type Reseeder interface {
+	// Reseed starts the trainee's random sequences anew from seed.
 	Reseed(seed int64) error
 }
 
@@ -72,7 +74,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// guarded turns a panic into an error, so that one member cannot end the others.
+// guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members' training.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

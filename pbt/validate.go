@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// validate checks everything that can be checked before members exist.
+// validate checks everything that can be checked before members exist. What depends on the hyperparameters that members
+// have is checked by checkMember, for the first and every other one.
 func (o Options) validate() error {
 	switch {
 	case o.Members < 1 || o.Members > journal.MaxMembers:
@@ -75,6 +76,7 @@ func (o Options) validate() error {
 	return nil
 }
 
+// validateReference checks that Reference names members, each once.
 func (o Options) validateReference() error {
 	seen := make(map[int]bool)
 	for _, id := range o.Reference {
@@ -89,6 +91,7 @@ func (o Options) validateReference() error {
 	return nil
 }
 
+// validate checks the settings against each other.
 func (m Measure) validate() error {
 	switch {
 	case m.Window < 0:
@@ -113,7 +116,8 @@ func (m Measure) validate() error {
 	return nil
 }
 
-// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with.
+// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with. Names that
+// members do not have are errors with the nearest name, so that a typing error does not silently tune nothing.
 func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error {
 	if err := o.checkTrainee(t); err != nil {
 		return wrapMember(id, err)

@@ -13,15 +13,16 @@ import (
 )
 
 var (
-	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the policy
-	// is to be joined again when there is room for it.
+	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the member
+	// is to be joined again when a process is free.
 	ErrYield = errors.New("the member gives its place to another for a while")
 	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter asks for
-	// a new process: everything is saved, and the policy is to be joined again at once.
+	// a new process: everything is saved, and the member is to be joined again at once.
 	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
 )
 
-// phase is where a policy is within its interval.
+// phase is the part of an interval that a worker is in. It is saved, so that a process that continues after a crash does
+// not train, publish or decide twice.
 type phase string
 
 const (
@@ -75,15 +76,15 @@ type WorkerOptions struct {
 	sharedJournals *sharedJournals
 }
 
-// Worker is one policy of a decentralised population: it trains alone and shares nothing with the others but a board. It
-// is used by one goroutine at a time, but RequestSave may be called by any.
+// Worker is one member of a decentralised population. It trains alone, shares nothing with its peers but a store, and
+// decides about itself at the end of every interval. It is used by one goroutine at a time.
 type Worker struct {
 	opt     Options
 	cfg     WorkerOptions
 	lease   workspace.Lease
 	m       *member
 	journal *journal.Writer
-	store   *checkpoint.Store // nil on a board in memory
+	store   *checkpoint.Store // of private snapshots; nil with a store in memory
 
 	phase     phase
 	iteration int64 // the interval in progress, from 1
@@ -98,8 +99,8 @@ type Worker struct {
 	kept      string               // the name of the snapshot saved last
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
 	savedAt   int64                // the own steps at the last save
-	joined    time.Time            // by the board's clock
-	ahead     map[int]ahead        // by policy
+	joined    time.Time            // by the store's clock
+	ahead     map[int]ahead        // by member
 	cause     string               // the last decision's
 
 	recovered error
@@ -110,6 +111,7 @@ type Worker struct {
 	heartbeat heartbeat
 }
 
+// withDefaults fills in Heartbeat, Silence and the clock.
 func (p WorkerOptions) withDefaults() WorkerOptions {
 	if p.Heartbeat == 0 {
 		p.Heartbeat = 10 * time.Second
@@ -123,6 +125,7 @@ func (p WorkerOptions) withDefaults() WorkerOptions {
 	return p
 }
 
+// validate checks the settings against each other and against the population's options.
 func (p WorkerOptions) validate(o *Options) error {
 	switch {
 	case p.Store == nil:
@@ -141,16 +144,16 @@ func (p WorkerOptions) validate(o *Options) error {
 	return nil
 }
 
-// Join takes a policy's place in a population of Options.Members, builds its trainee and, where the policy has trained
-// before, puts it back to its private state: the same options and place continue where the last process ended. While
-// another process holds the policy, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
+// Join takes a member's place in a population of Options.Members, builds its trainee and, where the member has trained
+// before, puts it back to its private state: the same options continue where the last process ended. While another process
+// holds the member, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
 //
-// Options mean what they mean to [New], with these exceptions: Directory and Parallel are not looked at, New is called
-// for this one policy only, and Progress is told about it only; Evolve, Target and OnInterval are refused, and strategies
-// see no Status.Scores of peers. Decisions of policies that do not wait for each other
-// depend on timing, but each is made from the records of peers of equal or less experience by a random stream of its own.
+// Options mean the same as for [New], with these exceptions: Directory and Parallel are ignored, New is called for this
+// member only, and so is Progress; Evolve, Target and OnInterval are refused, and strategies see no Status.Scores of peers.
+// Decisions of members that do not wait for each other depend on timing, but each is made from the records of peers of equal
+// or less experience and from a random stream of its own.
 //
-// Close leaves the population; others then see the policy as stopped, or as what Train ended with.
+// Close leaves the population; peers then see the member as stopped, or as what Train ended with.
 func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) {
 	opt, cfg = opt.withDefaults(), cfg.withDefaults()
 	if err := cfg.validate(&opt); err != nil {
@@ -167,7 +170,7 @@ func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) 
 	return s, nil
 }
 
-// fail tells the others, as far as that is possible, that the policy, which cannot be joined, is not to be waited for.
+// fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it.
 func (s *Worker) fail(cause error) {
 	if s.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
 		return
@@ -178,6 +181,8 @@ func (s *Worker) fail(cause error) {
 	_ = s.heartbeat.send()
 }
 
+// open takes the lease, starts the heartbeat, reads the private state and builds the member, in this order: a process that
+// does not hold the lease must not write, and building may take long, so peers must see the heartbeat before.
 func (s *Worker) open(ctx context.Context) (err error) {
 	if s.lease, err = s.cfg.Store.Join(ctx, s.cfg.Member); err != nil {
 		return fmt.Errorf("pbt: %w", err)
@@ -193,7 +198,7 @@ func (s *Worker) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// A policy that comes back after it has yielded at once, since it had to wait, has been waiting all the time.
+	// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
 	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, s.cfg.Silence) {
 		s.joined = *saved.state.WaitingSince
 	}
@@ -214,26 +219,26 @@ func (s *Worker) open(ctx context.Context) (err error) {
 	return s.beat(workspace.Training)
 }
 
-// Policy is the policy's number.
-func (s *Worker) Policy() int { return s.cfg.Member }
+// Member is the member's number.
+func (s *Worker) Member() int { return s.cfg.Member }
 
-// Trainee is the policy's trainee. It changes when the policy is built anew.
+// Trainee is the member's trainee. It changes when the member is built anew.
 func (s *Worker) Trainee() Trainee { return s.m.trainee }
 
-// Status is where the policy stands.
+// Status is where the member stands, as strategies see it.
 func (s *Worker) Status() strategy.Status { return s.m.status() }
 
 // Iteration is the interval in progress, from 1.
 func (s *Worker) Iteration() int64 { return s.iteration }
 
-// Copies is how often the policy has taken over weights, Parent from whom it did so last; -1 for nobody.
+// Copies returns how often the member was replaced, and the member copied last; -1 for none.
 func (s *Worker) Copies() (copies int64, parent int) { return s.copies, s.m.parent }
 
-// Journal are the policy's own events so far, earlier processes' included. See [ReadWorkspace] for everybody's.
+// Journal returns the member's own events so far, earlier processes' included. See journal.ReadWorkspace for all members'.
 func (s *Worker) Journal() []journal.Event { return append([]journal.Event(nil), s.journal.Events...) }
 
-// Recovered is nil, or says what was damaged in the policy's folder, so that Join used the state before it, and, once Train
-// has returned, in the best one's.
+// Recovered is nil, or says what was damaged in the member's folder, so that Join used the state before, and, once Train has
+// returned, in the best member's.
 func (s *Worker) Recovered() error { return s.recovered }
 
 // Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when

@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// conclude is what becomes of the policy at an interval's end, once its weights are published.
+// decideAndApply is the second half of an interval's end, after the member has published its record: it waits for peers
+// where it must, asks the strategy, applies the decision about this member, and begins the next interval.
 func (s *Worker) decideAndApply(ctx context.Context) error {
 	last := s.iteration >= s.opt.lastIteration()
 	if last && !s.m.status().Diverged() {
@@ -55,7 +56,7 @@ func (s *Worker) decideAndApply(ctx context.Context) error {
 	}
 }
 
-// look is how the policy looks at the board as it stands.
+// peers returns the filter for the present interval.
 func (s *Worker) peers() peerFilter {
 	return peerFilter{
 		policy: s.cfg.Member, iteration: s.iteration, exact: s.cfg.Synchronous, slack: s.cfg.Slack, measure: s.opt.Measure,
@@ -63,8 +64,8 @@ func (s *Worker) peers() peerFilter {
 	}
 }
 
-// consider lets a policy that failed or diverged wait until there is somebody healthy, as long as there is hope. What it
-// returns is how to look at which board.
+// awaitHealthy lets a member that failed or diverged wait until there is a healthy peer to copy, as long as one may still
+// appear. It returns the filter and the view to decide by; without hope it gives up.
 func (s *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View, error) {
 	w := waiter{s: s}
 	for {
@@ -99,8 +100,8 @@ func (s *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.
 	}
 }
 
-// awaitKnown makes it an error that nobody ever had an objective, at the end of training. Those who may still report one
-// are waited for.
+// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still report
+// one are waited for.
 func (s *Worker) awaitKnown(ctx context.Context) error {
 	w := waiter{s: s}
 	s.known = s.known || s.m.status().HasObjective
@@ -127,7 +128,8 @@ func (s *Worker) awaitKnown(ctx context.Context) error {
 	return err
 }
 
-// checkKnown makes it an error that nobody has an objective although it is time and everybody has published something.
+// checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers have
+// published something: the objective's name is probably wrong.
 func (s *Worker) checkKnown(l peerFilter, view workspace.View) error {
 	if s.known || s.opt.target(s.iteration) < s.opt.InitialDelay && s.iteration < s.opt.lastIteration() || s.m.status().Failed {
 		return nil
@@ -140,7 +142,7 @@ func (s *Worker) checkKnown(l peerFilter, view workspace.View) error {
 	return s.opt.unknownObjective([]*member{s.m}, s.iteration)
 }
 
-// giveUp ends a policy that nobody can rescue, and leaves its state as it was.
+// giveUp ends a member that no peer can rescue. Its last good state stays as it was saved.
 func (s *Worker) giveUp() error {
 	what := s.m.failure
 	if what == "" {
@@ -153,7 +155,7 @@ func (s *Worker) giveUp() error {
 	return errors.Join(err, s.record(append(s.troubles(), s.m.event(s.iteration, journal.Hopeless, what))))
 }
 
-// troubles are the events of a member that failed or diverged, where they do not stand in the journal already.
+// troubles returns the event of a member that failed or diverged, unless the journal has it already.
 func (s *Worker) troubles() []journal.Event {
 	for _, e := range slices.Backward(s.journal.Events) {
 		if e.Iteration < s.iteration {
@@ -166,8 +168,8 @@ func (s *Worker) troubles() []journal.Event {
 	return s.m.trouble(s.iteration)
 }
 
-// decide asks the strategy and carries out what it says of this policy. It returns the events to write. A source whose
-// weights cannot be read is left out, and the strategy asked again.
+// decide asks the strategy, applies its decision about this member, and returns the events to write. A source whose weights
+// cannot be read is left out of the generation, and the strategy is asked again.
 func (s *Worker) decide(ctx context.Context, l peerFilter, view workspace.View) ([]journal.Event, error) {
 	events := s.troubles()
 	l.without = make(map[int]bool)

@@ -151,7 +151,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 		}
 		for _, s := range r.solos {
 			if st := s.Status(); st.Steps != 1000 || !st.Healthy() {
-				t.Errorf("member %d ended as %+v", s.Policy(), st)
+				t.Errorf("member %d ended as %+v", s.Member(), st)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// publish puts the member's weights and how good they are on the board, unless they stand there already, and offers
-// them for the best.
+// publish puts the member's weights and objective into the store, unless they are there already, and offers them as the
+// best. Weights that failed or diverged are not published: the record then says why, so that peers do not wait.
 func (s *Worker) publish() error {
 	m := s.m
 	snapshot := s.good()
@@ -61,7 +61,7 @@ func (s *Worker) publish() error {
 	return s.beat(workspace.Training)
 }
 
-// published reports whether a record like r stands on the board.
+// published reports whether the store has this record already: a process that was killed after publishing continues here.
 func published(v workspace.View, r workspace.Record) bool {
 	for _, old := range v.Members[r.Member].Records {
 		if old.Iteration == r.Iteration {
@@ -71,10 +71,10 @@ func published(v workspace.View, r workspace.Record) bool {
 	return false
 }
 
-// result is the best on the board. Its snapshot is nil where it cannot be read.
+// result returns the best member in the store. Its snapshot is nil where it cannot be read.
 func (s *Worker) result() (*Result, error) {
 	best, ok, err := s.cfg.Store.Best(s.opt.Measure.Minimise)
-	for range 3 { // its policy may be replacing it by a better one
+	for range 3 { // its member may be replacing it by a better one
 		if err != nil || !ok {
 			break
 		}
@@ -94,6 +94,7 @@ func (s *Worker) result() (*Result, error) {
 	return newResult(best, nil), nil
 }
 
+// newResult converts a record of the best member.
 func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
 	objective := r.Objective
 	if r.HasEvaluation {
@@ -102,7 +103,7 @@ func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
 	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective, Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
 }
 
-// pulse gives signs of life from a goroutine of its own.
+// heartbeat sends signs of life from a goroutine of its own, so that peers see the member alive while Train or New is busy.
 type heartbeat struct {
 	lease   workspace.Lease
 	mu      sync.Mutex
@@ -112,7 +113,8 @@ type heartbeat struct {
 	stopped chan struct{}
 }
 
-// begin starts the goroutine. It says nothing before the first send. last is the policy's last heartbeat, or nil.
+// begin starts the goroutine. It sends nothing before the first call of send. last is the member's last heartbeat, of an
+// earlier process, or nil.
 func (p *heartbeat) begin(lease workspace.Lease, cfg WorkerOptions, last *workspace.Heartbeat) {
 	p.now.Parent = -1
 	if last != nil {
@@ -131,7 +133,7 @@ func (p *heartbeat) begin(lease workspace.Lease, cfg WorkerOptions, last *worksp
 			case <-cfg.after(cfg.Heartbeat):
 			}
 			p.mu.Lock()
-			// A heartbeat that fails is not the end: the next one may succeed. Where the seat is lost, Lost says so.
+			// A heartbeat that fails is no error: the next one may succeed. If the lease is lost, Lost says so.
 			if p.started {
 				_ = lease.Beat(p.now)
 			}
@@ -147,7 +149,7 @@ func (p *heartbeat) update(change func(h *workspace.Heartbeat)) {
 	change(&p.now)
 }
 
-// send says it now.
+// send sends the heartbeat now.
 func (p *heartbeat) send() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +160,7 @@ func (p *heartbeat) send() error {
 	return nil
 }
 
-// end stops the goroutine and waits until it has.
+// end stops the goroutine and waits for it.
 func (p *heartbeat) end() {
 	if p.stop != nil {
 		close(p.stop)
@@ -167,7 +169,7 @@ func (p *heartbeat) end() {
 	}
 }
 
-// describe puts what stands with the policy into its heartbeat, without giving one.
+// describe puts where the member stands into the next heartbeat, without sending it.
 func (s *Worker) describe() {
 	m := s.m
 	s.heartbeat.update(func(h *workspace.Heartbeat) {
@@ -177,14 +179,14 @@ func (s *Worker) describe() {
 	})
 }
 
-// beat gives a heartbeat now.
+// beat sends a heartbeat with a phase now.
 func (s *Worker) beat(phase workspace.Phase) error {
 	s.describe()
 	s.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
 	return s.heartbeat.send()
 }
 
-// lost is the error of a policy that another process has taken over, nil while it is this one's.
+// lost returns an error once another process has taken over the member; nil while this one holds the lease.
 func (s *Worker) lost() error {
 	select {
 	case <-s.lease.Lost():
@@ -194,7 +196,7 @@ func (s *Worker) lost() error {
 	}
 }
 
-// isLost reports whether err, or the seat itself, says that the policy is another process's.
+// isLost reports whether err, or the lease itself, says that another process holds the member.
 func (s *Worker) isLost(err error) bool {
 	return errors.Is(err, workspace.ErrLeaseLost) || s.lost() != nil
 }

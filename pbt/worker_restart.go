@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// pending is a decision that a new process is to carry out: the member is built from the new hyperparameters then.
+// pending is a decision that the next process applies, because the member must be built from the new hyperparameters and
+// Options.New works only once in a process (WorkerOptions.RestartProcess).
 type pending struct {
 	events []journal.Event // what came before the decision
 	event  journal.Event   // the decision itself, as announced
@@ -18,18 +19,20 @@ type pending struct {
 	source source // for Replace
 }
 
+// savedPending is a pending decision in a state file.
 type savedPending struct {
 	Events []journal.Event `json:"events,omitempty"`
 	Event  journal.Event   `json:"event"`
 	Values number.Map      `json:"values"`
-	// Source is the policy whose weights are taken over, SourceSteps its own steps then, SourceWeightSteps those behind
-	// its weights, Snapshot the name of these in the private folder.
+	// Source is the member that is copied, SourceSteps its own steps then, SourceWeightSteps those behind its weights, and
+	// Snapshot the name of the copied weights in the private folder.
 	Source            int    `json:"source,omitempty"`
 	SourceSteps       int64  `json:"source_steps,omitempty"`
 	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
 	Snapshot          string `json:"snapshot,omitempty"`
 }
 
+// save stores the weights to copy in the private folder and returns what the state file refers to.
 func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, error) {
 	saved := &savedPending{Events: p.events, Event: p.event, Values: number.MapOf(p.values)}
 	if p.event.Kind == journal.Replace {
@@ -42,6 +45,7 @@ func (p *pending) save(store *checkpoint.Store, sequence int64) (*savedPending, 
 	return saved, nil
 }
 
+// check checks a pending decision against the state that it is part of.
 func (p *savedPending) check(s workerState) error {
 	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members || min(p.SourceSteps, p.SourceWeightSteps) < 0 {
 		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d steps", p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
@@ -58,8 +62,8 @@ func (p *savedPending) check(s workerState) error {
 	return nil
 }
 
-// resume carries out what the last process had decided, by building the member from the new hyperparameters; where that
-// fails it is built as it was before.
+// resume applies the pending decision of the last process: it builds the member from the new hyperparameters. Where that
+// fails, the member is built as it was before, and the journal says so.
 func (s *Worker) resume(saved *restoredWorker) error {
 	p, state := saved.state.Pending, saved.state
 	m := &member{opt: &s.opt, id: s.cfg.Member, parent: -1, seed: seed(s.opt.Seed, streamSeed, int64(s.cfg.Member))}

@@ -13,11 +13,11 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// workerSnapshots is the folder of a policy's private snapshots in its own.
+// workerSnapshots is the folder of private snapshots in a member's folder of the workspace.
 const workerSnapshots = "state"
 
-// workerState is a policy's private state. It is kept together with the last one before it that refers to another snapshot,
-// so that any one file may be damaged.
+// workerState is a member's private state. It is kept together with the last one before it that refers to another
+// snapshot, so that any one file may be damaged. The key "policy" is the member's number; keys are older than the names.
 type workerState struct {
 	Schema        int    `json:"schema"`
 	Policy        int    `json:"policy"`
@@ -34,17 +34,18 @@ type workerState struct {
 	ObjectiveKnown bool  `json:"objective_known"`
 	// JournalLength is the journal's length in bytes at this state.
 	JournalLength int64 `json:"journal_length"`
-	// Best is the best objective that the policy ever had, of which more is better.
+	// Best is the best objective that the member ever had, of which more is better.
 	Best    *number.JSON  `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
-	// WaitingSince is, by the board's clock, when a policy joined that has had to wait for others ever since.
+	// WaitingSince is the time, by the store's clock, since when a member that yields whenever it would have to wait has
+	// been waiting for its peers.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
 	// Check is the state's checksum.
 	Check string `json:"check,omitempty"`
 }
 
-// restoredWorker is a state with the snapshots that it refers to.
+// restoredWorker is a state as read, with the snapshots that it refers to.
 type restoredWorker struct {
 	state    workerState
 	data     []byte
@@ -52,7 +53,7 @@ type restoredWorker struct {
 	source   *checkpoint.Snapshot // what a pending decision takes over
 }
 
-// names are the snapshots that a state refers to.
+// names returns the names of the snapshots that a state refers to; they must not be deleted.
 func (s workerState) names() []string {
 	names := []string{s.Member.Snapshot}
 	if s.Pending != nil {
@@ -61,7 +62,8 @@ func (s workerState) names() []string {
 	return names
 }
 
-// decodeWorkerState reads and checks a policy's state file.
+// decodeWorkerState reads a member's state file and checks that its parts agree, so that the rest of the package can rely on
+// it.
 func decodeWorkerState(data []byte) (workerState, error) {
 	var s workerState
 	if err := openState(data, &s, &s.Check); err != nil {
@@ -89,7 +91,7 @@ func decodeWorkerState(data []byte) (workerState, error) {
 	return s, nil
 }
 
-// load returns the policy's state, or the one before where that is damaged; nil where there is none yet.
+// load returns the member's state, or the one before where that is damaged; nil where there is none yet.
 func (s *Worker) load() (*restoredWorker, error) {
 	dir := s.lease.Dir()
 	if dir == "" {
@@ -113,7 +115,7 @@ func (s *Worker) load() (*restoredWorker, error) {
 	return r, nil
 }
 
-// readBefore is the state before the one that is used; nil where there is none that can be read.
+// readBefore returns the previous state; nil where there is none that can be read.
 func (s *Worker) readBefore() *workerState {
 	data, err := os.ReadFile(filepath.Join(s.lease.Dir(), previousStateFile))
 	if err != nil {
@@ -126,6 +128,7 @@ func (s *Worker) readBefore() *workerState {
 	return &state
 }
 
+// loadState reads one state file with its snapshots, and compares it with the options.
 func (s *Worker) loadState(path string) (*restoredWorker, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -160,7 +163,7 @@ func (s *Worker) get(name string) (*checkpoint.Snapshot, error) {
 	return get(s.store, name)
 }
 
-// restore builds the member, as new or as saved.
+// restore builds the member, as new or as saved, and carries out a pending decision.
 func (s *Worker) restore(saved *restoredWorker) (err error) {
 	if saved == nil {
 		if err := s.announce(savedMember{}); err != nil {
@@ -202,7 +205,7 @@ func (s *Worker) restore(saved *restoredWorker) (err error) {
 	return nil
 }
 
-// announce gives a sign of life before the member is built, which may take long.
+// announce sends a heartbeat before the member is built, which may take long.
 func (s *Worker) announce(m savedMember) error {
 	s.heartbeat.update(func(h *workspace.Heartbeat) {
 		h.Member, h.Phase, h.Iteration, h.Copies = s.cfg.Member, workspace.Training, s.iteration, s.copies
@@ -211,7 +214,8 @@ func (s *Worker) announce(m savedMember) error {
 	return s.heartbeat.send()
 }
 
-// outdate makes records stale that the policy published in a course of events that damage has undone.
+// outdate makes records stale that this member published after the state which it now continues from, as after damage to the
+// newest state: copies counts the generations of weights, and peers ignore records of older ones.
 func (s *Worker) outdate() error {
 	view, err := s.cfg.Store.View()
 	if err != nil {
@@ -225,7 +229,7 @@ func (s *Worker) outdate() error {
 	return nil
 }
 
-// good is the snapshot of weights that are worth keeping, nil where there are none. A trainee that gives no snapshot has
+// good returns a snapshot of weights that are worth keeping, nil where there are none. A trainee that gives no snapshot has
 // failed.
 func (s *Worker) good() *checkpoint.Snapshot {
 	m := s.m
@@ -243,9 +247,9 @@ func (s *Worker) good() *checkpoint.Snapshot {
 	return snapshot
 }
 
-// persist saves the private state: snapshots first, then the state that refers to them, then what neither it nor the
-// one before refers to is deleted. The weights of a member that failed or diverged are not worth keeping: the state
-// then refers to the last good ones. On a board in memory it does nothing.
+// persist saves the private state: snapshots first, then the state that refers to them; at last it deletes the snapshots that
+// neither this state nor the one before refers to. A crash in between leaves one whole state. The weights of a member that
+// failed or diverged are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
 func (s *Worker) persist() error {
 	s.savedAt = s.m.steps
 	if s.store == nil {
@@ -304,7 +308,7 @@ func (s *Worker) persist() error {
 	return pruneStore(s.store, keep)
 }
 
-// keepWaiting notes in the saved state since when the policy has been waiting, for the process that goes on with it.
+// keepWaiting saves since when the member has been waiting, for the process that continues it.
 func (s *Worker) keepWaiting() error {
 	if s.last == nil || s.last.state.WaitingSince != nil && s.last.state.WaitingSince.Equal(s.joined) {
 		return nil
@@ -322,7 +326,7 @@ func (s *Worker) keepWaiting() error {
 	return nil
 }
 
-// finiteOnly leaves out what a record cannot hold.
+// finiteOnly leaves out values that a record cannot hold.
 func finiteOnly(values map[string]float64) map[string]float64 {
 	values = maps.Clone(values)
 	maps.DeleteFunc(values, func(_ string, v float64) bool { return !number.Finite(v) })

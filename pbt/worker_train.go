@@ -10,17 +10,17 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// Train trains the policy to Options.TotalSteps, deciding about it at the end of every interval, and returns the best
-// that any policy has been so far. That is nil where no policy's can be found on the board, and its Snapshot is nil where
-// it cannot be read; Recovered then says why.
+// Train trains the member to Options.TotalSteps, deciding about it at the end of every interval, and returns the best that
+// any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it cannot be
+// read; Recovered then says why.
 //
-// When the context is cancelled the policy stops, its private state is saved, and the error is the context's cause;
-// calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
-// saving; [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this policy has
-// diverged and so have all others that might have rescued it: its last good state stays as it was.
+// When the context is cancelled the member stops, its private state is saved, and the error is the context's cause; calling
+// Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after saving;
+// [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this member has diverged
+// and so have all peers that might have rescued it: its last good state stays as it was.
 //
-// A policy whose training fails or panics, or whose weights or objective are not finite, publishes that, and is rescued
-// at the interval's end by another, so far as the strategy does that; it waits for one as long as others may get well.
+// A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a peer
+// at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
 func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case s.closed:
@@ -67,7 +67,7 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	return nil, err
 }
 
-// run goes through the intervals.
+// run goes through the intervals until training ends or the turn is over.
 func (s *Worker) run(ctx context.Context) error {
 	if len(s.journal.Events) == 0 {
 		if err := s.record(s.opt.begin([]*member{s.m})); err != nil {
@@ -87,11 +87,13 @@ func (s *Worker) run(ctx context.Context) error {
 	}
 }
 
+// yield returns the error that ends a turn.
 func (s *Worker) yield() error {
 	return fmt.Errorf("pbt: member %d, interval %d: %w", s.cfg.Member, s.iteration, ErrYield)
 }
 
-// interval trains to the interval's end, publishes, decides, applies and saves.
+// interval trains to the interval's end, saves, publishes, decides, and applies the decision. A phase that an earlier process
+// has completed is not repeated.
 func (s *Worker) interval(ctx context.Context) error {
 	if s.phase == phaseTraining {
 		if err := s.beat(workspace.Training); err != nil {
@@ -114,7 +116,7 @@ func (s *Worker) interval(ctx context.Context) error {
 	return s.decideAndApply(ctx)
 }
 
-// inSlot runs f when the processes's other policies leave room for it.
+// inSlot runs f when the other members of this process leave room for it; see TrainAsync.
 func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) error {
 	if s.cfg.slots != nil {
 		select {
@@ -127,8 +129,8 @@ func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 	return f(ctx)
 }
 
-// train advances the member to the interval's end, and completes what is known of it there. What goes wrong with the
-// trainee is its failure, not an error.
+// train advances the member to the interval's end and completes what is known of it there. An error of the trainee makes the
+// member a failed one; it is not an error of train.
 func (s *Worker) train(ctx context.Context) error {
 	m, target := s.m, s.opt.target(s.iteration)
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
@@ -163,7 +165,7 @@ func (s *Worker) train(ctx context.Context) error {
 	return nil
 }
 
-// checkpoint saves in mid-interval, where there is something good to save.
+// checkpoint saves within an interval, if there is something good to save.
 func (s *Worker) checkpoint() error {
 	if err := s.lost(); err != nil {
 		return err
@@ -192,7 +194,7 @@ func (s *Worker) tell(e *journal.Event) {
 	s.opt.Progress(u)
 }
 
-// record writes events to the journal and tells about them.
+// record writes events to the journal and reports them.
 func (s *Worker) record(events []journal.Event) error {
 	if err := s.lost(); err != nil {
 		return err

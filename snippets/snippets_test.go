@@ -401,18 +401,18 @@ launcher: {name: small, max_parallel: 2}
 		t.Fatal(err)
 	}
 	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
-	want(t, run(t, dir, "pbt_processes", args...), `policy 2: finished`, `waits for its turn`, `Best: policy [012] after \d+ steps, episode\.return -\d+`)
+	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`, `Best: member [012] after \d+ steps, episode\.return -\d+`)
 	for policy := range 3 {
 		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
-			t.Errorf("policy %d ended with %+v, want the end of training after 512 steps", policy, last)
+			t.Errorf("member %d ended with %+v, want the end of training after 512 steps", policy, last)
 		}
 	}
 	// Started again it finds everything done.
-	want(t, run(t, dir, "pbt_processes", args...), `policy 0: finished`, `Best: policy`)
+	want(t, run(t, dir, "pbt_processes", args...), `member 0: finished`, `Best: member`)
 }
 
 func TestPBTFromYAML(t *testing.T) {
