@@ -27,9 +27,9 @@ func NewDeterministic(action spaces.Space, clip bool) (*Deterministic, error) {
 	if err := clippable(action); err != nil {
 		return nil, err
 	}
-	var err error
-	d.limits, err = newLimits(action)
-	return d, err
+	s := tensor.NoGrad()
+	d.limits = newLimits(s, action)
+	return d, s.Err()
 }
 
 // Outputs implements [Distribution].
@@ -80,9 +80,9 @@ func clippable(action spaces.Space) error {
 	return nil
 }
 
-func newLimits(action spaces.Space) (limits, error) {
-	s := tensor.NoGrad()
-	return limits{tensor.From(s, action.Low), tensor.From(s, action.High), s}, s.Err()
+// newLimits returns the limits of a bounded space, in a scope that must live as long as they do.
+func newLimits(s *tensor.Scope, action spaces.Space) limits {
+	return limits{tensor.From(s, action.Low), tensor.From(s, action.High), s}
 }
 
 func (l *limits) apply(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
@@ -108,12 +108,13 @@ type clipped struct {
 }
 
 func newClipped(net Network, action spaces.Space) (Network, error) {
-	l, err := newLimits(action)
-	if err != nil {
-		net.Close()
+	s := tensor.NoGrad()
+	c := &clipped{net, newLimits(s, action)}
+	if err := s.Err(); err != nil {
+		c.Close()
 		return nil, err
 	}
-	return &clipped{net, l}, nil
+	return c, nil
 }
 
 // Forward implements [Network].

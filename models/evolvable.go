@@ -155,12 +155,7 @@ func oneHot(s *tensor.Scope, indices tensor.Tensor, choices []int) tensor.Tensor
 	return s.Cat(1, columns...)
 }
 
-func (e *Evolvable) rows(in Inputs) tensor.Tensor {
-	if e.cfg.Source == "states" {
-		return in.States
-	}
-	return in.Observations
-}
+func (e *Evolvable) rows(in Inputs) tensor.Tensor { return in.rows(e.cfg.Source == "states") }
 
 // Parameters implements [Network].
 func (e *Evolvable) Parameters() []tensor.Parameter { return e.params }

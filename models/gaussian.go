@@ -57,12 +57,12 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 // Gaussian is a normal distribution a dimension, independent of each other, around the network's output. Its log
 // standard deviation is one vector for all states (skrl: GaussianMixin).
 type Gaussian struct {
-	cfg       GaussianConfig
-	width     int
-	logStd    tensor.Tensor // (A)
-	low, high tensor.Tensor // (A), where actions are clipped
-	scope     *tensor.Scope
-	joint     bool
+	cfg    GaussianConfig
+	width  int
+	logStd tensor.Tensor // (A)
+	limits limits        // where actions are clipped
+	scope  *tensor.Scope
+	joint  bool
 }
 
 // NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter.
@@ -80,7 +80,7 @@ func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 		s.RequireGrad(g.logStd)
 	}
 	if action.Bounded() {
-		g.low, g.high = tensor.From(s, action.Low), tensor.From(s, action.High)
+		g.limits = newLimits(s, action)
 	}
 	return g, s.Err()
 }
@@ -118,23 +118,9 @@ func (g *Gaussian) Parameters() []tensor.Parameter {
 
 func (g *Gaussian) mean(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if g.cfg.ClipMeanActions {
-		return g.limit(s, out)
+		return g.limits.apply(s, out)
 	}
 	return out
-}
-
-func (g *Gaussian) limit(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
-	g.follow(a)
-	return s.Min(s.Max(a, g.low), g.high)
-}
-
-// follow moves the limits to the device of the network's outputs, once.
-func (g *Gaussian) follow(a tensor.Tensor) {
-	if !tensor.Valid(a) || tensor.DeviceOf(a) == tensor.DeviceOf(g.low) {
-		return
-	}
-	d := tensor.DeviceOf(a)
-	g.low, g.high = g.scope.To(g.low, tensor.Float32, d), g.scope.To(g.high, tensor.Float32, d)
 }
 
 func (g *Gaussian) clippedLogStd(s *tensor.Scope) tensor.Tensor {
@@ -154,7 +140,7 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 	a := Action{Actions: s.Add(mean, s.Mul(s.Exp(logStd), noise))}
 	a.Executed = a.Actions
 	if g.cfg.ClipActions {
-		a.Executed = g.limit(s, a.Actions)
+		a.Executed = g.limits.apply(s, a.Actions)
 		if g.cfg.ClipBeforeLogProb {
 			a.Actions = a.Executed
 		}
@@ -166,7 +152,7 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 // Mode implements [Distribution]: the mean, limited to the action space where actions are.
 func (g *Gaussian) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if g.cfg.ClipActions && s.Err() == nil {
-		return g.limit(s, out)
+		return g.limits.apply(s, out)
 	}
 	return g.mean(s, out)
 }

@@ -17,6 +17,14 @@ type Inputs struct {
 	States tensor.Tensor
 }
 
+// rows returns the states or the observations.
+func (in Inputs) rows(states bool) tensor.Tensor {
+	if states {
+		return in.States
+	}
+	return in.Observations
+}
+
 // Network is anything that computes (n, outputs) from a batch and can say what its parameters are. It is the whole of
 // what a custom model must do.
 //
@@ -132,11 +140,7 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64
 
 // Forward implements [Network].
 func (m *MLP) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	x := in.Observations
-	if m.states {
-		x = in.States
-	}
-	return s.MLP(x, &m.layers)
+	return s.MLP(in.rows(m.states), &m.layers)
 }
 
 // Parameters implements [Network].
@@ -171,9 +175,5 @@ type Critic interface {
 
 // ForwardPenalty implements [Critic].
 func (m *MLP) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
-	x := in.Observations
-	if m.states {
-		x = in.States
-	}
-	return s.Critic(x, &m.layers)
+	return s.Critic(in.rows(m.states), &m.layers)
 }

@@ -14,7 +14,7 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, width, err := s.assemble(sp, dist.Outputs(), seed)
+	net, width, err := s.assemble(sp, s.Output, dist.Outputs(), seed)
 	if err == nil && width != int64(dist.Outputs()) {
 		net.Close()
 		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width, dist.Outputs())
@@ -41,7 +41,7 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 			return nil, err
 		}
 	}
-	net, width, err := s.assemble(sp, sp.Action.Outputs(), seed)
+	net, width, err := s.assemble(sp, s.Output, sp.Action.Outputs(), seed)
 	if err != nil || !s.ClipActions {
 		return net, err
 	}
@@ -71,12 +71,12 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 			}
 		}
 	}()
-	trunk, width, err := policy.trunk(sp, dist.Outputs(), seed)
+	trunk, width, err := policy.assemble(sp, policy.last(), dist.Outputs(), seed)
 	if err != nil {
 		return nil, nil, err
 	}
 	owned = append(owned, trunk)
-	last := policy.Network[len(policy.Network)-1].Name
+	last := policy.last()
 	policyHead, n, err := policy.head("policy", last, width, sp, dist.Outputs(), seed+1)
 	if err != nil {
 		return nil, nil, err
@@ -143,18 +143,8 @@ func (a *assembler) done(err error) {
 	}
 }
 
-// assemble builds the whole network and returns the width of its output.
-func (s Spec) assemble(sp spaces.Set, outputs int, seed int64) (net Network, width int64, err error) {
-	return s.network(sp, outputs, seed, true)
-}
-
-// trunk builds the containers alone.
-func (s Spec) trunk(sp spaces.Set, outputs int, seed int64) (net Network, width int64, err error) {
-	return s.network(sp, outputs, seed, false)
-}
-
-// network builds the containers, and what the output makes of them or, without it, their last.
-func (s Spec) network(sp spaces.Set, outputs int, seed int64, output bool) (net Network, width int64, err error) {
+// assemble builds the containers and the given output expression, and returns the width of the output.
+func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (net Network, width int64, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
@@ -163,27 +153,21 @@ func (s Spec) network(sp spaces.Set, outputs int, seed int64, output bool) (net 
 		return nil, 0, err
 	}
 	defer func() { a.done(err) }()
-	known, err := a.containers(s, sp, outputs)
-	if err != nil {
-		return nil, 0, err
-	}
-	last := s.Network[len(s.Network)-1].Name
-	if output {
-		return a.finish(s.Output, known, last, "")
-	}
-	return a.finish(last, known, last, "")
-}
-
-// containers builds every container and returns the names that the output may use.
-func (a *assembler) containers(s Spec, sp spaces.Set, outputs int) (*names, error) {
 	known := inputNames(s, sp, outputs)
 	for i, c := range s.Network {
-		var err error
 		if known, err = a.container(fmt.Sprintf("network[%d]", i), c, known); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return known, nil
+	return a.finish(output, known, s.last(), "")
+}
+
+// last is the name of the last container, "" where there is none.
+func (s Spec) last() string {
+	if len(s.Network) == 0 {
+		return ""
+	}
+	return s.Network[len(s.Network)-1].Name
 }
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.

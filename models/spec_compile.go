@@ -34,10 +34,11 @@ type term struct {
 
 func (t term) rows() bool { return t.eval != nil }
 
-// compiler turns parsed expressions into terms.
+// compiler turns parsed expressions into terms. After its first error, terms do not count.
 type compiler struct {
 	*names
 	path, text string
+	err        error
 }
 
 // compile reads text and resolves its names.
@@ -46,7 +47,14 @@ func (n *names) compile(path, text string) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return compiler{n, path, text}.term(root)
+	return n.resolve(path, text, root)
+}
+
+// resolve compiles a parsed expression; text is what it was parsed from.
+func (n *names) resolve(path, text string, root *node) (term, error) {
+	c := compiler{names: n, path: path, text: text}
+	t := c.term(root)
+	return t, c.err
 }
 
 // size compiles the size of a layer.
@@ -61,46 +69,47 @@ func (n *names) size(path, text string) (int, error) {
 	return int(t.num), nil
 }
 
-func (c compiler) fail(n *node, format string, args ...any) (term, error) {
-	return term{}, &expressionError{c.path, c.text, n.at, fmt.Sprintf(format, args...)}
+// fail keeps the first error and returns a term that does not count.
+func (c *compiler) fail(n *node, format string, args ...any) term {
+	if c.err == nil {
+		c.err = &expressionError{c.path, c.text, n.at, fmt.Sprintf(format, args...)}
+	}
+	return term{}
 }
 
-func (c compiler) term(n *node) (term, error) {
+func (c *compiler) term(n *node) term {
 	switch n.op {
 	case "number":
-		return term{number: true, num: n.num}, nil
+		return term{number: true, num: n.num}
 	case "name":
 		return c.name(n)
 	case "list":
 		t := term{list: make([]term, len(n.args))}
 		for i, a := range n.args {
-			var err error
-			if t.list[i], err = c.rowsOrNumber(a, "an element of the list"); err != nil {
-				return t, err
-			}
+			t.list[i] = c.rowsOrNumber(a, "an element of the list")
 		}
-		return t, nil
+		return t
 	case "call":
 		return c.call(n)
 	case "column", "columns":
 		return c.columns(n)
 	case "-x":
-		x, err := c.rowsOrNumber(n.args[0], "what is negated")
-		if err != nil || x.number {
-			return term{number: true, num: -x.num}, err
+		x := c.rowsOrNumber(n.args[0], "what is negated")
+		if x.number {
+			return term{number: true, num: -x.num}
 		}
 		return term{
 			width:  x.width,
 			eval:   func(f *frame) tensor.Tensor { return f.s.Neg(x.eval(f)) },
 			sketch: func(k *sketch) int { return k.unary(description.Neg, x) },
-		}, nil
+		}
 	}
 	return c.arithmetic(n)
 }
 
-func (c compiler) name(n *node) (term, error) {
+func (c *compiler) name(n *node) term {
 	if t, ok := c.terms[n.name]; ok {
-		return t, nil
+		return t
 	}
 	switch n.name {
 	case "STATES", "STATE_SPACE", "NUM_STATES":
@@ -112,18 +121,18 @@ func (c compiler) name(n *node) (term, error) {
 	return c.fail(n, "unknown name %q%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 }
 
-func (c compiler) rowsOrNumber(n *node, what string) (term, error) {
-	t, err := c.term(n)
-	if err == nil && !t.rows() && !t.number {
+func (c *compiler) rowsOrNumber(n *node, what string) term {
+	t := c.term(n)
+	if !t.rows() && !t.number {
 		return c.fail(n, "%s must be rows or a number", what)
 	}
-	return t, err
+	return t
 }
 
-func (c compiler) rows(n *node, what string) (term, error) {
-	t, err := c.term(n)
-	if err == nil && !t.rows() {
+func (c *compiler) rows(n *node, what string) term {
+	t := c.term(n)
+	if !t.rows() {
 		return c.fail(n, "%s must be rows such as OBSERVATIONS", what)
 	}
-	return t, err
+	return t
 }

@@ -3,8 +3,10 @@ package models
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The limits of an expression.
@@ -13,31 +15,35 @@ const (
 	maxNesting    = 64
 )
 
-// parser reads expressions by recursive descent.
+// parser reads expressions by recursive descent. After its first error it stands at the end of the text, so that every
+// loop ends, and what it returns does not count.
 type parser struct {
 	path, text string
 	pos        int
 	depth      int
+	err        error
 }
 
 // parseExpression reads an expression of the network language, see [Spec]. path names it in errors.
 func parseExpression(path, text string) (*node, error) {
 	p := &parser{path: path, text: text}
 	if len(text) > maxExpression {
-		return nil, p.fail(maxExpression, "the expression is longer than %d characters", maxExpression)
+		p.fail(maxExpression, "the expression is longer than %d characters", maxExpression)
 	}
-	n, err := p.sum()
-	if err != nil {
-		return nil, err
-	}
+	n := p.sum()
 	if p.peek() != 0 {
-		return nil, p.fail(p.pos, "want an operator or the end, found %s", p.found())
+		p.fail(p.pos, "want an operator or the end, found %s", p.found())
 	}
-	return n, nil
+	return n, p.err
 }
 
-func (p *parser) fail(at int, format string, args ...any) error {
-	return &expressionError{p.path, p.text, at, fmt.Sprintf(format, args...)}
+// fail keeps the first error, goes to the end of the text, and returns a node that does not count.
+func (p *parser) fail(at int, format string, args ...any) *node {
+	if p.err == nil {
+		p.err = &expressionError{p.path, p.text, at, fmt.Sprintf(format, args...)}
+	}
+	p.pos = len(p.text)
+	return &node{}
 }
 
 // peek skips space and returns the next byte, or 0 at the end.
@@ -60,11 +66,10 @@ func (p *parser) accept(c byte) bool {
 	return true
 }
 
-func (p *parser) expect(c byte) error {
+func (p *parser) expect(c byte) {
 	if !p.accept(c) {
-		return p.fail(p.pos, "want %q, found %s", string(c), p.found())
+		p.fail(p.pos, "want %q, found %s", string(c), p.found())
 	}
-	return nil
 }
 
 // found describes what is next.
@@ -72,195 +77,151 @@ func (p *parser) found() string {
 	if p.peek() == 0 {
 		return "the end"
 	}
-	for _, r := range p.text[p.pos:] {
-		return strconv.Quote(string(r))
-	}
-	return "the end"
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return strconv.Quote(string(r))
 }
 
-func (p *parser) sum() (*node, error) { return p.chain("+-", p.product) }
+func (p *parser) sum() *node { return p.chain("+-", p.product) }
 
-func (p *parser) product() (*node, error) { return p.chain("*/", p.sign) }
+func (p *parser) product() *node { return p.chain("*/", p.sign) }
 
 // chain reads operands joined by left-associative operators.
-func (p *parser) chain(operators string, operand func() (*node, error)) (*node, error) {
-	left, err := operand()
-	for err == nil {
+func (p *parser) chain(operators string, operand func() *node) *node {
+	left := operand()
+	for {
 		c, at := p.peek(), p.pos
 		if c == 0 || strings.IndexByte(operators, c) < 0 {
-			return left, nil
+			return left
 		}
 		p.pos++
 		if next := p.peek(); next == c && (c == '*' || c == '/') {
-			return nil, p.fail(at, "the operator %q is not known; there are + - * /", string([]byte{c, c}))
+			return p.fail(at, "the operator %q is not known; there are + - * /", string([]byte{c, c}))
 		}
-		var right *node
-		if right, err = operand(); err == nil {
-			left = &node{op: string(c), at: at, args: []*node{left, right}}
-		}
+		left = &node{op: string(c), at: at, args: []*node{left, operand()}}
 	}
-	return nil, err
 }
 
-func (p *parser) sign() (*node, error) {
+func (p *parser) sign() *node {
 	at := p.pos
 	negative := false
 	for {
-		switch p.peek() {
-		case '-':
+		if p.accept('-') {
 			negative = !negative
-			p.pos++
-			continue
-		case '+':
-			p.pos++
-			continue
+		} else if !p.accept('+') {
+			break
 		}
-		break
 	}
-	n, err := p.indexed()
-	if err == nil && negative {
-		if n.op == "number" {
-			return &node{op: "number", at: at, num: -n.num}, nil
-		}
-		return &node{op: "-x", at: at, args: []*node{n}}, nil
+	n := p.indexed()
+	switch {
+	case !negative:
+		return n
+	case n.op == "number":
+		return &node{op: "number", at: at, num: -n.num}
 	}
-	return n, err
+	return &node{op: "-x", at: at, args: []*node{n}}
 }
 
 // indexed reads a value and the columns taken of it.
-func (p *parser) indexed() (*node, error) {
+func (p *parser) indexed() *node {
 	if p.depth++; p.depth > maxNesting {
-		return nil, p.fail(p.pos, "the expression nests more than %d deep", maxNesting)
+		return p.fail(p.pos, "the expression nests more than %d deep", maxNesting)
 	}
 	defer func() { p.depth-- }()
-	n, err := p.value()
-	for times := 0; err == nil && p.peek() == '['; times++ {
+	n := p.value()
+	for times := 0; p.peek() == '['; times++ {
 		if times == maxNesting {
-			return nil, p.fail(p.pos, "more than %d brackets follow each other", maxNesting)
+			return p.fail(p.pos, "more than %d brackets follow each other", maxNesting)
 		}
-		n, err = p.columns(n)
+		n = p.columns(n)
 	}
-	return n, err
+	return n
 }
 
 // columns reads [:, i], [:, from:to] or the same with "..." in front.
-func (p *parser) columns(x *node) (*node, error) {
+func (p *parser) columns(x *node) *node {
 	at := p.pos
 	p.pos++
 	switch {
 	case p.peek() == '"' || p.peek() == '\'':
-		return nil, p.fail(p.pos, "parts of a Dict space cannot be named, since all rows are flat; take columns, as in x[:, 0:3]")
+		return p.fail(p.pos, "parts of a Dict space cannot be named, since all rows are flat; take columns, as in x[:, 0:3]")
 	case strings.HasPrefix(p.text[p.pos:], "..."):
 		p.pos += 3
-	case p.peek() == ':':
-		p.pos++
-	default:
-		return nil, p.fail(p.pos, "a first index would choose rows of the batch; take columns, as in x[:, 0:3]")
+	case !p.accept(':'):
+		return p.fail(p.pos, "a first index would choose rows of the batch; take columns, as in x[:, 0:3]")
 	}
-	if err := p.expect(','); err != nil {
-		return nil, err
-	}
+	p.expect(',')
 	var from, to *node
-	var err error
 	if p.peek() != ':' {
-		if from, err = p.sum(); err != nil {
-			return nil, err
-		}
+		from = p.sum()
 	}
 	if from != nil && p.accept(']') {
-		return &node{op: "column", at: at, args: []*node{x, from}}, nil
+		return &node{op: "column", at: at, args: []*node{x, from}}
 	}
-	if err := p.expect(':'); err != nil {
-		return nil, err
-	}
-	if p.peek() == ':' {
-		return nil, p.fail(p.pos, "columns cannot be taken with a step")
-	}
-	if p.peek() != ']' {
-		if to, err = p.sum(); err != nil {
-			return nil, err
-		}
+	p.expect(':')
+	if p.peek() != ']' && p.peek() != ':' {
+		to = p.sum()
 	}
 	if p.peek() == ':' {
-		return nil, p.fail(p.pos, "columns cannot be taken with a step")
+		return p.fail(p.pos, "columns cannot be taken with a step")
 	}
-	return &node{op: "columns", at: at, args: []*node{x, from, to}}, p.expect(']')
+	p.expect(']')
+	return &node{op: "columns", at: at, args: []*node{x, from, to}}
 }
 
-func (p *parser) value() (*node, error) {
+func (p *parser) value() *node {
 	c := p.peek()
 	at := p.pos
 	switch {
-	case c == '(':
-		p.pos++
-		n, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
-		return n, p.expect(')')
-	case c == '[':
-		p.pos++
-		args, err := p.arguments(']')
-		return &node{op: "list", at: at, args: args}, err
-	case c >= '0' && c <= '9' || c == '.':
+	case p.accept('('):
+		n := p.sum()
+		p.expect(')')
+		return n
+	case p.accept('['):
+		return &node{op: "list", at: at, args: p.arguments(']')}
+	case isDigit(c) || c == '.':
 		return p.number()
 	case isLetter(c):
-		for p.pos < len(p.text) && (isLetter(p.text[p.pos]) || p.text[p.pos] >= '0' && p.text[p.pos] <= '9') {
+		for p.pos < len(p.text) && (isLetter(p.text[p.pos]) || isDigit(p.text[p.pos])) {
 			p.pos++
 		}
 		name := p.text[at:p.pos]
 		if !p.accept('(') {
-			return &node{op: "name", at: at, name: name}, nil
+			return &node{op: "name", at: at, name: name}
 		}
-		args, err := p.arguments(')')
-		return &node{op: "call", at: at, name: name, args: args}, err
+		return &node{op: "call", at: at, name: name, args: p.arguments(')')}
 	case c == 0:
-		return nil, p.fail(p.pos, "the expression ends too early")
+		return p.fail(p.pos, "the expression ends too early")
 	}
-	return nil, p.fail(p.pos, "want a name, a number or \"(\", found %s", p.found())
+	return p.fail(p.pos, "want a name, a number or \"(\", found %s", p.found())
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
-// number reads digits with a fraction and an exponent.
-func (p *parser) number() (*node, error) {
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// numeral is digits with a fraction and an exponent.
+var numeral = regexp.MustCompile(`^[0-9]*(\.[0-9]*)?([eE][-+]?[0-9]*)?`)
+
+func (p *parser) number() *node {
 	at := p.pos
-	digits := func() {
-		for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
-			p.pos++
-		}
-	}
-	digits()
-	if p.pos < len(p.text) && p.text[p.pos] == '.' {
-		p.pos++
-		digits()
-	}
-	if p.pos < len(p.text) && (p.text[p.pos] == 'e' || p.text[p.pos] == 'E') {
-		p.pos++
-		if p.pos < len(p.text) && (p.text[p.pos] == '-' || p.text[p.pos] == '+') {
-			p.pos++
-		}
-		digits()
-	}
-	x, err := strconv.ParseFloat(p.text[at:p.pos], 64)
+	text := numeral.FindString(p.text[at:])
+	p.pos += len(text)
+	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(x, 0) {
-		return nil, p.fail(at, "%q is not a number", p.text[at:p.pos])
+		return p.fail(at, "%q is not a number", text)
 	}
-	return &node{op: "number", at: at, num: x}, nil
+	return &node{op: "number", at: at, num: x}
 }
 
 // arguments reads a list, with or without a last comma, and its closing bracket.
-func (p *parser) arguments(end byte) ([]*node, error) {
+func (p *parser) arguments(end byte) []*node {
 	var args []*node
-	for !p.accept(end) {
-		a, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, a)
+	for p.err == nil && !p.accept(end) {
+		args = append(args, p.sum())
 		if !p.accept(',') {
-			return args, p.expect(end)
+			p.expect(end)
+			break
 		}
 	}
-	return args, nil
+	return args
 }

@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-func (c compiler) call(n *node) (term, error) {
+func (c *compiler) call(n *node) term {
 	switch n.name {
 	case "concatenate":
 		return c.concatenate(n)
@@ -41,25 +41,22 @@ func (c compiler) call(n *node) (term, error) {
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
 	}
-	x, err := c.rows(n.args[0], "the argument of "+n.name+"()")
+	x := c.rows(n.args[0], "the argument of "+n.name+"()")
 	return term{
 		width:  x.width,
 		eval:   func(fr *frame) tensor.Tensor { return f(fr.s, x.eval(fr)) },
 		sketch: func(k *sketch) int { return k.function(n.name, x) },
-	}, err
+	}
 }
 
-func (c compiler) concatenate(n *node) (term, error) {
+func (c *compiler) concatenate(n *node) term {
 	if len(n.args) != 1 || n.args[0].op != "list" || len(n.args[0].args) == 0 {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")
 	}
 	t := term{}
 	var parts []term
 	for _, a := range n.args[0].args {
-		x, err := c.rows(a, "what is concatenated")
-		if err != nil {
-			return t, err
-		}
+		x := c.rows(a, "what is concatenated")
 		parts = append(parts, x)
 		t.width += x.width
 	}
@@ -73,24 +70,18 @@ func (c compiler) concatenate(n *node) (term, error) {
 		return f.s.Cat(-1, list...)
 	}
 	t.sketch = func(k *sketch) int { return k.add(description.Step{Op: description.Concatenate}, parts...) }
-	return t, nil
+	return t
 }
 
-func (c compiler) oneHot(n *node) (term, error) {
+func (c *compiler) oneHot(n *node) term {
 	if len(n.args) != 2 {
 		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)")
 	}
-	space, err := c.term(n.args[0])
-	if err != nil {
-		return term{}, err
-	}
+	space := c.term(n.args[0])
 	if space.space == nil || space.space.Kind != spaces.Discrete && space.space.Kind != spaces.MultiDiscrete {
 		return c.fail(n.args[0], "one_hot_encoding() needs a Discrete or MultiDiscrete space first")
 	}
-	x, err := c.rows(n.args[1], "the second argument of one_hot_encoding()")
-	if err != nil {
-		return term{}, err
-	}
+	x := c.rows(n.args[1], "the second argument of one_hot_encoding()")
 	nvec := space.space.NVec
 	if x.width != int64(len(nvec)) {
 		return c.fail(n.args[1], "the rows have width %d, the space %v has %d indices", x.width, *space.space, len(nvec))
@@ -111,5 +102,5 @@ func (c compiler) oneHot(n *node) (term, error) {
 		}
 		return f.s.Cat(-1, parts...)
 	}
-	return t, nil
+	return t
 }

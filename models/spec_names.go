@@ -23,10 +23,7 @@ var reserved = []string{"OBSERVATIONS", "STATES", "ACTIONS", "ONE", "NUM_OBSERVA
 func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n := &names{spec: spec, sp: sp, sizes: outputs, terms: map[string]term{}}
 	input := func(source string, space spaces.Space) term {
-		eval := func(f *frame) tensor.Tensor { return f.in.Observations }
-		if source == "states" {
-			eval = func(f *frame) tensor.Tensor { return f.in.States }
-		}
+		eval := func(f *frame) tensor.Tensor { return f.in.rows(source == "states") }
 		return term{width: int64(space.Width()), eval: eval, sketch: sketchInput(source), source: source}
 	}
 	number := func(x int) term { return term{number: true, num: float64(x)} }

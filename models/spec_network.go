@@ -218,7 +218,7 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		a.linear(a.boxes[last], layerName, width, true)
 		known = known.with(token, a.result(last))
 	}
-	if a.output, err = (compiler{known, "output", text}).term(root); err != nil {
+	if a.output, err = known.resolve("output", text, root); err != nil {
 		return nil, 0, err
 	}
 	switch {

@@ -1,11 +1,6 @@
 package models
 
-import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-)
+import "fmt"
 
 // node is one operation of a parsed expression. op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*", "/",
 // "column" (args: x, index) or "columns" (args: x, from, to; nil where the bound is left out).
@@ -15,41 +10,6 @@ type node struct {
 	name string
 	num  float64
 	args []*node
-}
-
-// String writes the expression with every parenthesis that its structure needs and more.
-func (n *node) String() string {
-	if n == nil {
-		return ""
-	}
-	list := func(args []*node) string {
-		parts := make([]string, len(args))
-		for i, a := range args {
-			parts[i] = a.String()
-		}
-		return strings.Join(parts, ", ")
-	}
-	switch n.op {
-	case "number":
-		text := strconv.FormatFloat(n.num, 'g', -1, 64)
-		if math.Signbit(n.num) {
-			return "(" + text + ")"
-		}
-		return text
-	case "name":
-		return n.name
-	case "call":
-		return n.name + "(" + list(n.args) + ")"
-	case "list":
-		return "[" + list(n.args) + "]"
-	case "-x":
-		return "(-" + n.args[0].String() + ")"
-	case "column":
-		return n.args[0].String() + "[:, " + n.args[1].String() + "]"
-	case "columns":
-		return n.args[0].String() + "[:, " + n.args[1].String() + ":" + n.args[2].String() + "]"
-	}
-	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }
 
 // expressionError is something wrong at a place of an expression.

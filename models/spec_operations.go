@@ -8,34 +8,26 @@ import (
 )
 
 // columns takes x[:, i] or x[:, from:to], with negative indices counted from the end; ranges are cut as Python does.
-func (c compiler) columns(n *node) (term, error) {
-	x, err := c.rows(n.args[0], "what columns are taken of")
-	if err != nil {
-		return x, err
-	}
-	bound := func(a *node, otherwise int64) (int64, error) {
+func (c *compiler) columns(n *node) term {
+	x := c.rows(n.args[0], "what columns are taken of")
+	bound := func(a *node, otherwise int64) int64 {
 		if a == nil {
-			return otherwise, nil
+			return otherwise
 		}
-		t, err := c.term(a)
-		if err == nil && (!t.number || t.num != math.Trunc(t.num) || math.Abs(t.num) > maxLayerWidth) {
-			_, err = c.fail(a, "an index must be a whole number")
+		t := c.term(a)
+		if !t.number || t.num != math.Trunc(t.num) || math.Abs(t.num) > maxLayerWidth {
+			c.fail(a, "an index must be a whole number")
 		}
 		i := int64(t.num)
 		if i < 0 {
 			i += x.width
 		}
-		return i, err
+		return i
 	}
-	from, err := bound(n.args[1], 0)
-	if err != nil {
-		return x, err
-	}
+	from := bound(n.args[1], 0)
 	to := from + 1
 	if n.op == "columns" {
-		if to, err = bound(n.args[2], x.width); err != nil {
-			return x, err
-		}
+		to = bound(n.args[2], x.width)
 		from, to = min(max(from, 0), x.width), min(max(to, 0), x.width)
 	}
 	if from < 0 || to > x.width || from >= to {
@@ -47,18 +39,12 @@ func (c compiler) columns(n *node) (term, error) {
 		sketch: func(k *sketch) int {
 			return k.add(description.Step{Op: description.Columns, From: int(from), To: int(to)}, x)
 		},
-	}, nil
+	}
 }
 
-func (c compiler) arithmetic(n *node) (term, error) {
-	a, err := c.rowsOrNumber(n.args[0], "the left side of "+n.op)
-	if err != nil {
-		return a, err
-	}
-	b, err := c.rowsOrNumber(n.args[1], "the right side of "+n.op)
-	if err != nil {
-		return b, err
-	}
+func (c *compiler) arithmetic(n *node) term {
+	a := c.rowsOrNumber(n.args[0], "the left side of "+n.op)
+	b := c.rowsOrNumber(n.args[1], "the right side of "+n.op)
 	if n.op == "/" && b.number && b.num == 0 {
 		return c.fail(n, "division by zero")
 	}
@@ -67,12 +53,12 @@ func (c compiler) arithmetic(n *node) (term, error) {
 		if math.IsInf(x, 0) || math.IsNaN(x) {
 			return c.fail(n, "the result is not a finite number")
 		}
-		return term{number: true, num: x}, nil
+		return term{number: true, num: x}
 	}
 	if a.rows() && b.rows() && a.width != b.width && a.width != 1 && b.width != 1 {
 		return c.fail(n, "rows of widths %d and %d do not combine", a.width, b.width)
 	}
-	return term{width: max(a.width, b.width), eval: operation(n.op, a, b), sketch: func(k *sketch) int { return k.binary(n.op, a, b) }}, nil
+	return term{width: max(a.width, b.width), eval: operation(n.op, a, b), sketch: func(k *sketch) int { return k.binary(n.op, a, b) }}
 }
 
 // operation evaluates rows with rows or with a number.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -353,7 +354,7 @@ func FuzzExpression(f *testing.F) {
 		if again.String() != printed {
 			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
 		}
-		if x, err := (compiler{known, "x", text}).term(n); err == nil && x.rows() && x.width <= 0 {
+		if x, err := known.resolve("x", text, n); err == nil && x.rows() && x.width <= 0 {
 			t.Fatalf("%q has width %d", text, x.width)
 		}
 	})
@@ -378,4 +379,39 @@ func FuzzSpec(f *testing.F) {
 			t.Fatalf("a spec that was parsed does not validate: %v", err)
 		}
 	})
+}
+
+// String writes the expression with every parenthesis that its structure needs and more.
+func (n *node) String() string {
+	if n == nil {
+		return ""
+	}
+	list := func(args []*node) string {
+		parts := make([]string, len(args))
+		for i, a := range args {
+			parts[i] = a.String()
+		}
+		return strings.Join(parts, ", ")
+	}
+	switch n.op {
+	case "number":
+		text := strconv.FormatFloat(n.num, 'g', -1, 64)
+		if math.Signbit(n.num) {
+			return "(" + text + ")"
+		}
+		return text
+	case "name":
+		return n.name
+	case "call":
+		return n.name + "(" + list(n.args) + ")"
+	case "list":
+		return "[" + list(n.args) + "]"
+	case "-x":
+		return "(-" + n.args[0].String() + ")"
+	case "column":
+		return n.args[0].String() + "[:, " + n.args[1].String() + "]"
+	case "columns":
+		return n.args[0].String() + "[:, " + n.args[1].String() + ":" + n.args[2].String() + "]"
+	}
+	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }

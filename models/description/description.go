@@ -137,7 +137,7 @@ type policyJSON struct {
 
 // Values is the policy as a tree of plain values, as snapshots hold it under "policy". The policy must be valid.
 func (p Policy) Values() map[string]any {
-	return tree(policyJSON{
+	return Tree(policyJSON{
 		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action), Normalizer: p.Normalizer,
 		Inputs: p.Network.Inputs, Network: p.Network.Steps, Distribution: p.Distribution,
 	})
@@ -145,7 +145,7 @@ func (p Policy) Values() map[string]any {
 
 // Undescribed is what snapshots hold of a policy that cannot be described: why.
 func Undescribed(reason error) map[string]any {
-	return tree(policyJSON{Format: Format, Undescribed: reason.Error()})
+	return Tree(policyJSON{Format: Format, Undescribed: reason.Error()})
 }
 
 // Of reads what [Policy.Values] returned, also after it has been through a file, and validates it. Where [Undescribed]
@@ -183,11 +183,12 @@ func Of(v any) (Policy, error) {
 	return p, p.Validate()
 }
 
-// tree turns what JSON can hold into maps, lists, texts, int64 and float64.
-func tree(v any) map[string]any {
+// Tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON
+// form. It leaves out keys whose value is null. It panics where JSON cannot hold the value.
+func Tree(v any) map[string]any {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts and finite numbers only, Validate has seen to it
+		panic(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -202,7 +203,9 @@ func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			v[k] = plain(x)
+			if v[k] = plain(x); x == nil {
+				delete(v, k)
+			}
 		}
 	case []any:
 		for i, x := range v {

@@ -1,21 +1,21 @@
 package description
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // spaceJSON is how a space is written. Limits that are nowhere are left out.
 type spaceJSON struct {
-	Kind  string `json:"kind"`
-	Shape []int  `json:"shape,omitempty"`
-	Low   limits `json:"low,omitempty"`
-	High  limits `json:"high,omitempty"`
-	NVec  []int  `json:"nvec,omitempty"`
+	Kind  string      `json:"kind"`
+	Shape []int       `json:"shape,omitempty"`
+	Low   lowerLimits `json:"low,omitempty"`
+	High  upperLimits `json:"high,omitempty"`
+	NVec  []int       `json:"nvec,omitempty"`
 	// Entries are those of a Dict.
 	Entries []entryJSON `json:"entries,omitempty"`
 }
@@ -26,10 +26,27 @@ type entryJSON struct {
 	Space *spaceJSON `json:"space"`
 }
 
-// limits are written with null for an infinity, which JSON has not.
-type limits []float32
+// lowerLimits and upperLimits are written with null for an infinity, which JSON has not.
+type (
+	lowerLimits []float32
+	upperLimits []float32
+)
 
-func (l limits) MarshalJSON() ([]byte, error) {
+func (l lowerLimits) MarshalJSON() ([]byte, error) { return marshalLimits(l) }
+
+func (l upperLimits) MarshalJSON() ([]byte, error) { return marshalLimits(l) }
+
+func (l *lowerLimits) UnmarshalJSON(data []byte) (err error) {
+	*l, err = readLimits(data, math.Inf(-1))
+	return err
+}
+
+func (l *upperLimits) UnmarshalJSON(data []byte) (err error) {
+	*l, err = readLimits(data, math.Inf(1))
+	return err
+}
+
+func marshalLimits(l []float32) ([]byte, error) {
 	list := make([]*float32, len(l))
 	for i := range l {
 		if !math.IsInf(float64(l[i]), 0) {
@@ -39,67 +56,37 @@ func (l limits) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// read returns the limits with an infinity for null.
-func (l limits) read(infinity int, data []byte) (limits, error) {
+// readLimits reads limits with the given infinity for null.
+func readLimits(data []byte, infinity float64) (l []float32, err error) {
 	var list []*float32
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, err
-	}
+	err = json.Unmarshal(data, &list)
 	for _, x := range list {
 		if x == nil {
-			l = append(l, float32(math.Inf(infinity)))
+			l = append(l, float32(infinity))
 		} else {
 			l = append(l, *x)
 		}
 	}
-	return l, nil
-}
-
-// UnmarshalJSON reads a space; which infinity a null is depends on the key. Unknown keys are errors.
-func (s *spaceJSON) UnmarshalJSON(data []byte) error {
-	var j struct {
-		Kind  string          `json:"kind"`
-		Shape []int           `json:"shape"`
-		Low   json.RawMessage `json:"low"`
-		High  json.RawMessage `json:"high"`
-		NVec  []int           `json:"nvec"`
-
-		Entries []entryJSON `json:"entries"`
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return err
-	}
-	*s = spaceJSON{Kind: j.Kind, Shape: j.Shape, NVec: j.NVec, Entries: j.Entries}
-	var err error
-	if j.Low != nil {
-		if s.Low, err = limits(nil).read(-1, j.Low); err != nil {
-			return err
-		}
-	}
-	if j.High != nil {
-		s.High, err = limits(nil).read(1, j.High)
-	}
-	return err
+	return l, err
 }
 
 func encodeSpace(s spaces.Space) *spaceJSON {
 	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
-	for i := range s.Low {
-		if !math.IsInf(float64(s.Low[i]), -1) {
-			j.Low = s.Low
-		}
+	if !allInfinite(s.Low, -1) {
+		j.Low = s.Low
 	}
-	for i := range s.High {
-		if !math.IsInf(float64(s.High[i]), 1) {
-			j.High = s.High
-		}
+	if !allInfinite(s.High, 1) {
+		j.High = s.High
 	}
 	for _, e := range s.Entries {
 		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
 	}
 	return j
+}
+
+// allInfinite reports whether every limit is an infinity of the given sign.
+func allInfinite(limits []float32, sign int) bool {
+	return !slices.ContainsFunc(limits, func(x float32) bool { return !math.IsInf(float64(x), sign) })
 }
 
 func (s *spaceJSON) space() (spaces.Space, error) {
