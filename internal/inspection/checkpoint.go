@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -166,26 +165,32 @@ func network(n description.Network) string {
 	return strings.Join(parts, " → ")
 }
 
+// longest is the number of values up to which a list is shown. Of longer ones, such as the readings of a metric, only the
+// number of values is of interest.
+const longest = 16
+
+// under returns the key of a value below the one at a key, which is "" for the root.
+func under(at string, key any) string {
+	if at == "" {
+		return fmt.Sprint(key)
+	}
+	return fmt.Sprintf("%s/%v", at, key)
+}
+
 // flatten puts the plain values of a tree under the keys that lead to them.
 func flatten(into map[string]any, at string, v any) {
-	under := func(key string) string {
-		if at == "" {
-			return key
-		}
-		return at + "/" + key
-	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, x := range v {
-			flatten(into, under(key), x)
+			flatten(into, under(at, key), x)
 		}
 	case []any:
-		if len(v) > 16 {
+		if len(v) > longest {
 			into[at] = fmt.Sprintf("%d values", len(v))
 			return
 		}
 		for i, x := range v {
-			flatten(into, under(strconv.Itoa(i)), x)
+			flatten(into, under(at, i), x)
 		}
 	case nil:
 	case string:

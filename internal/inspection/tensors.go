@@ -3,6 +3,7 @@ package inspection
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -44,13 +45,13 @@ func tensor(name string, a checkpoint.Array, stats bool) Tensor {
 	if t.Shape == nil {
 		t.Shape = []int64{}
 	}
-	decode, size, floating := decoder(a.DType)
-	if decode == nil || !floating && !stats {
+	e, ok := elements[a.DType]
+	if !ok || !e.floating && !stats {
 		return t
 	}
 	lo, hi, mean, n := math.Inf(1), math.Inf(-1), 0.0, 0.0
-	for data := a.Data; len(data) >= size; data = data[size:] {
-		switch v := decode(data); {
+	for data := range slices.Chunk(a.Data, int(a.DType.Size())) {
+		switch v := e.decode(data); {
 		case math.IsNaN(v):
 			t.NaNs++
 		case math.IsInf(v, 0):
@@ -67,53 +68,43 @@ func tensor(name string, a checkpoint.Array, stats bool) Tensor {
 	return t
 }
 
-// decoder reads an element of a type, and says how many bytes it has; nil where the type is no plain number.
-func decoder(d checkpoint.DType) (decode func(b []byte) float64, size int, floating bool) {
-	le := binary.LittleEndian
-	switch d {
-	case checkpoint.F64:
-		return func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }, 8, true
-	case checkpoint.F32:
-		return func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }, 4, true
-	case "BF16":
-		return func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }, 2, true
-	case "F16":
-		return func(b []byte) float64 { return half(le.Uint16(b)) }, 2, true
-	case checkpoint.I64:
-		return func(b []byte) float64 { return float64(int64(le.Uint64(b))) }, 8, false
-	case "U64":
-		return func(b []byte) float64 { return float64(le.Uint64(b)) }, 8, false
-	case "I32":
-		return func(b []byte) float64 { return float64(int32(le.Uint32(b))) }, 4, false
-	case "U32":
-		return func(b []byte) float64 { return float64(le.Uint32(b)) }, 4, false
-	case "I16":
-		return func(b []byte) float64 { return float64(int16(le.Uint16(b))) }, 2, false
-	case "U16":
-		return func(b []byte) float64 { return float64(le.Uint16(b)) }, 2, false
-	case "I8":
-		return func(b []byte) float64 { return float64(int8(b[0])) }, 1, false
-	case checkpoint.U8, checkpoint.Bool:
-		return func(b []byte) float64 { return float64(b[0]) }, 1, false
-	}
-	return nil, 0, false
+// element is how a type stores a number.
+type element struct {
+	floating bool
+	decode   func(b []byte) float64
 }
 
-// half decodes IEEE 754's binary16.
+var le = binary.LittleEndian
+
+// elements are the types of plain numbers. Integers of more than 53 bits are rounded: statistics need no more.
+var elements = map[checkpoint.DType]element{
+	checkpoint.F64:  {true, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
+	checkpoint.F32:  {true, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
+	"BF16":          {true, func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
+	"F16":           {true, func(b []byte) float64 { return half(le.Uint16(b)) }},
+	checkpoint.I64:  {false, func(b []byte) float64 { return float64(int64(le.Uint64(b))) }},
+	"U64":           {false, func(b []byte) float64 { return float64(le.Uint64(b)) }},
+	"I32":           {false, func(b []byte) float64 { return float64(int32(le.Uint32(b))) }},
+	"U32":           {false, func(b []byte) float64 { return float64(le.Uint32(b)) }},
+	"I16":           {false, func(b []byte) float64 { return float64(int16(le.Uint16(b))) }},
+	"U16":           {false, func(b []byte) float64 { return float64(le.Uint16(b)) }},
+	"I8":            {false, func(b []byte) float64 { return float64(int8(b[0])) }},
+	checkpoint.U8:   {false, func(b []byte) float64 { return float64(b[0]) }},
+	checkpoint.Bool: {false, func(b []byte) float64 { return float64(b[0]) }},
+}
+
+// half decodes IEEE 754's binary16. Shifted by 13 bits its exponent and fraction lie where those of a binary32 do; the
+// factor makes up for the exponents' different biases, 127 and 15, of subnormal numbers too.
 func half(bits uint16) float64 {
-	sign := 1.0
-	if bits>>15 == 1 {
-		sign = -1
-	}
-	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction != 0 {
-			return math.NaN()
+	v := float64(math.Float32frombits(uint32(bits&0x7fff)<<13)) * 0x1p112
+	if bits&0x7c00 == 0x7c00 { // the greatest exponent stands for infinity, and with a fraction for NaN
+		v = math.Inf(1)
+		if bits&0x3ff != 0 {
+			v = math.NaN()
 		}
-		return math.Inf(int(sign))
 	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
+	if bits>>15 == 1 {
+		v = -v
+	}
+	return v
 }

@@ -11,35 +11,49 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
+// page collects a report's text. It keeps the first error of a table, so that the lines that write need not check each.
+type page struct {
+	strings.Builder
+	err error
+}
+
+// line writes a name and what is known by it.
+func (b *page) line(name, format string, values ...any) {
+	fmt.Fprintf(b, "  %-12s  %s\n", name, fmt.Sprintf(format, values...))
+}
+
+// table writes a table below an empty line, or nothing where rows is nil.
+func (b *page) table(header []string, rows [][]string) {
+	if rows == nil || b.err != nil {
+		return
+	}
+	b.WriteByte('\n')
+	b.err = tracking.Table(b, header, rows)
+}
+
 // Write writes a report for people; with tensors also the table of the tensors that the report has.
 func Write(w io.Writer, r *Report, tensors bool) error {
-	var b strings.Builder
+	var b page
 	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
 	if r.Population != nil {
-		if err := r.Population.write(&b); err != nil {
-			return err
-		}
+		r.Population.write(&b)
 	}
-	if err := writeStored(&b, r.Checkpoints); err != nil {
-		return err
-	}
+	writeStored(&b, r.Checkpoints)
 	if r.Checkpoint != nil {
 		if r.Checkpoints != nil {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Checkpoint.File, r.Checkpoint.Kind)
 		}
-		if err := r.Checkpoint.write(&b, tensors); err != nil {
-			return err
-		}
+		r.Checkpoint.write(&b, tensors)
+	}
+	if b.err != nil {
+		return b.err
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeStored(b *strings.Builder, stored []Stored) error {
-	if len(stored) == 0 {
-		return nil
-	}
-	b.WriteByte('\n')
+// writeStored lists a folder's checkpoints. What only a manifest tells is "-" where there is none.
+func writeStored(b *page, stored []Stored) {
 	var rows [][]string
 	for _, s := range stored {
 		row := []string{s.File, "-", "-", Bytes(s.Bytes), string(s.State)}
@@ -51,23 +65,22 @@ func writeStored(b *strings.Builder, stored []Stored) error {
 		}
 		rows = append(rows, row)
 	}
-	return tracking.Table(b, []string{"checkpoint", "step", "saved", "size", "check"}, rows)
+	b.table([]string{"checkpoint", "step", "saved", "size", "check"}, rows)
 }
 
 // write writes a checkpoint's lines, without its name.
-func (c *Checkpoint) write(b *strings.Builder, tensors bool) error {
-	line := func(name, format string, a ...any) { fmt.Fprintf(b, "  %-12s  %s\n", name, fmt.Sprintf(format, a...)) }
+func (c *Checkpoint) write(b *page, tensors bool) {
 	if c.State == Verified {
-		line("step", "%d", c.Step)
-		line("saved", "%s by %s", c.WrittenAt, c.WrittenBy)
-		line("file", "%s, SHA-256 %.16s… verified", Bytes(c.Bytes), c.SHA256)
+		b.line("step", "%d", c.Step)
+		b.line("saved", "%s by %s", c.WrittenAt, c.WrittenBy)
+		b.line("file", "%s, SHA-256 %.16s… verified", Bytes(c.Bytes), c.SHA256)
 	} else {
-		line("file", "%s, no manifest to verify it by", Bytes(c.Bytes))
+		b.line("file", "%s, no manifest to verify it by", Bytes(c.Bytes))
 	}
 	if t := c.Trainer; t != nil {
-		line("trained", "%d timesteps", t.Timestep)
+		b.line("trained", "%d timesteps", t.Timestep)
 		if t.Best != nil {
-			line("best figure", "%.6g", float64(*t.Best))
+			b.line("best figure", "%.6g", float64(*t.Best))
 		}
 	}
 	for i, a := range c.Agents {
@@ -75,60 +88,47 @@ func (c *Checkpoint) write(b *strings.Builder, tensors bool) error {
 			fmt.Fprintf(b, "agent %d\n", i)
 		}
 		if a.Class != "" {
-			line("agent", "%s", a.Class)
+			b.line("agent", "%s", a.Class)
 		}
 		if a.Updates > 0 {
-			line("updates", "%d", a.Updates)
+			b.line("updates", "%d", a.Updates)
 		}
 		if p := a.Policy; p != nil {
 			normalized := ""
 			if p.Normalized {
 				normalized = ", normalised"
 			}
-			line("observations", "%s%s", p.Observation, normalized)
-			line("actions", "%s, %s", p.Action, p.Distribution)
-			line("network", "%s", p.Network)
+			b.line("observations", "%s%s", p.Observation, normalized)
+			b.line("actions", "%s, %s", p.Action, p.Distribution)
+			b.line("network", "%s", p.Network)
 		} else if a.Undescribed != "" {
-			line("policy", "%s", a.Undescribed)
+			b.line("policy", "%s", a.Undescribed)
 		}
-		if err := pairs(b, "setting", a.Settings); err != nil {
-			return err
-		}
+		pairs(b, "setting", a.Settings)
 	}
 	if c.Trainer != nil {
-		if err := pairs(b, "metric", c.Trainer.Metrics); err != nil {
-			return err
-		}
+		pairs(b, "metric", c.Trainer.Metrics)
 	}
-	if err := pairs(b, "metadata", c.Metadata); err != nil {
-		return err
-	}
-	if err := pairs(b, "other value", c.Values); err != nil {
-		return err
-	}
-	if tensors && len(c.Tensors) > 0 {
-		if err := c.writeTensors(b); err != nil {
-			return err
-		}
+	pairs(b, "metadata", c.Metadata)
+	pairs(b, "other value", c.Values)
+	if tensors {
+		c.writeTensors(b)
 	}
 	t := c.Totals
-	fmt.Fprintf(b, "\n%d tensors, %d elements, %s, %s\n", t.Tensors, t.Elements, Bytes(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
-	return nil
+	fmt.Fprintf(b, "\n%d tensors, %d elements, %s, %s\n",
+		t.Tensors, t.Elements, Bytes(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
 }
 
 // pairs writes a table of names and values.
-func pairs[V any](b *strings.Builder, header string, values map[string]V) error {
-	if len(values) == 0 {
-		return nil
-	}
+func pairs[V any](b *page, header string, values map[string]V) {
 	var rows [][]string
 	for _, name := range slices.SortedFunc(maps.Keys(values), naturally) {
 		rows = append(rows, []string{name, show(values[name])})
 	}
-	b.WriteByte('\n')
-	return tracking.Table(b, []string{header, "value"}, rows)
+	b.table([]string{header, "value"}, rows)
 }
 
+// show writes a value: numbers with at most six digits, which tell values apart and fit into a column.
 func show(v any) string {
 	switch v := v.(type) {
 	case number.JSON:
@@ -139,7 +139,9 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-func (c *Checkpoint) writeTensors(b *strings.Builder) error {
+// writeTensors writes a line for each tensor. The columns of statistics are there if they were asked for, the column of
+// elements that are not finite if any tensor of the file has some.
+func (c *Checkpoint) writeTensors(b *page) {
 	stats := slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Stats != nil })
 	header := []string{"tensor", "type", "shape", "elements", "bytes"}
 	if stats {
@@ -153,7 +155,9 @@ func (c *Checkpoint) writeTensors(b *strings.Builder) error {
 	for _, t := range c.Tensors {
 		row := []string{t.Name, t.DType, shape(t.Shape), fmt.Sprint(t.Count), fmt.Sprint(t.Bytes)}
 		if s := t.Stats; s != nil {
-			row = append(row, fmt.Sprintf("%.4g", float64(s.Min)), fmt.Sprintf("%.4g", float64(s.Mean)), fmt.Sprintf("%.4g", float64(s.Max)))
+			for _, x := range []number.JSON{s.Min, s.Mean, s.Max} {
+				row = append(row, fmt.Sprintf("%.4g", float64(x)))
+			}
 		} else if stats {
 			row = append(row, "-", "-", "-")
 		}
@@ -162,21 +166,18 @@ func (c *Checkpoint) writeTensors(b *strings.Builder) error {
 		}
 		rows = append(rows, row)
 	}
-	b.WriteByte('\n')
-	return tracking.Table(b, header, rows)
+	b.table(header, rows)
 }
 
+// shape writes dimensions, e.g. "64×4".
 func shape(dims []int64) string {
 	if len(dims) == 0 {
 		return "scalar"
 	}
-	parts := make([]string, len(dims))
-	for i, d := range dims {
-		parts[i] = fmt.Sprint(d)
-	}
-	return strings.Join(parts, "×")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "×")
 }
 
+// notFinite says how many elements are NaN or infinite, or none, the given text, where all are finite.
 func notFinite(nans, infinities int64, none string) string {
 	switch {
 	case nans == 0 && infinities == 0:
@@ -203,20 +204,22 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f TiB", x/1024)
 }
 
-func (p *Population) write(b *strings.Builder) error {
+// write writes what the journal tells: the settings, a line for every member and every copy, and the way to the best.
+func (p *Population) write(b *page) {
 	better := "more"
 	if p.Minimise {
 		better = "less"
 	}
-	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n\n", len(p.Members), p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
+	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
+		len(p.Members), p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
 	keys := p.tuned()
-	var rows [][]string
+	rows := [][]string{} // not nil: a population without members has an empty table
 	for _, m := range p.Members {
 		objective := "-"
 		if m.Objective != nil {
 			objective = show(*m.Objective)
 		}
-		row := []string{fmt.Sprint(m.Member), fmt.Sprint(m.Intervals), fmt.Sprint(m.Steps), objective, fmt.Sprint(m.Lineage), fmt.Sprint(m.Copies), fmt.Sprint(m.Failures)}
+		row := cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
 		for _, key := range keys {
 			cell := "-"
 			if v, ok := m.Hyperparameters[key]; ok {
@@ -226,28 +229,31 @@ func (p *Population) write(b *strings.Builder) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := tracking.Table(b, append([]string{"member", "intervals", "steps", "objective", "lineage of", "copies", "failures"}, keys...), rows); err != nil {
-		return err
+	header := []string{"member", "intervals", "steps", "objective", "lineage of", "copies", "failures"}
+	b.table(append(header, keys...), rows)
+	rows = nil
+	for _, c := range p.Copies {
+		rows = append(rows, cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
 	}
-	if len(p.Copies) > 0 {
-		rows = nil
-		for _, c := range p.Copies {
-			rows = append(rows, []string{fmt.Sprint(c.Iteration), fmt.Sprint(c.Member), fmt.Sprint(c.Parent), fmt.Sprint(c.Steps), fmt.Sprint(c.ParentSteps), c.Cause})
-		}
-		b.WriteByte('\n')
-		if err := tracking.Table(b, []string{"interval", "member", "copied", "at step", "its step", "why"}, rows); err != nil {
-			return err
-		}
-	}
+	b.table([]string{"interval", "member", "copied", "at step", "its step", "why"}, rows)
 	if p.Best == nil {
 		b.WriteString("\nNo objective is known yet.\n")
-		return nil
+		return
 	}
-	fmt.Fprintf(b, "\nBest: member %d after interval %d, %d steps: %.6g.\n", p.Best.Member, p.Best.Iteration, p.Best.Steps, float64(p.Best.Objective))
+	fmt.Fprintf(b, "\nBest: member %d after interval %d, %d steps: %.6g.\n",
+		p.Best.Member, p.Best.Iteration, p.Best.Steps, float64(p.Best.Objective))
 	var parts []string
 	for _, s := range p.Best.Ancestry {
 		parts = append(parts, fmt.Sprintf("member %d (steps %d to %d)", s.Member, s.FromSteps, s.ToSteps))
 	}
 	fmt.Fprintf(b, "Its weights: %s.\n", strings.Join(parts, " → "))
-	return nil
+}
+
+// cells writes values as the cells of a row.
+func cells(values ...any) []string {
+	row := make([]string, len(values))
+	for i, v := range values {
+		row[i] = fmt.Sprint(v)
+	}
+	return row
 }

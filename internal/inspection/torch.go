@@ -3,6 +3,7 @@ package inspection
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/convert"
@@ -32,8 +33,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 		return nil, fmt.Errorf("inspection: %s: %w", path, err)
 	}
 	if _, ours := snap.Values[layout.Agent]; ours { // converted from a checkpoint of gorl's
-		c := ofSnapshot(size(path), snap, o)
-		return c, nil
+		return ofSnapshot(size(path), snap, o), nil
 	}
 	c := &Checkpoint{Stored: size(path), Kind: "PyTorch file", Values: map[string]any{}}
 	c.tensors(snap.Arrays, o)
@@ -74,23 +74,26 @@ func ofSkrl(path string) (Agent, bool) {
 	return a, true
 }
 
-// scalars puts the plain values of a .pt under the keys that lead to them.
+// scalars puts the plain values of a .pt under the keys that lead to them. A list of nothing else is one value.
 func scalars(into map[string]any, at string, v any) {
-	under := func(key any) string {
-		if at == "" {
-			return fmt.Sprint(key)
-		}
-		return fmt.Sprintf("%s/%v", at, key)
-	}
 	switch v := v.(type) {
 	case *torchfile.Dict:
 		for key, x := range v.All() {
-			scalars(into, under(key), x)
+			scalars(into, under(at, key), x)
 		}
 	case *torchfile.List:
-		listed(into, at, v.Items, under)
+		scalars(into, at, torchfile.Tuple(v.Items))
 	case torchfile.Tuple:
-		listed(into, at, v, under)
+		switch {
+		case slices.ContainsFunc(v, compound):
+			for i, x := range v {
+				scalars(into, under(at, i), x)
+			}
+		case len(v) > longest:
+			into[at] = fmt.Sprintf("%d values", len(v))
+		default:
+			into[at] = strings.Trim(fmt.Sprint(v), "[]")
+		}
 	case *torchfile.Tensor, nil:
 	case float64:
 		into[at] = number.JSON(v)
@@ -103,23 +106,11 @@ func scalars(into map[string]any, at string, v any) {
 	}
 }
 
-func listed(into map[string]any, at string, items []any, under func(any) string) {
-	plain := true
-	for _, x := range items {
-		switch x.(type) {
-		case *torchfile.Dict, *torchfile.List, torchfile.Tuple, *torchfile.Tensor:
-			plain = false
-		}
+// compound reports whether a value of a .pt has others in it, or is a tensor, which is described elsewhere.
+func compound(v any) bool {
+	switch v.(type) {
+	case *torchfile.Dict, *torchfile.List, torchfile.Tuple, *torchfile.Tensor:
+		return true
 	}
-	if plain {
-		if len(items) > 16 {
-			into[at] = fmt.Sprintf("%d values", len(items))
-		} else {
-			into[at] = strings.Trim(fmt.Sprint(items), "[]")
-		}
-		return
-	}
-	for i, x := range items {
-		scalars(into, under(i), x)
-	}
+	return false
 }
