@@ -81,6 +81,20 @@ type Evolvable interface {
 	Architectures() map[string]models.Architecture
 }
 
+// Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.
+type Complete interface {
+	Agent
+	Binder
+	Tracker
+	Tunable
+	Snapshotter
+	Reseeder
+	Stochastic
+	Evolvable
+	// LearningRate returns the policy's present learning rate, which a schedule may have changed.
+	LearningRate() float64
+}
+
 // Composite is implemented by agents that consist of several, each with environments of its own. Trainers then report
 // episodes by agent, too.
 type Composite interface {

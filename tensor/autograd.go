@@ -21,15 +21,8 @@ func (s *Scope) Grad(output Tensor, createGraph bool, inputs ...Tensor) []Tensor
 		return out
 	}
 	o := handle("Grad", output)
-	hs, res := make([]C.gorl_t, len(inputs)), make([]C.gorl_t, len(inputs))
-	for i, t := range inputs {
-		hs[i] = handle("Grad", t)
-	}
-	var create C.int
-	if createGraph {
-		create = 1
-	}
-	msg := C.gorl_grad(&o, 1, unsafe.SliceData(hs), C.int32_t(len(hs)), create, unsafe.SliceData(res))
+	hs, res := handles("Grad", inputs), make([]C.gorl_t, len(inputs))
+	msg := C.gorl_grad(&o, 1, unsafe.SliceData(hs), C.int32_t(len(hs)), flag(createGraph), unsafe.SliceData(res))
 	if msg != nil {
 		s.err = failure("Grad", msg, append([]Tensor{output}, inputs...)...)
 		return out
@@ -53,10 +46,7 @@ func (s *Scope) RequireGrad(a Tensor) Tensor {
 
 // GradOf returns the gradient that Backward has accumulated for a leaf tensor.
 func (s *Scope) GradOf(a Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("GradOf", a)
-	cell := s.cell()
-	return s.done("GradOf", cell, C.gorl_grad_of(h, (*C.gorl_t)(cell)), a)
+	return s.result("GradOf", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_grad_of(handle("GradOf", a), out)
+	}, a)
 }

@@ -56,12 +56,10 @@ func typeFor[T Element]() DType {
 
 // Full returns a tensor of the given type and shape with every element x, on the scope's device.
 func (s *Scope) Full(dtype DType, x float64, shape ...int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
 	p, n := ints(shape)
-	cell := s.cell()
-	return s.done("Full", cell, C.gorl_full(p, n, C.double(x), C.int32_t(dtype), s.device.code(), (*C.gorl_t)(cell)))
+	return s.result("Full", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_full(p, n, C.double(x), C.int32_t(dtype), s.device.code(), out)
+	})
 }
 
 // Zeros returns float32 zeros.
@@ -75,11 +73,9 @@ func (s *Scope) Scalar(x float64) Tensor { return s.Full(Float32, x) }
 
 // Arange returns the int64 vector 0 … n−1.
 func (s *Scope) Arange(n int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	cell := s.cell()
-	return s.done("Arange", cell, C.gorl_arange(C.int64_t(n), s.device.code(), (*C.gorl_t)(cell)))
+	return s.result("Arange", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_arange(C.int64_t(n), s.device.code(), out)
+	})
 }
 
 // From copies data, once, into a new tensor of the given shape on s's device. Without a shape it is a vector.
@@ -107,12 +103,9 @@ func From[T Element](s *Scope, data []T, shape ...int64) Tensor {
 
 // To returns a as another type on another device; a itself where it already is.
 func (s *Scope) To(a Tensor, dtype DType, d Device) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("To", a)
-	cell := s.cell()
-	return s.done("To", cell, C.gorl_to(h, C.int32_t(dtype), d.code(), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("To", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_to(handle("To", a), C.int32_t(dtype), d.code(), s.grad, out)
+	}, a)
 }
 
 // As returns a with another element type.

@@ -59,12 +59,9 @@ func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
 // (n, A) under independent normal distributions with means (n, A) and one log standard deviation (A) for all rows.
 func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
 	const op = "GaussianLogProbSum"
-	if s.err != nil {
-		return Tensor{}
-	}
-	ha, hm, hl := handle(op, action), handle(op, mean), handle(op, logStd)
-	cell := s.cell()
-	return s.done(op, cell, C.gorl_gaussian_log_prob_sum(ha, hm, hl, s.grad, (*C.gorl_t)(cell)), action, mean, logStd)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_gaussian_log_prob_sum(handle(op, action), handle(op, mean), handle(op, logStd), s.grad, out)
+	}, action, mean, logStd)
 }
 
 // Surrogate is PPO's clipped objective as a loss (Schulman et al. 2017, eq. 7), with r = e^(now − old) the ratio of the
@@ -108,43 +105,32 @@ const (
 // ValueLoss is E[(R − V)²], the prediction V kept within clip of its old value as kind says; everything is (n, 1).
 func (s *Scope) ValueLoss(predicted, old, returns Tensor, clip float64, kind ValueClip) Tensor {
 	const op = "ValueLoss"
-	if s.err != nil {
-		return Tensor{}
-	}
-	hp, ho, hr := handle(op, predicted), handle(op, old), handle(op, returns)
-	cell := s.cell()
-	return s.done(op, cell, C.gorl_value_loss(hp, ho, hr, C.double(clip), C.int32_t(kind), (*C.gorl_t)(cell)), predicted, old, returns)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_value_loss(handle(op, predicted), handle(op, old), handle(op, returns),
+			C.double(clip), C.int32_t(kind), out)
+	}, predicted, old, returns)
 }
 
 // CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1, both sets
 // weighing the same whatever their sizes.
 func (s *Scope) CrossEntropy(fake, real Tensor) Tensor {
 	const op = "CrossEntropy"
-	if s.err != nil {
-		return Tensor{}
-	}
-	hf, hr := handle(op, fake), handle(op, real)
-	cell := s.cell()
-	return s.done(op, cell, C.gorl_cross_entropy(hf, hr, (*C.gorl_t)(cell)), fake, real)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_cross_entropy(handle(op, fake), handle(op, real), out)
+	}, fake, real)
 }
 
 // SumSquares is Σ scale_i·‖w_i‖² over weights with a scale each, a scalar.
 func (s *Scope) SumSquares(scales []float64, weights ...Tensor) Tensor {
 	const op = "SumSquares"
-	if s.err != nil {
-		return Tensor{}
-	}
-	if len(scales) != len(weights) {
+	if s.err == nil && len(scales) != len(weights) {
 		s.err = fmt.Errorf("tensor: %s: %d scales for %d weights", op, len(scales), len(weights))
 		return Tensor{}
 	}
-	hs := make([]C.gorl_t, len(weights))
-	for i, w := range weights {
-		hs[i] = handle(op, w)
-	}
-	cell := s.cell()
-	msg := C.gorl_decay(unsafe.SliceData(hs), (*C.double)(unsafe.SliceData(scales)), C.int32_t(len(hs)), (*C.gorl_t)(cell))
-	return s.done(op, cell, msg, weights...)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		hs := handles(op, weights)
+		return C.gorl_decay(unsafe.SliceData(hs), (*C.double)(unsafe.SliceData(scales)), C.int32_t(len(hs)), out)
+	}, weights...)
 }
 
 // Tally adds scalars (float32, without gradient) to the elements of sums, a float64 vector of as many, in place.
@@ -153,10 +139,7 @@ func (s *Scope) Tally(sums Tensor, scalars ...Tensor) {
 	if s.err != nil {
 		return
 	}
-	hs := make([]C.gorl_t, len(scalars))
-	for i, t := range scalars {
-		hs[i] = handle(op, t)
-	}
+	hs := handles(op, scalars)
 	s.effect(op, C.gorl_tally_(handle(op, sums), unsafe.SliceData(hs), C.int32_t(len(hs))), scalars...)
 }
 

@@ -111,6 +111,15 @@ func handle(op string, t Tensor) C.gorl_t {
 	return C.gorl_t(*t.T)
 }
 
+// handles returns the handles of several operands.
+func handles(op string, ts []Tensor) []C.gorl_t {
+	hs := make([]C.gorl_t, len(ts))
+	for i, t := range ts {
+		hs[i] = handle(op, t)
+	}
+	return hs
+}
+
 // failure turns a message of the shim into an error that names the operation and the shapes of its operands.
 func failure(op string, msg C.gorl_err, operands ...Tensor) error {
 	text := C.GoString((*C.char)(msg))
@@ -168,11 +177,4 @@ func TypeOf(t Tensor) DType {
 func RequiresGrad(t Tensor) bool {
 	defer runtime.KeepAlive(t.T)
 	return C.gorl_requires_grad(handle("RequiresGrad", t)) != 0
-}
-
-// keepAlive returns result, having held operands that gotorch's finalizers own until here.
-func keepAlive(result, operand Tensor) Tensor {
-	runtime.KeepAlive(operand.T)
-	runtime.KeepAlive(result.T)
-	return result
 }

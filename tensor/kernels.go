@@ -15,14 +15,11 @@ import "C"
 // nextValues V'[t] is the value of what followed step t, bootstrap[t] says how much of it counts (0 at terminations)
 // and chain[t] whether the estimate goes on beyond the step (0 where the episode ended).
 func (s *Scope) GAE(rewards, values, nextValues, bootstrap, chain Tensor, gamma, lambda float64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
 	const op = "GAE"
-	r, v, nv, b, c := handle(op, rewards), handle(op, values), handle(op, nextValues), handle(op, bootstrap), handle(op, chain)
-	cell := s.cell()
-	msg := C.gorl_gae(r, v, nv, b, c, C.double(gamma), C.double(lambda), (*C.gorl_t)(cell))
-	return s.done(op, cell, msg, rewards, values, nextValues, bootstrap, chain)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_gae(handle(op, rewards), handle(op, values), handle(op, nextValues), handle(op, bootstrap),
+			handle(op, chain), C.double(gamma), C.double(lambda), out)
+	}, rewards, values, nextValues, bootstrap, chain)
 }
 
 // ScalerUpdate merges the rows of x (…, d) into a running mean (d), variance (d) and count (1), all float64, in place.
@@ -32,31 +29,23 @@ func (s *Scope) ScalerUpdate(x, mean, variance, count Tensor, bessel bool) {
 		return
 	}
 	const op = "ScalerUpdate"
-	var flag C.int
-	if bessel {
-		flag = 1
-	}
-	s.effect(op, C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count), flag), x, mean, variance, count)
+	msg := C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count), flag(bessel))
+	s.effect(op, msg, x, mean, variance, count)
 }
 
 // ScalerForward returns clamp((x − mean) / (√variance + eps), −clip, clip) as float32.
 func (s *Scope) ScalerForward(x, mean, variance Tensor, eps, clip float64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
 	const op = "ScalerForward"
-	hx, hm, hv := handle(op, x), handle(op, mean), handle(op, variance)
-	cell := s.cell()
-	return s.done(op, cell, C.gorl_scaler_forward(hx, hm, hv, C.double(eps), C.double(clip), (*C.gorl_t)(cell)), x, mean, variance)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_scaler_forward(handle(op, x), handle(op, mean), handle(op, variance),
+			C.double(eps), C.double(clip), out)
+	}, x, mean, variance)
 }
 
 // ScalerInverse returns √variance · clamp(x, −clip, clip) + mean as float32.
 func (s *Scope) ScalerInverse(x, mean, variance Tensor, clip float64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
 	const op = "ScalerInverse"
-	hx, hm, hv := handle(op, x), handle(op, mean), handle(op, variance)
-	cell := s.cell()
-	return s.done(op, cell, C.gorl_scaler_inverse(hx, hm, hv, C.double(clip), (*C.gorl_t)(cell)), x, mean, variance)
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_scaler_inverse(handle(op, x), handle(op, mean), handle(op, variance), C.double(clip), out)
+	}, x, mean, variance)
 }

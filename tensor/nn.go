@@ -81,16 +81,13 @@ func (s *Scope) Activate(f Activation, a Tensor) Tensor {
 
 // Linear returns x·Wᵀ + b for x (n, in), w (out, in) and b (out); b may be the zero Tensor.
 func (s *Scope) Linear(x, w, b Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	hx, hw := handle("Linear", x), handle("Linear", w)
-	var hb C.gorl_t
-	if b.T != nil {
-		hb = handle("Linear", b)
-	}
-	cell := s.cell()
-	return s.done("Linear", cell, C.gorl_linear(hx, hw, hb, s.grad, (*C.gorl_t)(cell)), x, w, b)
+	return s.result("Linear", func(out *C.gorl_t) C.gorl_err {
+		var hb C.gorl_t
+		if b.T != nil {
+			hb = handle("Linear", b)
+		}
+		return C.gorl_linear(handle("Linear", x), handle("Linear", w), hb, s.grad, out)
+	}, x, w, b)
 }
 
 // Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used by

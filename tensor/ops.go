@@ -18,43 +18,21 @@ import "C"
 import "math"
 
 func (s *Scope) unary(name string, op C.int32_t, a Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle(name, a)
-	cell := s.cell()
-	msg := C.gorl_unary(op, h, s.grad, (*C.gorl_t)(cell))
-	if msg != nil {
-		return s.done(name, cell, msg, a)
-	}
-	return keepAlive(Tensor{T: cell}, a)
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_unary(op, handle(name, a), s.grad, out)
+	}, a)
 }
 
 func (s *Scope) binary(name string, op C.int32_t, a, b Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	ha, hb := handle(name, a), handle(name, b)
-	cell := s.cell()
-	msg := C.gorl_binary(op, ha, hb, s.grad, (*C.gorl_t)(cell))
-	if msg != nil {
-		return s.done(name, cell, msg, a, b)
-	}
-	keepAlive(a, b)
-	return Tensor{T: cell}
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_binary(op, handle(name, a), handle(name, b), s.grad, out)
+	}, a, b)
 }
 
 func (s *Scope) scalar(name string, op C.int32_t, a Tensor, x float64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle(name, a)
-	cell := s.cell()
-	msg := C.gorl_scalar(op, h, C.double(x), s.grad, (*C.gorl_t)(cell))
-	if msg != nil {
-		return s.done(name, cell, msg, a)
-	}
-	return keepAlive(Tensor{T: cell}, a)
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_scalar(op, handle(name, a), C.double(x), s.grad, out)
+	}, a)
 }
 
 // Add returns a + b, broadcast.
@@ -193,12 +171,9 @@ func (s *Scope) Contiguous(a Tensor) Tensor { return s.unary("Contiguous", C.GOR
 
 // Clamp returns a limited to [lo, hi]; an infinite limit is none.
 func (s *Scope) Clamp(a Tensor, lo, hi float64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Clamp", a)
-	cell := s.cell()
-	return s.done("Clamp", cell, C.gorl_clamp(h, C.double(lo), C.double(hi), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Clamp", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_clamp(handle("Clamp", a), C.double(lo), C.double(hi), s.grad, out)
+	}, a)
 }
 
 // ClampMin returns max(a, lo).
@@ -206,21 +181,16 @@ func (s *Scope) ClampMin(a Tensor, lo float64) Tensor { return s.Clamp(a, lo, ma
 
 // Where returns a where condition is true and b elsewhere, broadcast.
 func (s *Scope) Where(condition, a, b Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	hc, ha, hb := handle("Where", condition), handle("Where", a), handle("Where", b)
-	cell := s.cell()
-	return s.done("Where", cell, C.gorl_where(hc, ha, hb, s.grad, (*C.gorl_t)(cell)), condition, a, b)
+	return s.result("Where", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_where(handle("Where", condition), handle("Where", a), handle("Where", b), s.grad, out)
+	}, condition, a, b)
 }
 
 // GaussianLogProb returns the log-density of action under independent normal distributions, element by element:
 // −(a−μ)²/(2σ²) − ln σ − ½ ln 2π with σ = e^logStd. Shapes broadcast.
 func (s *Scope) GaussianLogProb(action, mean, logStd Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	ha, hm, hl := handle("GaussianLogProb", action), handle("GaussianLogProb", mean), handle("GaussianLogProb", logStd)
-	cell := s.cell()
-	return s.done("GaussianLogProb", cell, C.gorl_gaussian_log_prob(ha, hm, hl, s.grad, (*C.gorl_t)(cell)), action, mean, logStd)
+	const op = "GaussianLogProb"
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_gaussian_log_prob(handle(op, action), handle(op, mean), handle(op, logStd), s.grad, out)
+	}, action, mean, logStd)
 }

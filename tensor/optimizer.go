@@ -171,20 +171,12 @@ func (o *Optimizer) step(s *Scope) {
 	p, g := handle("Step", o.flat.Values), handle("Step", o.flat.Grads)
 	n, step := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1)
 	if o.cfg.Kind == "sgd" {
-		var nesterov C.int
-		if o.cfg.Nesterov {
-			nesterov = 1
-		}
 		s.effect("Step", C.gorl_sgd_(p, g, handle("Step", o.ExpAvg), unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr),
-			n, step, C.double(o.cfg.Momentum), C.double(o.cfg.WeightDecay), nesterov), o.flat.Values)
+			n, step, C.double(o.cfg.Momentum), C.double(o.cfg.WeightDecay), flag(o.cfg.Nesterov)), o.flat.Values)
 		return
 	}
-	var decoupled C.int
-	if o.cfg.Kind == "adamw" {
-		decoupled = 1
-	}
 	s.effect("Step", C.gorl_adam_(p, g, handle("Step", o.ExpAvg), handle("Step", o.ExpAvgSq), unsafe.SliceData(o.begin), unsafe.SliceData(o.end),
-		unsafe.SliceData(o.lr), n, step, C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), decoupled), o.flat.Values)
+		unsafe.SliceData(o.lr), n, step, C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), flag(o.cfg.Kind == "adamw")), o.flat.Values)
 }
 
 // Close releases the moments. It may be called twice.

@@ -79,13 +79,10 @@ func (g *Generator) SetState(state []byte) error {
 }
 
 func (s *Scope) random(name string, op C.int32_t, g *Generator, a, b float64, shape []int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	source := g.source(name)
 	p, n := ints(shape)
-	cell := s.cell()
-	return s.done(name, cell, C.gorl_random(op, p, n, C.double(a), C.double(b), source, g.device.code(), (*C.gorl_t)(cell)))
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_random(op, p, n, C.double(a), C.double(b), g.source(name), g.device.code(), out)
+	})
 }
 
 // Randn returns standard normal numbers.
@@ -110,10 +107,7 @@ func (s *Scope) RandPerm(g *Generator, n int64) Tensor {
 
 // Multinomial draws n indices a row, with replacement, from rows of probabilities (rows, k); the result is (rows, n) int64.
 func (s *Scope) Multinomial(g *Generator, probabilities Tensor, n int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h, source := handle("Multinomial", probabilities), g.source("Multinomial")
-	cell := s.cell()
-	return s.done("Multinomial", cell, C.gorl_multinomial(h, C.int64_t(n), source, (*C.gorl_t)(cell)), probabilities)
+	return s.result("Multinomial", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_multinomial(handle("Multinomial", probabilities), C.int64_t(n), g.source("Multinomial"), out)
+	}, probabilities)
 }

@@ -134,6 +134,17 @@ func (s *Scope) cell() *unsafe.Pointer {
 	return p
 }
 
+// result returns the tensor that a native operation makes, owned by the scope. call runs the operation, which writes the
+// new tensor to out; operands are its tensors, for the message of a failure. After the scope's first error nothing runs.
+// A call costs no allocation, because call does not outlive it.
+func (s *Scope) result(op string, call func(out *C.gorl_t) C.gorl_err, operands ...Tensor) Tensor {
+	if s.err != nil {
+		return Tensor{}
+	}
+	cell := s.cell()
+	return s.done(op, cell, call((*C.gorl_t)(cell)), operands...)
+}
+
 // done finishes an operation that wrote its result into cell, or failed with msg.
 func (s *Scope) done(op string, cell *unsafe.Pointer, msg C.gorl_err, operands ...Tensor) Tensor {
 	if msg != nil {
@@ -162,4 +173,12 @@ func ints(v []int64) (*C.int64_t, C.int32_t) {
 		return nil, 0
 	}
 	return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(v))), C.int32_t(len(v))
+}
+
+// flag turns a boolean into C's.
+func flag(on bool) C.int {
+	if on {
+		return 1
+	}
+	return 0
 }

@@ -77,12 +77,9 @@ func (s *Scope) MeanKeep(a Tensor, dims ...int64) Tensor {
 }
 
 func (s *Scope) along(name string, op C.int32_t, a Tensor, dim int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle(name, a)
-	cell := s.cell()
-	return s.done(name, cell, C.gorl_along(op, h, C.int64_t(dim), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_along(op, handle(name, a), C.int64_t(dim), s.grad, out)
+	}, a)
 }
 
 // LogSoftmax normalises log-probabilities along dim.
@@ -112,15 +109,10 @@ func (s *Scope) Squeeze(a Tensor, dim int64) Tensor {
 }
 
 func (s *Scope) join(name string, op C.int32_t, dim int64, list []Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	hs := make([]C.gorl_t, len(list))
-	for i, t := range list {
-		hs[i] = handle(name, t)
-	}
-	cell := s.cell()
-	return s.done(name, cell, C.gorl_join(op, unsafe.SliceData(hs), C.int32_t(len(hs)), C.int64_t(dim), s.grad, (*C.gorl_t)(cell)), list...)
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		hs := handles(name, list)
+		return C.gorl_join(op, unsafe.SliceData(hs), C.int32_t(len(hs)), C.int64_t(dim), s.grad, out)
+	}, list...)
 }
 
 // Cat joins tensors along an existing dimension.
@@ -133,72 +125,51 @@ func (s *Scope) Stack(dim int64, list ...Tensor) Tensor {
 
 // Narrow is the part [start, start+length) of dimension dim, in the same memory.
 func (s *Scope) Narrow(a Tensor, dim, start, length int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Narrow", a)
-	cell := s.cell()
-	return s.done("Narrow", cell, C.gorl_narrow(h, C.int64_t(dim), C.int64_t(start), C.int64_t(length), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Narrow", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_narrow(handle("Narrow", a), C.int64_t(dim), C.int64_t(start), C.int64_t(length), s.grad, out)
+	}, a)
 }
 
 // Select is a at one index of dimension dim, which disappears, in the same memory.
 func (s *Scope) Select(a Tensor, dim, index int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Select", a)
-	cell := s.cell()
-	return s.done("Select", cell, C.gorl_select(h, C.int64_t(dim), C.int64_t(index), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Select", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_select(handle("Select", a), C.int64_t(dim), C.int64_t(index), s.grad, out)
+	}, a)
 }
 
 // IndexSelect gathers rows: the slices of dimension dim named by the int64 vector index.
 func (s *Scope) IndexSelect(a Tensor, dim int64, index Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h, hi := handle("IndexSelect", a), handle("IndexSelect", index)
-	cell := s.cell()
-	return s.done("IndexSelect", cell, C.gorl_index_select(h, C.int64_t(dim), hi, s.grad, (*C.gorl_t)(cell)), a, index)
+	return s.result("IndexSelect", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_index_select(handle("IndexSelect", a), C.int64_t(dim), handle("IndexSelect", index), s.grad, out)
+	}, a, index)
 }
 
 // Gather picks a[..., index, ...] along dim, element by element of index (int64).
 func (s *Scope) Gather(a Tensor, dim int64, index Tensor) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h, hi := handle("Gather", a), handle("Gather", index)
-	cell := s.cell()
-	return s.done("Gather", cell, C.gorl_gather(h, C.int64_t(dim), hi, s.grad, (*C.gorl_t)(cell)), a, index)
+	return s.result("Gather", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_gather(handle("Gather", a), C.int64_t(dim), handle("Gather", index), s.grad, out)
+	}, a, index)
 }
 
 // Reshape gives a the shape sizes, one of which may be −1; in the same memory where possible.
 func (s *Scope) Reshape(a Tensor, sizes ...int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Reshape", a)
 	p, n := ints(sizes)
-	cell := s.cell()
-	return s.done("Reshape", cell, C.gorl_reshape(h, p, n, s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Reshape", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_reshape(handle("Reshape", a), p, n, s.grad, out)
+	}, a)
 }
 
 // Expand repeats dimensions of size 1 without copying; −1 leaves a dimension as it is.
 func (s *Scope) Expand(a Tensor, sizes ...int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Expand", a)
 	p, n := ints(sizes)
-	cell := s.cell()
-	return s.done("Expand", cell, C.gorl_expand(h, p, n, s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Expand", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_expand(handle("Expand", a), p, n, s.grad, out)
+	}, a)
 }
 
 // Transpose swaps two dimensions, in the same memory.
 func (s *Scope) Transpose(a Tensor, d0, d1 int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle("Transpose", a)
-	cell := s.cell()
-	return s.done("Transpose", cell, C.gorl_transpose(h, C.int64_t(d0), C.int64_t(d1), s.grad, (*C.gorl_t)(cell)), a)
+	return s.result("Transpose", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_transpose(handle("Transpose", a), C.int64_t(d0), C.int64_t(d1), s.grad, out)
+	}, a)
 }

@@ -110,7 +110,7 @@ func New(o Options) (agent *Agent, err error) {
 	if err = a.prepare(); err != nil {
 		return nil, err
 	}
-	return &Agent{a}, nil
+	return &Agent{a, a}, nil
 }
 
 // config returns the agent's own copy of the settings.
@@ -248,8 +248,11 @@ func (a *learner) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor
 	return a.styleValue.Forward(s, a.Inputs(s, obs, state))
 }
 
-// tune changes hyperparameters, all or none.
-func (a *learner) tune(values map[string]float64) error {
+// Hyperparameters returns the settings that may change while training, by their keys.
+func (a *learner) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
+
+// SetHyperparameters changes some of them, all or none.
+func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
 	if err := agents.Assign("amp", next.Tunable(), values); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T steps of N environments:
+// Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T steps of N environments:
 // PPO on a combined reward, with a discriminator step beside every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;
@@ -18,7 +18,7 @@ import (
 //  5. remember and Finish: the replay buffer takes the policy's motion, the scalers learn, the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
-func (a *learner) update(ctx context.Context) (err error) {
+func (a *learner) Update(ctx context.Context) (err error) {
 	if err := a.CheckReady(ctx); err != nil {
 		return err
 	}

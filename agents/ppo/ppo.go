@@ -83,7 +83,8 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{&learner{core, cfg}}, nil
+	a := &learner{core, cfg}
+	return &Agent{a, a}, nil
 }
 
 func (m Models) close() {
@@ -105,8 +106,8 @@ func (o Options) config() (*Config, error) {
 	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
-// tune changes hyperparameters, all or none.
-func (a *learner) tune(values map[string]float64) error {
+// SetHyperparameters changes settings that may change while training, all or none.
+func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
 	if err := agents.Assign("ppo", next.Tunable(), values); err != nil {
 		return err

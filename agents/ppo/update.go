@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// update is one iteration of proximal policy optimisation (Schulman et al. 2017, algorithm 1) on a complete rollout of
+// Update is one iteration of proximal policy optimisation (Schulman et al. 2017, algorithm 1) on a complete rollout of
 // T steps of N environments:
 //
 //  1. estimate: values, advantages and returns of every step, by generalised advantage estimation;
@@ -16,7 +16,7 @@ import (
 //  3. Finish: the scalers learn from the rollout, and the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
-func (a *learner) update(ctx context.Context) (err error) {
+func (a *learner) Update(ctx context.Context) (err error) {
 	if err := a.CheckReady(ctx); err != nil {
 		return err
 	}

@@ -79,9 +79,9 @@ type Core struct {
 	// Gen and Rng are the agent's random sequences on the device and on the host.
 	Gen *tensor.Generator
 	Rng *rand.Rand
-	// Device is where all tensors live. Tracked collects figures until they are read.
+	// Device is where all tensors live. Figures collects what Tracked shows.
 	Device  tensor.Device
-	Tracked *Tracker
+	Figures *Tracker
 	// Timestep counts recorded steps of the batch of environments, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
@@ -158,7 +158,7 @@ func New(o Options) (c *Core, err error) {
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
-		training: true, Tracked: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
+		training: true, Figures: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
 		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)

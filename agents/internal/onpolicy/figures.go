@@ -40,6 +40,9 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 	clear(t.count)
 }
 
+// Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
+func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
+
 // NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Track. It stays on the device
 // until then.
 func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
@@ -54,7 +57,7 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 func (c *Core) Track(means map[string]float64) error {
 	for tag, x := range means {
 		if tag != "Loss / Entropy loss" || c.Config.EntropyLossScale != 0 {
-			c.Tracked.Add(tag, x)
+			c.Figures.Add(tag, x)
 		}
 	}
 	if c.hasStdDev {
@@ -62,10 +65,10 @@ func (c *Core) Track(means map[string]float64) error {
 		if err != nil {
 			return err
 		}
-		c.Tracked.Add("Policy / Standard deviation", x)
+		c.Figures.Add("Policy / Standard deviation", x)
 	}
 	if c.Scheduler != nil {
-		c.Tracked.Add("Learning / Learning rate", c.LearningRate())
+		c.Figures.Add("Learning / Learning rate", c.LearningRate())
 	}
 	return nil
 }

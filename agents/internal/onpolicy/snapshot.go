@@ -94,7 +94,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		}
 	}
 	hyper := map[string]any{}
-	for k, v := range c.hyper() {
+	for k, v := range c.Hyperparameters() {
 		hyper[k] = v
 	}
 	values[layout.Hyperparameters] = hyper
@@ -116,8 +116,8 @@ func (c *Core) recorded() []string {
 	return names
 }
 
-// hyper returns the shared settings that may change while training.
-func (c *Core) hyper() map[string]float64 { return agents.Values(c.Config.Tunable()) }
+// Hyperparameters returns the shared settings that may change while training.
+func (c *Core) Hyperparameters() map[string]float64 { return agents.Values(c.Config.Tunable()) }
 
 // writer puts tensors into a snapshot and keeps the first error.
 type writer struct {
