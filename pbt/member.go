@@ -70,6 +70,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 		m.load(*saved)
 		values = saved.Hyperparameters.Floats()
 	}
+	// New may use the values, but need not: they are set below in any case.
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
 		return nil, wrapMember(id, err)
 	}
@@ -82,6 +83,7 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
 		return m, err
 	}
+	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts back.
 	return m, wrapMember(id, guarded(func() error {
 		if snapshot != nil {
 			if err := m.trainee.Restore(snapshot); err != nil {
@@ -158,10 +160,12 @@ func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 // only when the context is cancelled meanwhile; the objective then stays as it was, so that an interrupted and resumed run
 // measures the same as an uninterrupted one.
 func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
+	// The trainee's own count jumps when it restores a copy, so only the difference is this member's.
 	before, steps := m.trainee.Steps(), stop-m.steps
 	err := m.trainee.Train(ctx, steps)
 	trained := m.trainee.Steps() - before
 	m.steps += max(trained, 0)
+	// An error is the member's failure, unless it only says that the context was cancelled.
 	stopped := ctx.Err() != nil
 	if err != nil && !(stopped && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
 		return err
@@ -236,6 +240,20 @@ func (m *member) event(iteration int64, kind journal.Kind, cause string) journal
 		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.steps,
 		Objective: m.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause,
 	}
+}
+
+// update returns what Options.Progress is called with: progress within an interval, or, with e, an event of the journal.
+func (m *member) update(iteration int64, e *journal.Event) Update {
+	u := Update{Iteration: iteration, TargetSteps: m.opt.target(iteration), Status: m.status(), Event: e}
+	if e == nil {
+		u.Metrics = maps.Clone(m.metrics)
+		return u
+	}
+	u.Iteration = e.Iteration
+	if e.Kind == journal.Failed {
+		u.Err = m.cause
+	}
+	return u
 }
 
 // trouble returns the event of a member that failed or diverged in an interval, nil for others.

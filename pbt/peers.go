@@ -18,7 +18,7 @@ import (
 // still expects something of: this is where a dead member is noticed. Its methods are pure functions of a view of the
 // store, so that tests need neither clocks nor processes.
 type peerFilter struct {
-	policy    int
+	member    int
 	iteration int64
 	// exact restricts it to records of this very iteration, as when all wait for each other.
 	exact bool
@@ -103,10 +103,12 @@ func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.
 	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, len(v.Members))}
 	records := make([]*workspace.Record, len(v.Members))
 	for i, p := range v.Members {
-		if i == l.policy {
+		if i == l.member {
 			g.Members[i] = own
 			continue
 		}
+		// A peer without a record is known by its heartbeat only: strategies see its steps and hyperparameters, for tables
+		// and for decisions that name it in From, but no objective.
 		s := strategy.Status{Member: i}
 		if h := p.Heartbeat; h != nil {
 			s.Steps, s.Hyperparameters = h.Steps, maps.Clone(h.Hyperparameters)
@@ -134,6 +136,8 @@ func (l peerFilter) status(r workspace.Record) strategy.Status {
 	if r.SinceChange > 0 {
 		s.SinceChange = r.SinceChange
 	}
+	// A failed peer publishes no weights: with an objective that is not finite it diverged, without one its training ended
+	// in an error. A finite objective without weights was published by a process that could not take a snapshot.
 	switch {
 	case r.Failure != "" && !r.HasObjective:
 		s.Failed = true
@@ -153,7 +157,7 @@ func (l peerFilter) status(r workspace.Record) strategy.Status {
 // wait until it is true; a dead peer is not waited for.
 func (l peerFilter) complete(v workspace.View) bool {
 	for i, p := range v.Members {
-		if i == l.policy || !l.live(v.Now, p) {
+		if i == l.member || !l.live(v.Now, p) {
 			continue
 		}
 		if l.record(p) == nil && reached(p) <= l.iteration {
@@ -181,7 +185,7 @@ func reached(p workspace.MemberView) int64 {
 // ones are not known to have diverged.
 func (l peerFilter) hopeful(v workspace.View) bool {
 	for i, p := range v.Members {
-		if i == l.policy || !l.live(v.Now, p) {
+		if i == l.member || !l.live(v.Now, p) {
 			continue
 		}
 		if len(p.Records) == 0 || !l.status(p.Records[0]).Diverged() {
@@ -196,7 +200,7 @@ func (l peerFilter) hopeful(v workspace.View) bool {
 func (l peerFilter) oldest(v workspace.View) int64 {
 	oldest := l.iteration
 	for _, p := range v.Members {
-		if p.Member != l.policy && l.live(v.Now, p) {
+		if p.Member != l.member && l.live(v.Now, p) {
 			oldest = min(oldest, reached(p))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func sight(change func(l *peerFilter)) peerFilter {
-	l := peerFilter{policy: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50, total: 100}
+	l := peerFilter{member: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50, total: 100}
 	if change != nil {
 		change(&l)
 	}

@@ -48,7 +48,8 @@ type Result struct {
 	Member int
 	// Iteration is the interval at whose end it stood so.
 	Iteration int64
-	Steps     int64
+	// Steps are its own environment steps then.
+	Steps int64
 	// Objective is the figure as it was measured, also where less of it is better.
 	Objective float64
 	// Hyperparameters are those it trained with.
@@ -62,8 +63,8 @@ type Result struct {
 // New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
 // back to it. Nothing is trained. Close releases the members.
 //
-// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run; TotalSteps may have grown.
-// Where the latest state is damaged the one before is used, and Recovered says so.
+// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run; TotalSteps may
+// have grown. Where the latest state is damaged the one before is used, and Recovered says so.
 func New(opt Options) (*Population, error) {
 	opt = opt.withDefaults()
 	if err := opt.validate(); err != nil {
@@ -80,6 +81,7 @@ func New(opt Options) (*Population, error) {
 // open locks the directory, loads what it holds, builds the members, and opens the journal at the length that the loaded state
 // knows of.
 func (p *Population) open() error {
+	// The lock comes first: until it is held, another population may be writing.
 	var saved *restored
 	if dir := p.opt.Directory; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -96,6 +98,7 @@ func (p *Population) open() error {
 			return err
 		}
 	}
+	// Members are built one after the other, as Options.New promises, each with its saved snapshot at hand.
 	for id := range p.opt.Members {
 		var state *savedMember
 		var snapshot *checkpoint.Snapshot
@@ -108,7 +111,10 @@ func (p *Population) open() error {
 		}
 		p.members = append(p.members, m)
 	}
+	// Which hyperparameters tables show depends on those that members have.
 	p.tuned = p.opt.tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
+	// Events after the saved state's length belong to decisions that are now made again. After the end of training they are
+	// the last events, which are written again too.
 	var keep int64
 	finished := false
 	if saved != nil {
@@ -173,15 +179,7 @@ func (p *Population) tell(m *member, e *journal.Event) {
 	if p.opt.Progress == nil {
 		return
 	}
-	u := Update{Iteration: p.iteration, TargetSteps: p.opt.target(p.iteration), Status: m.status(), Event: e}
-	if e == nil {
-		u.Metrics = maps.Clone(m.metrics)
-	} else {
-		u.Iteration = e.Iteration
-		if e.Kind == journal.Failed {
-			u.Err = m.cause
-		}
-	}
+	u := m.update(p.iteration, e)
 	p.progress.Lock()
 	defer p.progress.Unlock()
 	p.opt.Progress(u)

@@ -172,7 +172,8 @@ func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) 
 
 // fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it.
 func (s *Worker) fail(cause error) {
-	if s.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) { // it is another process's, or well
+	// Without a lease the member is another process's; with other options it is well, and only these options are wrong.
+	if s.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) {
 		return
 	}
 	s.heartbeat.update(func(h *workspace.Heartbeat) {
@@ -187,6 +188,7 @@ func (s *Worker) open(ctx context.Context) (err error) {
 	if s.lease, err = s.cfg.Store.Join(ctx, s.cfg.Member); err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
+	// Silence of peers is counted from now, by the store's clock: this process cannot know for how long it was away.
 	view, err := s.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
@@ -207,7 +209,7 @@ func (s *Worker) open(ctx context.Context) (err error) {
 	if saved != nil {
 		keep, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
 	}
-	// The journal goes first: what a new process makes of a pending decision is written to it.
+	// The journal is opened before the member is built, because a pending decision that building applies is written to it.
 	if s.journal, err = journal.Open(s.lease.Dir(), keep, !finished); err != nil {
 		return err
 	}

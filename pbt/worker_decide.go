@@ -14,6 +14,7 @@ import (
 // decideAndApply is the second half of an interval's end, after the member has published its record: it waits for peers
 // where it must, asks the strategy, applies the decision about this member, and begins the next interval.
 func (s *Worker) decideAndApply(ctx context.Context) error {
+	// After the last interval nothing is decided. Only a member that has diverged still waits for weights to end with.
 	last := s.iteration >= s.opt.lastIteration()
 	if last && !s.m.status().Diverged() {
 		if err := s.awaitKnown(ctx); err != nil {
@@ -25,6 +26,7 @@ func (s *Worker) decideAndApply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A healthy member goes through this loop once. A failed one repeats it until the strategy lets it copy a peer.
 	for {
 		l := s.peers()
 		if l, view, err = s.awaitHealthy(ctx, l, view); err != nil {
@@ -40,7 +42,8 @@ func (s *Worker) decideAndApply(ctx context.Context) error {
 		if s.m.failure == "" || s.cfg.Synchronous {
 			return s.nextInterval(view, events)
 		}
-		// It cannot train, and nobody has rescued it: when others have something new that may change.
+		// The member cannot train and was not rescued. It waits for new records of its peers, and writes only what has changed
+		// since the last round: not once more that it was kept.
 		if slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.Keep || e.Kind == journal.SelfMutate }) {
 			events = nil
 		}
@@ -59,7 +62,7 @@ func (s *Worker) decideAndApply(ctx context.Context) error {
 // peers returns the filter for the present interval.
 func (s *Worker) peers() peerFilter {
 	return peerFilter{
-		policy: s.cfg.Member, iteration: s.iteration, exact: s.cfg.Synchronous, slack: s.cfg.Slack, measure: s.opt.Measure,
+		member: s.cfg.Member, iteration: s.iteration, exact: s.cfg.Synchronous, slack: s.cfg.Slack, measure: s.opt.Measure,
 		silence: s.cfg.Silence, since: s.joined, frames: s.opt.target(s.iteration), total: s.opt.TotalSteps,
 	}
 }
@@ -80,6 +83,8 @@ func (s *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.
 		if !own.Diverged() || slices.ContainsFunc(g.Members, strategy.Status.Healthy) {
 			return l, view, nil
 		}
+		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its own
+		// weights.
 		if !l.exact {
 			l.rescue = true
 			if g, _ := l.generation(view, own); slices.ContainsFunc(g.Members, strategy.Status.Healthy) {
@@ -90,6 +95,7 @@ func (s *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.
 		if !l.hopeful(view) {
 			return l, view, s.giveUp()
 		}
+		// Synchronous members must all decide now, this one too: it is kept, and rescued in a later interval.
 		if l.exact {
 			return l, view, nil
 		}

@@ -40,6 +40,7 @@ func (s *Worker) publish() error {
 	} else if s.opt.Measure.EvaluationEpisodes > 0 {
 		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
 	}
+	// A process that was killed after publishing finds its own record here, and does not publish it twice.
 	view, err := s.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)

@@ -190,6 +190,7 @@ func (s *Worker) restore(saved *restoredWorker) (err error) {
 	if s.m, err = newMember(&s.opt, s.cfg.Member, &state.Member, saved.snapshot); err != nil {
 		return err
 	}
+	// Where the last process had trained the interval to its end, this one publishes and decides.
 	switch m := s.m; {
 	case s.phase == phaseTraining:
 	case m.failure == "" && m.steps < s.opt.target(s.iteration): // TotalSteps has grown
@@ -258,6 +259,8 @@ func (s *Worker) persist() error {
 	if err := s.lost(); err != nil {
 		return err
 	}
+	// The snapshot is written only where it is good and not the one that was saved last; else the new state refers to the
+	// same file as the one before.
 	sequence, name, of := s.sequence+1, s.kept, s.keptOf
 	if snapshot := s.good(); snapshot != nil && (snapshot != of || name == "") {
 		var err error
@@ -299,6 +302,7 @@ func (s *Worker) persist() error {
 		states = append(states, *s.before)
 	}
 	s.kept, s.keptOf, s.sequence, s.last = name, of, sequence, &restoredWorker{state: state, data: data}
+	// Only now, with the new state on disk, may snapshots go that neither of the two states refers to.
 	keep := make(map[string]bool)
 	for _, state := range states {
 		for _, name := range state.names() {

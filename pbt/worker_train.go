@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -32,6 +31,7 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// A process that loses the lease must stop at once, since another process may be training the member.
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() {
@@ -42,6 +42,8 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 		}
 	}()
 	err := s.run(ctx)
+	// How training ended decides what peers see, and whether Train can be called again: a loss of the lease and errors are
+	// final, a yield and a cancelled context are not.
 	switch {
 	case err == nil:
 		return s.result()
@@ -74,8 +76,9 @@ func (s *Worker) run(ctx context.Context) error {
 			return err
 		}
 	}
+	// n counts the intervals of this turn. Deciding about an interval that an earlier process trained is not one.
 	for n := int64(0); ; {
-		if s.phase == phaseTraining { // concluding the interval of an earlier process is no turn
+		if s.phase == phaseTraining {
 			n++
 		}
 		if err := s.interval(ctx); err != nil || s.done {
@@ -110,6 +113,7 @@ func (s *Worker) interval(ctx context.Context) error {
 			}
 		}
 	}
+	// Publishing comes before waiting: peers may be waiting for this record.
 	if err := s.publish(); err != nil {
 		return err
 	}
@@ -134,6 +138,7 @@ func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 func (s *Worker) train(ctx context.Context) error {
 	m, target := s.m, s.opt.target(s.iteration)
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
+		// end is the next reading of the objective, stop the next save, if that is earlier.
 		end := s.opt.pause(s.iteration, m.steps)
 		stop := end
 		if n := s.cfg.SaveSteps; n > 0 {
@@ -179,19 +184,9 @@ func (s *Worker) checkpoint() error {
 
 // tell calls Options.Progress.
 func (s *Worker) tell(e *journal.Event) {
-	if s.opt.Progress == nil {
-		return
+	if s.opt.Progress != nil {
+		s.opt.Progress(s.m.update(s.iteration, e))
 	}
-	u := Update{Iteration: s.iteration, TargetSteps: s.opt.target(s.iteration), Status: s.m.status(), Event: e}
-	if e == nil {
-		u.Metrics = maps.Clone(s.m.metrics)
-	} else {
-		u.Iteration = e.Iteration
-		if e.Kind == journal.Failed {
-			u.Err = s.m.cause
-		}
-	}
-	s.opt.Progress(u)
 }
 
 // record writes events to the journal and reports them.
