@@ -115,12 +115,12 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 	if err != nil {
 		return r, err
 	}
-	elite, err := e.Build(best.Snapshot)
+	elite, err := evolution.Build(func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.nodes) }, best.Snapshot, seed)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, elite.Close()) }()
-	result, err := elite.(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
+	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
 	if err != nil {
 		return r, err
 	}
@@ -132,7 +132,7 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 }
 
 // member is a PPO agent with sixteen poles.
-func member(m pbt.Member, nodes int) (pbt.Trainee, error) {
+func member(m pbt.Member, nodes int) (*trainers.Trainee, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: m.Seed})
 	if err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func TestAMPEvolves(t *testing.T) {
 	if len(discriminators) == 1 && discriminators["34→[8] elu"] {
 		t.Error("no discriminator evolved")
 	}
-	elite, err := e.Build(best.Snapshot)
+	elite, err := evolution.Build(walker, best.Snapshot, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,28 @@
-// Package evolution changes what hyperparameters do not reach: the architecture of an agent's networks, their
-// activations and their weights. Everything is a pure function of snapshots: a snapshot and architectures go in, a new
-// snapshot and new architectures come out, and nothing touches a live network. An agent that continues from the result
-// is made from the new architectures (for instance with ppo.Evolvable) and restored from the new snapshot.
+// Package evolution mutates what hyperparameters do not reach: the architecture of an agent's networks, their
+// activations and their weights. It follows AgileRL's evolutionary hyperparameter optimisation.
 //
-// The mutations are those of AgileRL's evolutionary hyperparameter optimisation, with growth that preserves what the
-// networks compute.
+// # Snapshots in, snapshots out
 //
-// [New] makes a population of them: [Options] say how it is selected ([Tournament], [MultiFrequency]), how its members
-// mutate ([Mutations], [HyperparameterConfig]) and which of their networks do ([Registry]). It stands on package pbt, whose
-// journal holds the lineage with every mutation and architecture. [FromYAML] reads manifests as AgileRL's are.
+// A mutation never touches a live network. [Edit], [SetActivation], [Noise] and [Rewire] are pure functions: a snapshot
+// and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed. To continue
+// from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore the new snapshot
+// into it. Mutations therefore work on every agent whose snapshots follow the conventions of [Registry].
 //
-// What AgileRL does otherwise is documented where it differs; Strict brings it back. A member that failed or whose fitness
-// is NaN ranks last in any case.
+// # Populations
+//
+// [New] makes a population of evolving members. [Options] say how members are selected (strategy.Tournament,
+// strategy.MultiFrequency), how they mutate ([Mutations], [HyperparameterConfig]) and which networks take part
+// ([Registry]). The population itself is one of package pbt, whose journal records the lineage with every mutation and
+// architecture. [FromYAML] reads the options from a manifest as AgileRL's are.
+//
+// # Differences from AgileRL
+//
+//   - Growth preserves the function that a network computes, and optimizers keep their moments; AgileRL copies the
+//     weights that overlap, draws the rest anew and begins with fresh optimizers. See [Preserve].
+//   - Hyperparameters change by one symmetric factor, so that they do not drift; AgileRL multiplies by 1.2 or 0.8, whose
+//     product is below 1. See [RLParameter.Mutate].
+//   - The elite is not mutated unless Mutations.MutateElite is set; AgileRL's class mutates it.
+//   - A member that failed, or whose fitness is NaN, ranks last and is never copied.
+//
+// Strict brings AgileRL's behaviour back for all of them except the last two.
 package evolution

@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the tables of keys in docs anew")
 func TestTablesMatchTheCode(t *testing.T) {
 	docgen.HoldTables(t, "../..", "reference/evolution.md", *update,
 		docgen.Listed{Name: "manifest keys", Defaults: manifestDefaults()},
-		docgen.Listed{Name: "tunable keys", Defaults: tunable{}},
+		docgen.Listed{Name: "tunable keys", Defaults: RLParameter{}},
 		docgen.Listed{Name: "tournament keys", Defaults: tournamentDefaults()},
 		docgen.Listed{Name: "multi_frequency keys", Defaults: multiFrequencyDefaults()},
 		docgen.Listed{Name: "network keys", Defaults: networkDefaults()},

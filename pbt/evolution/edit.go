@@ -1,7 +1,9 @@
 package evolution
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -13,26 +15,33 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// policy is the network that an edit is for; others follow.
-const policy = layout.Policy
-
-// EditOptions say how architectures change. The zero value has the defaults.
+// EditOptions say how architectures are edited. The zero value has the defaults.
 type EditOptions struct {
-	// Limits are those of every network that NetworkLimits does not name; all zero means models.DefaultLimits.
+	// Limits bound the architecture of every network that NetworkLimits does not name. All zero means models.DefaultLimits.
 	Limits models.Limits
-	// NetworkLimits are those of single networks, e.g. of "discriminator".
+	// NetworkLimits bound single networks, by name ("discriminator").
 	NetworkLimits map[string]models.Limits
-	// Preserve says how weights are carried over; default PreserveFunction.
+	// Preserve says how weights are carried over. Default PreserveFunction.
 	Preserve Preserve
+	// Policy is the network that an edit is for; the others follow. Default "policy".
+	Policy string
+	// Like names, by network, another network whose edits and limits it takes over, so that both always have the same
+	// architecture. See NetworkGroup.Like.
+	Like map[string]string
+}
+
+func (o EditOptions) withDefaults() EditOptions {
+	o.Preserve = cmp.Or(o.Preserve, PreserveFunction)
+	o.Policy = cmp.Or(o.Policy, layout.Policy)
+	return o
 }
 
 // of returns a network's limits.
 func (o EditOptions) of(network string) (models.Limits, error) {
+	network = cmp.Or(o.Like[network], network)
 	l, own := o.NetworkLimits[network]
 	if !own {
-		if l = o.Limits; l == (models.Limits{}) {
-			l = models.DefaultLimits()
-		}
+		l = cmp.Or(o.Limits, models.DefaultLimits())
 	}
 	if err := l.Validate(); err != nil {
 		return l, fmt.Errorf("evolution: limits of %s: %w", network, err)
@@ -40,19 +49,39 @@ func (o EditOptions) of(network string) (models.Limits, error) {
 	return l, nil
 }
 
-// Edited is an agent after an edit.
-type Edited struct {
-	// Architectures and Snapshot are the agent's. Where nothing changed they are those that were given.
-	Architectures map[string]models.Architecture
-	Snapshot      *checkpoint.Snapshot
-	// Done is what was finally applied, by network, of those that changed; it is empty where nothing did, as at a limit.
-	Done map[string]models.Edit
+// inOrder sorts networks for drawing random numbers: by name, with the policy in the place of "policy" whatever it is
+// called, so that the same seed gives an agent the same edits under other names.
+func (o EditOptions) inOrder(networks iter.Seq[string]) []string {
+	place := func(name string) string {
+		switch name {
+		case o.Policy:
+			return layout.Policy
+		case layout.Policy:
+			return o.Policy
+		}
+		return name
+	}
+	return slices.SortedFunc(networks, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// String reads "head.add_node(layer 0, 32)" as done to the policy, with what differs in other networks, or "None".
+// Edited is an agent after an edit.
+type Edited struct {
+	// Architectures are those of all networks. Where nothing changed they are equal to those given.
+	Architectures map[string]models.Architecture
+	// Snapshot is the agent's new snapshot. Where nothing changed it is the one given.
+	Snapshot *checkpoint.Snapshot
+	// Done has what was applied to each network that changed. It differs from the edit asked for where a limit turned that
+	// into another one, and is empty where limits allowed nothing.
+	Done map[string]models.Edit
+
+	policy string
+}
+
+// String describes the edit of the policy, followed by those of networks that were edited otherwise:
+// "head.add_layer, discriminator: head.add_node(layer 0, 4)". It is "None" where nothing changed.
 func (e Edited) String() string {
 	main := "None"
-	if done, ok := e.Done[policy]; ok {
+	if done, ok := e.Done[e.policy]; ok {
 		main = done.String()
 	}
 	texts := []string{main}
@@ -64,75 +93,68 @@ func (e Edited) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// Edit changes the policy's architecture, and by the same edit with the same numbers that of every other network with
-// such a module, each within its limits. What a limit makes of the policy's edit (no layer but nodes) is what the others
-// are given. The weights follow; rng draws new ones. An edit of a module that the policy does not have is an error.
+// Edit changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
+// that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added layer
+// into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as o.Preserve says;
+// rng draws new weights. An e for a module that the policy does not have is an error.
 func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, e models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
-	if _, ok := architectures[policy]; !ok {
-		return Edited{}, fmt.Errorf("evolution: an agent without an architecture of its %s cannot be edited", policy)
+	o = o.withDefaults()
+	lead, ok := architectures[o.Policy]
+	if !ok {
+		return Edited{}, fmt.Errorf("evolution: an agent without an architecture of its %s cannot be edited", o.Policy)
 	}
-	networks := slices.Sorted(maps.Keys(architectures))
-	slices.SortStableFunc(networks, func(a, b string) int { return rank(a) - rank(b) })
+	limits, err := o.of(o.Policy)
+	if err != nil {
+		return Edited{}, err
+	}
+	_, e, _, err = lead.Apply(e, limits)
+	if err != nil {
+		return Edited{}, fmt.Errorf("evolution: %s: %w", o.Policy, err)
+	}
 	edits := map[string]models.Edit{}
-	for _, name := range networks {
-		a := architectures[name]
-		if name != policy && !a.Has(e) {
-			continue
+	for name, a := range architectures {
+		if a.Has(e) {
+			edits[name] = e
 		}
-		limits, err := o.of(name)
-		if err != nil {
-			return Edited{}, err
-		}
-		_, done, _, err := a.Apply(e, limits)
-		if err != nil {
-			return Edited{}, fmt.Errorf("evolution: %s: %w", name, err)
-		}
-		if name == policy {
-			e = done
-		}
-		edits[name] = e
 	}
 	return apply(architectures, snap, edits, o, rng)
 }
 
-// rank puts the policy first.
-func rank(network string) int {
-	if network == policy {
-		return 0
-	}
-	return 1
-}
-
-// SetActivation gives every network another activation, drawn from choices without its own; a network that no choice is
-// left for stays as it is. Moments stay, too, unless weights are preserved as PreserveOverlap does.
+// SetActivation gives every network another activation, drawn by rng from choices without the network's present one.
+// Networks with an entry in o.Like get the one drawn for the other network. A network that no choice is left for stays as
+// it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets optimizers.
+// The network computes something else afterwards: this mutation preserves no function. Unknown names are errors.
 func SetActivation(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, choices []string, o EditOptions, rng *rand.Rand) (Edited, error) {
+	o = o.withDefaults()
 	for _, c := range choices {
 		if _, err := tensor.ParseActivation(c); err != nil {
 			return Edited{}, fmt.Errorf("evolution: %w", err)
 		}
 	}
 	edits := map[string]models.Edit{}
-	for _, name := range slices.Sorted(maps.Keys(architectures)) {
+	for _, name := range o.inOrder(maps.Keys(architectures)) {
 		now, _ := tensor.ParseActivation(architectures[name].Activation)
 		others := slices.DeleteFunc(slices.Clone(choices), func(c string) bool {
 			f, _ := tensor.ParseActivation(c)
 			return f == now
 		})
-		if len(others) > 0 {
+		if len(others) > 0 && o.Like[name] == "" {
 			edits[name] = models.Edit{Kind: models.SetActivation, Activation: others[rng.IntN(len(others))]}
+		}
+	}
+	for name, other := range o.Like {
+		if edit, ok := edits[other]; ok {
+			edits[name] = edit
 		}
 	}
 	return apply(architectures, snap, edits, o, rng)
 }
 
-// apply carries out one edit a network.
+// apply applies at most one edit to each network: to its architecture within its limits, then to its arrays.
 func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, edits map[string]models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
-	if o.Preserve == "" {
-		o.Preserve = PreserveFunction
-	}
-	out := Edited{Architectures: maps.Clone(architectures), Snapshot: snap, Done: map[string]models.Edit{}}
+	out := Edited{Architectures: maps.Clone(architectures), Snapshot: snap, Done: map[string]models.Edit{}, policy: o.Policy}
 	arrays := snap.Arrays
-	for _, name := range slices.Sorted(maps.Keys(edits)) {
+	for _, name := range o.inOrder(maps.Keys(edits)) {
 		limits, err := o.of(name)
 		if err != nil {
 			return Edited{}, err
@@ -145,7 +167,7 @@ func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapsh
 		if !different {
 			continue
 		}
-		if arrays, err = Rewire(arrays, name+"/", from, to, done, o.Preserve, rng); err != nil {
+		if arrays, err = Rewire(arrays, layout.Parameter(name, ""), from, to, done, o.Preserve, rng); err != nil {
 			return Edited{}, err
 		}
 		out.Architectures[name], out.Done[name] = to, done

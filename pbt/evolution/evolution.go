@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
@@ -16,36 +14,38 @@ import (
 )
 
 // Evolution is a population whose members evolve: their hyperparameters, their weights and the architecture of their
-// networks. It is used by one goroutine at a time.
+// networks. Only one goroutine may use it at a time; it trains several members at once by itself (Options.Parallel).
 type Evolution struct {
 	opt         Options
 	population  *pbt.Population
-	evolver     *Evolver
-	checkpoints []*checkpoint.Store // of members, where checkpoints are written
-	elite       *checkpoint.Store
-	written     int64 // the generation of the elite written last
+	evolver     *Evolver            // empty until the first member is built, whose networks it is checked against
+	checkpoints []*checkpoint.Store // one a member; empty where Options.Checkpoint is 0
+	elite       *checkpoint.Store   // nil where Options.SaveElite is false
+	written     int64               // the generation of the elite written last
 }
 
-// New checks the options and builds the members or, where Options.Directory holds a population, puts all of them back to
-// where they were, with the architectures that they had. Nothing is trained. Close releases the members.
+// New checks the options and builds the members. Where Options.Directory holds a population already, members are restored
+// to the state and the architectures that they had there. Nothing is trained yet: see [Evolution.Train]. The caller
+// releases the members with Close.
+//
+// Errors name the option that is wrong and what to give instead. Options that depend on the members (Registry, the names
+// of hyperparameters) are checked against the first member.
 func New(o Options) (*Evolution, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := o.Mutations.clone()
-	o.Mutations = &m
-	e := &Evolution{opt: o}
+	e := &Evolution{opt: o, evolver: &Evolver{}}
 	if err := e.openStores(); err != nil {
 		return nil, err
 	}
 	p := pbt.Options{
 		Members: o.PopulationSize, Objective: o.Objective, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps,
 		Measure:  pbt.Measure{EvaluationEpisodes: max(o.EvalLoop, 0), EvaluationSeed: o.Seed},
-		Strategy: o.Selection, Evolve: deferred{e}, Copy: o.Copy, Diversify: o.PreTrainingMutation,
+		Strategy: o.Selection, Evolve: e.evolver, Copy: o.Copy, Diversify: o.PreTrainingMutation,
 		Initial: o.Initial, Sample: o.Sample, Target: o.Target, TargetGenerations: o.TargetGenerations,
 		Seed: o.Seed, Parallel: o.Parallel, Directory: o.Directory, Progress: o.Progress, ProgressSteps: o.ProgressSteps,
-		OnInterval: func(p *pbt.Population) error { return e.write(p) }, New: e.member,
+		OnInterval: e.write, New: e.member,
 	}
 	var err error
 	if e.population, err = pbt.New(p); err != nil {
@@ -54,83 +54,84 @@ func New(o Options) (*Evolution, error) {
 	return e, nil
 }
 
-// Train trains all members to Options.MaxSteps, or to the target, and returns the best that any was at the end of a
-// generation, before it was mutated. See pbt.Population.Train for what interrupts it.
+// Train trains all members to Options.MaxSteps, or until they reach Options.Target. It returns the elite: the best that
+// any member was at the end of a generation, before it was mutated. A cancelled context interrupts training with the
+// context's error; call Train again to continue. See pbt.Population.Train for what else interrupts it.
 func (e *Evolution) Train(ctx context.Context) (*pbt.Result, error) { return e.population.Train(ctx) }
 
-// Population is the population behind it, for its journal, table and pictures.
+// Population returns the underlying population, for its journal, its table and package report's pictures.
 func (e *Evolution) Population() *pbt.Population { return e.population }
 
-// Elite is the best that any member has been at the end of a generation; nil before the first one. See Build.
+// Elite returns the best that any member has been at the end of a generation so far, nil before the first generation has
+// ended. Pass its snapshot to [Build] to get the agent.
 func (e *Evolution) Elite() *pbt.Result { return e.population.Best() }
 
-// Evolver carries out the mutations.
+// Evolver returns what carries out the mutations, for instance to describe a snapshot with [Evolver.Architecture].
 func (e *Evolution) Evolver() *Evolver { return e.evolver }
 
 // Close releases all members. It may be called twice.
 func (e *Evolution) Close() error { return e.population.Close() }
 
-// Build makes a trainee of the architectures in a snapshot, such as the elite's, and puts the snapshot into it. The caller
-// closes it.
-func (e *Evolution) Build(snapshot *checkpoint.Snapshot) (pbt.Trainee, error) {
-	return Build(e.opt.New, snapshot, e.opt.Seed)
-}
-
-// Build makes a trainee of the architectures in a snapshot with a function as [Options] has, and puts the snapshot into
-// it, with the hyperparameters that the snapshot records.
-func Build(make func(pbt.Member) (pbt.Trainee, error), snapshot *checkpoint.Snapshot, seed int64) (pbt.Trainee, error) {
-	t, err := make(pbt.Member{Seed: max(seed, 0), Restoring: snapshot})
+// Build makes a trainee with the networks recorded in a snapshot, such as an elite's, and restores the snapshot into it
+// together with the hyperparameters recorded there. create builds the trainee as Options.New does, and may return a
+// concrete type, which Build then returns as well:
+//
+//	elite, err := evolution.Build(func(m pbt.Member) (*trainers.Trainee, error) { ... }, best.Snapshot, seed)
+//	// elite.Evaluate and elite.Agent can be called without a type assertion
+//
+// create gets seed in Member.Seed (0 for a negative one) and the snapshot in Member.Restoring. The caller closes the
+// trainee. Where restoring fails, Build closes it.
+func Build[T pbt.Trainee](create func(pbt.Member) (T, error), snapshot *checkpoint.Snapshot, seed int64) (T, error) {
+	var none T
+	t, err := create(pbt.Member{Seed: max(seed, 0), Restoring: snapshot})
 	if err != nil {
-		return nil, fmt.Errorf("evolution: building a member: %w", err)
+		return none, fmt.Errorf("evolution: building a member: %w", err)
 	}
-	values := map[string]float64{}
-	if recorded, ok := snapshot.Values["hyperparameters"].(map[string]any); ok {
-		for name := range t.Hyperparameters() {
-			if _, ok := recorded[name]; !ok {
-				continue
-			}
-			if values[name], err = snapshot.Float("hyperparameters", name); err != nil {
-				break
-			}
-		}
-	}
-	if err == nil {
-		err = t.Restore(snapshot)
-	}
-	if err == nil && len(values) > 0 {
-		err = t.SetHyperparameters(values)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("evolution: restoring a member: %w", err), t.Close())
+	if err := restore(t, snapshot); err != nil {
+		return none, errors.Join(fmt.Errorf("evolution: restoring a member: %w", err), t.Close())
 	}
 	return t, nil
 }
 
-// member builds one, and makes the evolver from the first.
-func (e *Evolution) member(m pbt.Member) (t pbt.Trainee, err error) {
-	t, err = e.opt.New(m)
+// restore puts a snapshot into t, then the hyperparameters that the snapshot records, of those that t has.
+func restore(t pbt.Trainee, snapshot *checkpoint.Snapshot) (err error) {
+	recorded, _ := snapshot.Values["hyperparameters"].(map[string]any)
+	values := map[string]float64{}
+	for name := range t.Hyperparameters() {
+		if _, ok := recorded[name]; !ok {
+			continue
+		}
+		if values[name], err = snapshot.Float("hyperparameters", name); err != nil {
+			return err
+		}
+	}
+	if err := t.Restore(snapshot); err != nil || len(values) == 0 {
+		return err
+	}
+	return t.SetHyperparameters(values)
+}
+
+// member is pbt.Options.New: it builds a member, limits its evaluations, and completes the evolver from the first one.
+func (e *Evolution) member(m pbt.Member) (pbt.Trainee, error) {
+	t, err := e.opt.New(m)
 	if err != nil || t == nil {
 		return t, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.Close())
-		}
-	}()
 	if l, ok := t.(LimitedEvaluator); ok && e.opt.EvalLoop > 0 {
-		if err := l.LimitEvaluation(e.opt.EvalSteps, e.opt.EvalLoop); err != nil {
-			return t, err
-		}
+		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.EvalLoop)
 	} else if e.opt.EvalSteps > 0 {
-		return t, fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; leave it 0", t)
+		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; leave it 0", t)
 	}
-	if e.evolver != nil {
-		return t, nil
+	if err == nil && e.evolver.registry.Groups == nil {
+		err = e.prepare(m, t)
 	}
-	return t, e.prepare(m, t)
+	if err != nil {
+		return t, errors.Join(err, t.Close())
+	}
+	return t, nil
 }
 
-// prepare makes the evolver.
+// prepare completes the evolver by the first member: t, which was built as m says.
 func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 	snap, err := t.Snapshot()
 	if err != nil {
@@ -146,12 +147,10 @@ func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 	}
 	mutations := *e.opt.Mutations
 	if mutations.Hyperparameters == nil && mutations.RLHP > 0 {
-		first := values
-		if began, ok := e.beginnings(); ok {
-			first = began
-		}
-		mutations.Hyperparameters = DefaultHyperparameters(first)
+		mutations.Hyperparameters = r.defaults(e.firstValues(values))
 		for name, p := range mutations.Hyperparameters {
+			// The default bounds lie around the first member's values. Values that other members begin with, by Sample or
+			// Initial, must lie within them, too.
 			if s, ok := e.opt.Sample[name]; ok {
 				p.Min, p.Max = min(p.Min, s.Low), max(p.Max, s.High)
 			}
@@ -162,49 +161,31 @@ func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 			}
 			mutations.Hyperparameters[name] = p
 		}
-		if r.Hyperparameters != nil {
-			maps.DeleteFunc(mutations.Hyperparameters, func(name string, _ RLParameter) bool { return !slices.Contains(r.Hyperparameters, name) })
-		}
 	}
-	e.evolver, err = NewEvolver(mutations, r, snap, values)
+	complete, err := NewEvolver(mutations, r, snap, values)
+	if err == nil {
+		*e.evolver = *complete
+	}
 	return err
 }
 
-// beginnings are the hyperparameters that the first member of a population that continues had before training, so that what
-// is made of them by default is the same as then.
-func (e *Evolution) beginnings() (map[string]float64, bool) {
+// firstValues returns the hyperparameters that the first member had before any training: now for a new population, and as
+// the journal records them for one that continues. Default bounds depend on them, and must be the same in both cases.
+func (e *Evolution) firstValues(now map[string]float64) map[string]float64 {
 	if e.opt.Directory == "" {
-		return nil, false
+		return now
 	}
 	if _, err := os.Stat(filepath.Join(e.opt.Directory, pbt.StateFile)); err != nil {
-		return nil, false
+		return now
 	}
-	events, err := journal.Read(filepath.Join(e.opt.Directory, journal.File))
-	if err != nil {
-		return nil, false // New says what is wrong with it
-	}
+	events, _ := journal.Read(filepath.Join(e.opt.Directory, journal.File)) // pbt.New reports a damaged journal
 	for _, event := range events {
 		if event.Kind == journal.Start && event.Member == 0 {
-			if event.Before != nil {
-				return event.Before, true
+			if event.Before != nil { // what the mutation before training changed
+				return event.Before
 			}
-			return event.After, true
+			return event.After
 		}
 	}
-	return nil, false
+	return now
 }
-
-// deferred is the evolver, which is made from the first member.
-type deferred struct{ e *Evolution }
-
-func (d deferred) Evolve(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
-	return d.e.evolver.Evolve(in, rng)
-}
-
-func (d deferred) Validate(hyperparameters []string) error {
-	return d.e.evolver.Validate(hyperparameters)
-}
-
-func (d deferred) Keys() []string { return d.e.evolver.Keys() }
-
-func (d deferred) Architecture(s *checkpoint.Snapshot) string { return d.e.evolver.Architecture(s) }

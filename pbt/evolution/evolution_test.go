@@ -221,7 +221,7 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	if saved.Manifest.Step != best.Steps {
 		t.Errorf("the elite saved has %d steps, the best %d", saved.Manifest.Step, best.Steps)
 	}
-	elite, err := e.Build(saved.Snapshot)
+	elite, err := evolution.Build(o.New, saved.Snapshot, o.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,22 +10,29 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
-// Evolver carries out [Mutations] on the networks and hyperparameters of a [Registry]: a pbt.Evolver. [New] makes one; with
-// NewEvolver populations of one's own can have it as pbt.Options.Evolve.
+// Evolver carries out [Mutations] on the networks and hyperparameters of a [Registry]. It is a pbt.Evolver: [New] makes
+// one for its population, and a population of your own takes one as pbt.Options.Evolve.
 type Evolver struct {
 	mutations Mutations
 	registry  Registry
-	keys      []string // hyperparameters to choose from, sorted
+	edits     EditOptions
+	keys      []string // hyperparameters that RLHP draws from, sorted
 }
 
 var _ pbt.Evolver = (*Evolver)(nil)
 
-// NewEvolver checks mutations and registry, against each other and against a member: a snapshot of it, and its
-// hyperparameters. With Mutations.Hyperparameters nil they are the default ones of these values.
+// NewEvolver checks mutations m and registry r against each other and against a member, of which snap is a snapshot and
+// values are the hyperparameters. Where m.Hyperparameters is nil and m.RLHP has a weight, [DefaultHyperparameters] of
+// values mutate. What m and r refer to must not be changed afterwards.
+//
+// It is an error if r or m.Hyperparameters name something that the member does not have, if m.NetworkLimits names a
+// network outside r or one that is like another, or if a mutation with a weight is impossible: noise without matrices
+// of the policy, edits without its architecture.
 func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[string]float64) (*Evolver, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -32,75 +40,83 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 	if err := r.Check(snap, values); err != nil {
 		return nil, err
 	}
-	m = m.clone().withDefaults()
+	m = m.withDefaults()
 	if m.Hyperparameters == nil && m.RLHP > 0 {
-		m.Hyperparameters = DefaultHyperparameters(values)
-		maps.DeleteFunc(m.Hyperparameters, func(name string, _ RLParameter) bool {
-			return r.Hyperparameters != nil && !slices.Contains(r.Hyperparameters, name)
-		})
+		m.Hyperparameters = r.defaults(values)
 	}
 	if err := m.Hyperparameters.Check(values); err != nil {
 		return nil, err
 	}
-	if err := m.checkNetworks(r); err != nil {
-		return nil, err
+	e := &Evolver{mutations: m, registry: r, edits: m.editOptions(), keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
+	e.edits.Policy, e.edits.Like = r.policy(), map[string]string{}
+	var leaders []string
+	for _, g := range r.Groups {
+		if g.Like == "" {
+			leaders = append(leaders, g.Name)
+		} else {
+			e.edits.Like[g.Name] = g.Like
+		}
 	}
-	e := &Evolver{mutations: m, registry: r.clone(), keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
+	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
+		if !slices.Contains(leaders, name) { // a network that is like another has the other's limits
+			return nil, &config.Error{Prefix: "evolution", Path: "Mutations.NetworkLimits", Given: name,
+				Reason: fmt.Sprintf("want one of the registry's networks, %q", leaders), Nearest: config.Nearest(name, leaders)}
+		}
+	}
 	for _, name := range e.keys {
-		if r.Hyperparameters != nil && !slices.Contains(r.Hyperparameters, name) {
-			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s", name, strings.Join(r.Hyperparameters, ", "), nearby(name, r.Hyperparameters))
+		if !r.mutable(name) {
+			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s", name, strings.Join(r.Hyperparameters, ", "), config.Hint(name, r.Hyperparameters))
 		}
 	}
 	return e, e.checkNetworks(snap)
 }
 
-// checkNetworks makes sure that what has a weight can be done to the networks.
+// checkNetworks tries whether the mutations of networks that have a weight can be done to the member's.
 func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
-	m := e.mutations
-	lead := e.registry.policy()
-	if m.Parameters > 0 {
-		if _, _, err := Noise(e.view(snap), NoiseOptions{SD: m.MutationSD}, rand.New(rand.NewPCG(0, 0))); err != nil {
+	if e.mutations.Parameters > 0 {
+		if _, _, err := e.noise(snap, rand.New(rand.NewPCG(0, 0))); err != nil {
 			return fmt.Errorf("%w; give Mutations.Parameters a weight of 0, or another policy", err)
 		}
 	}
-	if m.Architecture == 0 && m.Activation == 0 {
+	if e.mutations.Architecture == 0 && e.mutations.Activation == 0 {
 		return nil
 	}
 	all, err := Architectures(snap)
 	if err != nil {
 		return fmt.Errorf("%w; or give Mutations.Architecture and Activation a weight of 0", err)
 	}
-	if _, ok := all[lead]; !ok {
-		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give Mutations.Architecture and Activation a weight of 0", lead)
+	if _, ok := all[e.edits.Policy]; !ok {
+		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give Mutations.Architecture and Activation a weight of 0", e.edits.Policy)
 	}
 	return nil
 }
 
-// Registry is the one in use.
-func (e *Evolver) Registry() Registry { return e.registry.clone() }
+// Registry returns the registry in use, which must not be changed.
+func (e *Evolver) Registry() Registry { return e.registry }
 
-// Validate implements pbt.Evolver.
+// Validate implements pbt.Evolver: members must have all hyperparameters that may mutate.
 func (e *Evolver) Validate(hyperparameters []string) error {
+	var problems []error
 	for _, name := range e.keys {
-		if !slices.Contains(hyperparameters, name) {
-			return unknownHyperparameter(name, hyperparameters)
-		}
+		problems = append(problems, missing(name, hyperparameters))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
-// Keys implements pbt.Evolver.
+// Keys implements pbt.Evolver: the hyperparameters that may mutate, sorted.
 func (e *Evolver) Keys() []string { return slices.Clone(e.keys) }
 
-// Architecture implements pbt.Evolver: "policy 4→[64 64], value 4→[64 64]", the policy first; empty where the networks
-// have no architectures.
+// Architecture implements pbt.Evolver. It describes the networks of a snapshot, the policy first:
+// "policy 4→[64 64] tanh, value 4→[64 64] tanh". The text is empty where the snapshot records no architectures.
 func (e *Evolver) Architecture(snap *checkpoint.Snapshot) string {
 	all, err := Architectures(snap)
 	if err != nil {
 		return ""
 	}
 	names := slices.Sorted(maps.Keys(all))
-	slices.SortStableFunc(names, func(a, b string) int { return e.rank(a) - e.rank(b) })
+	if i := slices.Index(names, e.edits.Policy); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, e.edits.Policy)
+	}
 	var texts []string
 	for _, name := range names {
 		texts = append(texts, name+" "+all[name].String())
@@ -108,34 +124,28 @@ func (e *Evolver) Architecture(snap *checkpoint.Snapshot) string {
 	return strings.Join(texts, ", ")
 }
 
-func (e *Evolver) rank(network string) int {
-	if network == e.registry.policy() {
-		return 0
-	}
-	return 1
-}
-
-// Evolve implements pbt.Evolver: it does one thing to a member. What it says was done is the hyperparameter's name, the
-// edit, "param" for noise, or "none", with the reason where something else was drawn.
-func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
+// Evolve implements pbt.Evolver: it mutates a member in one of the ways of [Mutations], drawn by their weights. Before
+// training (in.Iteration 0) NoMutation is left out. The text, for the journal, is the name of the hyperparameter changed,
+// the edit ("head.add_node(layer 0, 32)"), "param(...)" for noise, or "none", followed in parentheses by the reason where
+// a drawn mutation could not be done. in is not changed; equal arguments give equal results.
+func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (out pbt.Candidate, what string, err error) {
 	m := e.mutations
 	rng = rand.New(rand.NewPCG(rng.Uint64(), uint64(m.Seed)))
-	kind := m.draw(rng, in.Iteration == 0)
-	if kind == kindNone {
-		return in, kindNone, nil
-	}
-	if kind == kindRLHP {
+	switch kind := m.draw(rng, in.Iteration == 0); kind {
+	case kindNone:
+		what = kindNone
+	case kindRLHP:
 		return e.hyperparameter(in, rng)
+	case kindParameters:
+		in.Snapshot, what, err = e.noise(in.Snapshot, rng)
+	default:
+		in.Snapshot, what, err = e.edit(in.Snapshot, kind, rng)
 	}
-	next, what, err := e.networks(in.Snapshot, kind, rng)
-	if err != nil {
-		return in, "", err
-	}
-	in.Snapshot = next
-	return in, what, nil
+	return in, what, err
 }
 
-// hyperparameter changes one.
+// hyperparameter changes one hyperparameter, drawn uniformly, up or down with equal probability. Strict also resets the
+// optimizers that it is the learning rate of, because AgileRL makes them anew with the new rate.
 func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	if len(e.keys) == 0 {
 		return in, kindNone + " (there is no hyperparameter to mutate)", nil
@@ -144,122 +154,64 @@ func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidat
 	grow := rng.IntN(2) == 0
 	value, ok := in.Hyperparameters[name]
 	if !ok {
-		return in, "", unknownHyperparameter(name, slices.Sorted(maps.Keys(in.Hyperparameters)))
+		return in, "", missing(name, slices.Sorted(maps.Keys(in.Hyperparameters)))
 	}
 	in.Hyperparameters = maps.Clone(in.Hyperparameters)
 	in.Hyperparameters[name] = e.mutations.Hyperparameters[name].Mutate(value, grow, e.mutations.Strict)
 	if e.mutations.Strict {
 		for _, o := range e.registry.Optimizers {
 			if o.LearningRate == name {
-				in.Snapshot = resetOptimizer(in.Snapshot, o.Name)
+				in.Snapshot = ResetOptimizers(in.Snapshot, o.Name)
 			}
 		}
 	}
 	return in, name, nil
 }
 
-// networks changes weights or architectures.
-func (e *Evolver) networks(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (next *checkpoint.Snapshot, what string, err error) {
-	m := e.mutations
-	view := e.view(snap)
-	if kind == kindParameters {
-		next, names, err := Noise(view, NoiseOptions{SD: m.MutationSD, KeepOptimizer: !m.Strict}, rng)
-		if err != nil {
-			return nil, "", err
-		}
-		return e.settle(snap, next, nil), fmt.Sprintf("%s(%d of the policy's matrices)", kindParameters, len(names)), nil
+// noise perturbs the policy's weights, see [Noise]. Optimizers are reset only under Strict.
+func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
+	o := NoiseOptions{SD: e.mutations.MutationSD, KeepOptimizer: !e.mutations.Strict, Policy: e.edits.Policy}
+	next, names, err := Noise(snap, o, rng)
+	if err != nil {
+		return nil, "", err
 	}
-	all, err := Architectures(view)
+	return e.registry.settle(next), fmt.Sprintf("%s(%d of the policy's matrices)", kindParameters, len(names)), nil
+}
+
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
+// follow afterwards. An edit that limits forbid changes nothing, but under Strict it still resets the optimizers, as
+// AgileRL makes them anew after every mutation of networks.
+func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
+	all, err := Architectures(snap)
 	if err != nil {
 		return nil, "", err
 	}
 	own := map[string]models.Architecture{}
 	for _, g := range e.registry.Groups {
-		if a, ok := all[e.alias(g.Name)]; ok {
-			own[e.alias(g.Name)] = a
+		if a, ok := all[g.Name]; ok {
+			own[g.Name] = a
 		}
 	}
 	var done Edited
-	what = kindActivation
+	what := kindActivation
 	if kind == kindActivation {
-		if agent, _ := snap.Values[layout.Agent].(string); m.Strict && agent == "PPO" {
+		if agent, _ := snap.Values[layout.Agent].(string); e.mutations.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
 		}
-		done, err = e.activation(own, view, rng)
+		done, err = SetActivation(own, snap, e.mutations.ActivationSelection, e.edits, rng)
 	} else {
-		edit := own[policy].Random(rng, m.NewLayerProb)
+		edit := own[e.edits.Policy].Random(rng, e.mutations.NewLayerProb)
 		what = edit.String()
-		done, err = Edit(own, view, edit, e.editOptions(), rng)
+		done, err = Edit(own, snap, edit, e.edits, rng)
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	if len(done.Done) == 0 {
-		if m.Strict {
+		if e.mutations.Strict {
 			snap = ResetOptimizers(snap)
 		}
 		return snap, fmt.Sprintf("%s (%s would go beyond the limits)", kindNone, what), nil
 	}
-	return e.settle(snap, done.Snapshot, done.Architectures), done.String(), nil
-}
-
-// activation changes that of all networks; networks that are like another follow it.
-func (e *Evolver) activation(all map[string]models.Architecture, view *checkpoint.Snapshot, rng *rand.Rand) (Edited, error) {
-	leading, following := maps.Clone(all), map[string]models.Edit{}
-	for _, g := range e.registry.Groups {
-		if g.Like != "" {
-			delete(leading, e.alias(g.Name))
-		}
-	}
-	done, err := SetActivation(leading, view, e.mutations.ActivationSelection, e.editOptions(), rng)
-	if err != nil {
-		return done, err
-	}
-	for _, g := range e.registry.Groups {
-		if edit, ok := done.Done[e.alias(g.Like)]; ok && g.Like != "" {
-			following[e.alias(g.Name)] = edit
-		}
-	}
-	architectures := maps.Clone(all)
-	maps.Copy(architectures, done.Architectures)
-	next, err := apply(architectures, done.Snapshot, following, e.editOptions(), rng)
-	if err != nil {
-		return next, err
-	}
-	maps.Copy(next.Done, done.Done)
-	return next, nil
-}
-
-// editOptions are the mutations' with the names that networks have in a view.
-func (e *Evolver) editOptions() EditOptions {
-	o := e.mutations.editOptions()
-	limits := make(map[string]models.Limits, len(o.NetworkLimits))
-	for name, l := range o.NetworkLimits {
-		limits[e.alias(name)] = l
-	}
-	for _, g := range e.registry.Groups {
-		if l, ok := limits[e.alias(g.Like)]; ok && g.Like != "" {
-			limits[e.alias(g.Name)] = l
-		}
-	}
-	o.NetworkLimits = limits
-	return o
-}
-
-// resetOptimizer is ResetOptimizers for one of them.
-func resetOptimizer(snap *checkpoint.Snapshot, name string) *checkpoint.Snapshot {
-	all := ResetOptimizers(snap)
-	out := changed(snap, maps.Clone(snap.Arrays), nil)
-	for array, a := range all.Arrays {
-		if optimizer, _, _, ok := layout.CutMoment(array); ok && optimizer == name {
-			out.Arrays[array] = a
-		}
-	}
-	if steps := maps.Clone(layout.Map(snap.Values, layout.OptimizerSteps)); steps != nil {
-		if _, ok := steps[name]; ok {
-			steps[name] = int64(0)
-		}
-		out.Values[layout.OptimizerSteps] = steps
-	}
-	return out
+	return e.registry.settle(done.Snapshot), done.String(), nil
 }

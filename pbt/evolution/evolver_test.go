@@ -323,7 +323,7 @@ func TestRegistryRefuses(t *testing.T) {
 		`no optimizer "adam"`:                 func(r *Registry) { r.Optimizers[0].Name = "adam" },
 		`trains "actr", which is in no group`: func(r *Registry) { r.Optimizers[0].Networks = []string{"actr"} },
 		`optimizer "actor_adam": evolution: members have no hyperparameter "lr_acto"`: func(r *Registry) { r.Optimizers[0].LearningRate = "lr_acto" },
-		`no hyperparameter "batch": they have`:                                        func(r *Registry) { r.Hyperparameters = append(r.Hyperparameters, "batch") },
+		`no hyperparameter "batch": did you mean`:                                     func(r *Registry) { r.Hyperparameters = append(r.Hyperparameters, "batch") },
 		`shared with "actor", but its arrays are others`:                              func(r *Registry) { r.Groups[0].Shared = []string{"target_actor", "nobody"} },
 		`a network is named "a/b"`:                                                    func(r *Registry) { r.Groups = append(r.Groups, NetworkGroup{Name: "a/b"}) },
 	} {

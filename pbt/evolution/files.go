@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,14 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 )
 
-// openStores makes the folders that are written to while training.
+// openStores opens the folders that [Evolution.write] writes to.
 func (e *Evolution) openStores() (err error) {
 	o := e.opt
 	if o.SaveElite {
-		path := o.ElitePath
-		if path == "" {
-			path = filepath.Join(o.Directory, "elite")
-		}
+		path := cmp.Or(o.ElitePath, filepath.Join(o.Directory, "elite"))
 		if e.elite, err = checkpoint.NewStore(path, checkpoint.Options{Keep: 1}); err != nil {
 			return fmt.Errorf("evolution: ElitePath: %w", err)
 		}
@@ -24,15 +22,13 @@ func (e *Evolution) openStores() (err error) {
 	if o.Checkpoint == 0 {
 		return nil
 	}
-	path, keep := o.CheckpointPath, 0
-	if path == "" {
-		path = filepath.Join(o.Directory, "checkpoints")
-	}
+	var keep checkpoint.Options
 	if o.OverwriteCheckpoints {
-		keep = 1
+		keep.Keep = 1
 	}
+	folder := cmp.Or(o.CheckpointPath, filepath.Join(o.Directory, "checkpoints"))
 	for id := range o.PopulationSize {
-		store, err := checkpoint.NewStore(filepath.Join(path, fmt.Sprintf("%03d", id)), checkpoint.Options{Keep: keep})
+		store, err := checkpoint.NewStore(filepath.Join(folder, fmt.Sprintf("%03d", id)), keep)
 		if err != nil {
 			return fmt.Errorf("evolution: CheckpointPath: %w", err)
 		}
@@ -41,7 +37,9 @@ func (e *Evolution) openStores() (err error) {
 	return nil
 }
 
-// write writes what is due at the end of a generation. What a run before has written already is left alone.
+// write is called at the end of every generation, before its mutations. It writes a new elite, and a checkpoint of every
+// member that has passed a multiple of Options.Checkpoint since its last one. A run that continues calls it again for a
+// generation whose files may be there already, so it compares with what the stores hold before it writes.
 func (e *Evolution) write(p *pbt.Population) error {
 	if best := p.Best(); e.elite != nil && best != nil && best.Iteration != e.written {
 		if latestStep(e.elite) != best.Steps || e.written > 0 {
@@ -67,7 +65,7 @@ func (e *Evolution) write(p *pbt.Population) error {
 	return nil
 }
 
-// latestStep is that of the newest snapshot in a store, 0 where there is none.
+// latestStep returns the step of the newest snapshot in a store, 0 where there is none.
 func latestStep(s *checkpoint.Store) int64 {
 	saved, _, err := s.Latest()
 	if err != nil {
@@ -76,7 +74,8 @@ func latestStep(s *checkpoint.Store) int64 {
 	return saved.Manifest.Step
 }
 
-// LoadElite returns what Options.SaveElite wrote to a folder; see [Build] for what to do with it.
+// LoadElite reads the elite that Options.SaveElite wrote to the folder path. Pass its snapshot to [Build] to get the
+// agent. A folder that does not exist is an error that wraps os.ErrNotExist, and is not created.
 func LoadElite(path string) (*checkpoint.Saved, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("evolution: no elite: %w", err)

@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// function changes layers such that the network computes the same where it grew.
+// function changes layers, which hold one group of arrays, as [PreserveFunction] says. It is called for the parameters
+// first, then for each group of moments. A new activation changes no arrays.
 func (w *wiring) function(layers map[string]matrix) error {
 	m := module(w.from, w.edit.Module)
 	switch w.edit.Kind {
@@ -31,7 +32,9 @@ func (w *wiring) function(layers map[string]matrix) error {
 	return nil
 }
 
-// widen adds nodes at the end of a layer; the layer that reads them gets columns of zeros at the place given.
+// widen adds w.edit.Nodes nodes at the end of the layer name. Their incoming weights and biases are drawn. The layer
+// reader, which reads them, gets columns of zeros for them before column at. The new nodes therefore add nothing to what
+// the network computes; their outgoing weights have a gradient, and learning makes use of them.
 func (w *wiring) widen(layers map[string]matrix, name, reader string, at int) {
 	n, weight, bias, next := w.edit.Nodes, layers[name+".weight"], layers[name+".bias"], layers[reader+".weight"]
 	drawn := w.fresh(weight.cols)
@@ -40,8 +43,9 @@ func (w *wiring) widen(layers map[string]matrix, name, reader string, at int) {
 	layers[reader+".weight"] = next.insertColumns(at, n, w.begin(next, none))
 }
 
-// narrow drops the nodes of a layer that matter least: whose outgoing weights, in columns from offset on, are smallest
-// in sum.
+// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights, in the columns of the layer reader from
+// offset on, have the smallest sum of sizes, because without them the network changes least. (AgileRL drops the last
+// nodes.) Nodes that widen added and that have not learned yet have a sum of zero, so narrow undoes widen.
 func (w *wiring) narrow(layers map[string]matrix, name, reader string, offset int) {
 	next, bias := layers[reader+".weight"], layers[name+".bias"]
 	if w.holds == values {
@@ -65,10 +69,11 @@ func (w *wiring) narrow(layers map[string]matrix, name, reader string, offset in
 	layers[reader+".weight"] = next.withoutColumns(columns)
 }
 
-// latent changes the width of every part's encoding, and the head's first layer with it.
+// latent widens or narrows the encoding of every part, and with it the input of the head's first layer, which reads the
+// encodings side by side. It goes from the last part to the first, so that the columns of parts yet to come stay in place.
 func (w *wiring) latent(layers map[string]matrix) {
 	head := layer(module(w.from, "head"), 0)
-	for i, p := range slices.Backward(w.from.Parts) { // from behind, so that offsets stay true
+	for i, p := range slices.Backward(w.from.Parts) {
 		m := module(w.from, "encoder."+p.Name)
 		name := layer(m, len(m.Hidden))
 		if w.edit.Kind == models.AddLatentNode {
@@ -79,8 +84,10 @@ func (w *wiring) latent(layers map[string]matrix) {
 	}
 }
 
-// identity inserts a hidden layer before the output that passes its inputs on; what it adds to them the output layer
-// subtracts.
+// identity adds a hidden layer before the output of module m that passes on what it reads: its weight is the identity
+// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (models.IdentityAfter). The
+// output layer's bias takes the shift back: out.bias − out.weight·shift. The output layer keeps its weights, so that its
+// moments stay right, too.
 func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 	n := len(m.Hidden)
 	width, out := m.Hidden[n-1], layers[m.Name+".out.weight"]
@@ -99,32 +106,38 @@ func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 	layers[name+".weight"], layers[name+".bias"] = weight, bias
 }
 
-// compose drops the last hidden layer: the output layer reads the layer before it through the dropped one's weights, as
-// if that had been linear, which undoes identity.
+// compose drops the last hidden layer of module m. The output layer then reads the layer before it, through the dropped
+// layer as if its activation were the straight line slope·x + offset:
+//
+//	out.weight' = out.weight · slope · inner.weight
+//	out.bias'   = out.bias + out.weight · (slope · inner.bias + offset)
+//
+// This undoes identity. The product's weights are new to the optimizer, so their moments begin anew. (AgileRL keeps the
+// output layer's weights, which then read other inputs than they learned on.)
 func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 	n := len(m.Hidden) - 1
 	last, out := layer(m, n), m.Name+".out"
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	if w.holds == values {
-		slope, offset := linear(m.Activations[n])
-		reaches := zeros(bias.rows, 1, true) // what is left of the bias behind the activation
+		slope, offset := tangent(m.Activations[n])
+		reaches := zeros(bias.rows, 1, true)
 		for i, b := range bias.data {
 			reaches.data[i] = slope*b + offset
 		}
 		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
 		layers[out+".weight"] = outer.times(inner).scaled(slope)
 	} else {
-		made := zeros(outer.rows, inner.cols, false)
-		made.fill(w.begin(outer, none))
-		layers[out+".weight"] = made
+		fresh := zeros(outer.rows, inner.cols, false)
+		fresh.fill(w.begin(outer, none))
+		layers[out+".weight"] = fresh
 	}
 	delete(layers, last+".weight")
 	delete(layers, last+".bias")
 }
 
-// linear is the best straight line for an activation: the tangent at zero of smooth ones, and the identity for those
-// that inserted layers have.
-func linear(activation string) (slope, offset float32) {
+// tangent returns the straight line that stands for an activation when its layer is dropped: the tangent at zero for
+// smooth ones whose tangent is not the identity, and the identity for all others, which include those of added layers.
+func tangent(activation string) (slope, offset float32) {
 	f, _ := tensor.ParseActivation(activation)
 	switch f {
 	case tensor.Sigmoid:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -41,7 +42,7 @@ func network(t testing.TB, a models.Architecture, outputs int, arrays map[string
 	t.Cleanup(e.Close)
 	count := 0
 	for name := range arrays {
-		if name[:len(policy)+1] == policy+"/" {
+		if strings.HasPrefix(name, "policy/") {
 			count++
 		}
 	}

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,37 +14,35 @@ import (
 // Kind is the type of a hyperparameter's values.
 type Kind string
 
-// The kinds. The zero value is KindFloat.
+// The kinds. The empty Kind means KindFloat.
 const (
 	KindFloat Kind = "float"
 	KindInt   Kind = "int"
 )
 
-// RLParameter says how one hyperparameter is mutated.
+// RLParameter says how one hyperparameter is mutated. The yaml tags are the keys of an entry of rl_hp_selection in a
+// manifest.
 type RLParameter struct {
-	// Min and Max bound its values; a value outside is moved to the nearest bound when it is mutated.
-	Min, Max float64
-	// GrowFactor (default 1.2, above 1) and ShrinkFactor (default 0.8, between 0 and 1) say by how much it changes. Only
-	// strict mutations use them as they are; see Mutate.
-	GrowFactor, ShrinkFactor float64
-	// Kind is KindFloat or KindInt. Default KindFloat.
-	Kind Kind
+	// Min and Max bound the values; both must be given. A value outside moves to the nearest bound when it is mutated. Wide
+	// bounds search more, and more members are lost to values that cannot learn.
+	Min float64 `yaml:"min"`
+	Max float64 `yaml:"max"`
+	// GrowFactor (above 1, default 1.2) and ShrinkFactor (below 1, default 0.8) say by how much a mutation changes the value:
+	// by √(GrowFactor/ShrinkFactor) either way, or, with Strict, by these factors. Factors far from 1 cross the range in
+	// few generations and tune less finely.
+	GrowFactor   float64 `yaml:"grow_factor" config:"min=0"`
+	ShrinkFactor float64 `yaml:"shrink_factor" config:"min=0"`
+	// Kind is the type of the values: "float" (KindFloat) or "int" (KindInt), whose values stay whole. Default "float".
+	Kind Kind `yaml:"dtype" config:"oneof=|float|int"`
 }
 
 func (p RLParameter) withDefaults() RLParameter {
-	if p.GrowFactor == 0 {
-		p.GrowFactor = 1.2
-	}
-	if p.ShrinkFactor == 0 {
-		p.ShrinkFactor = 0.8
-	}
-	if p.Kind == "" {
-		p.Kind = KindFloat
-	}
+	p.GrowFactor, p.ShrinkFactor = cmp.Or(p.GrowFactor, 1.2), cmp.Or(p.ShrinkFactor, 0.8)
+	p.Kind = cmp.Or(p.Kind, KindFloat)
 	return p
 }
 
-// Validate says what makes no sense.
+// Validate checks kind, bounds and factors. Its errors name the field and what to give.
 func (p RLParameter) Validate() error {
 	p = p.withDefaults()
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -62,12 +61,15 @@ func (p RLParameter) Validate() error {
 	return nil
 }
 
-// Mutate returns a greater value, or a smaller one. Growing multiplies by the square root of GrowFactor/ShrinkFactor and
-// shrinking divides by it, so that neither direction is favoured in the long run; whole numbers change by at least 1; 0
-// grows to a hundredth of Max. A value that a bound holds back goes the other way.
+// Mutate returns a greater value if grow is true and a smaller one otherwise.
 //
-// Strict mutations are AgileRL's: value × GrowFactor or × ShrinkFactor, clipped, and of whole numbers the fraction cut
-// off, so that small ones can only shrink.
+// Growing multiplies by √(GrowFactor/ShrinkFactor) and shrinking divides by it, so that one undoes the other and values
+// do not drift. Whole numbers are rounded and change by at least 1; 0 grows to a hundredth of Max. A value that a bound
+// holds back changes in the other direction.
+//
+// With strict the value changes as in AgileRL: value × GrowFactor or value × ShrinkFactor, clipped to the bounds, the
+// fraction of a whole number cut off. With the default factors values drift down (1.2 × 0.8 = 0.96), small whole numbers
+// can only shrink, and a value at a bound may stay as it is.
 func (p RLParameter) Mutate(value float64, grow, strict bool) float64 {
 	p = p.withDefaults()
 	if strict {
@@ -90,7 +92,7 @@ func (p RLParameter) Mutate(value float64, grow, strict bool) float64 {
 
 func (p RLParameter) clip(x float64) float64 { return min(max(x, p.Min), p.Max) }
 
-// step goes one way and stays within the bounds.
+// step moves the value in one direction, within the bounds.
 func (p RLParameter) step(value float64, grow bool) float64 {
 	factor := math.Sqrt(p.GrowFactor / p.ShrinkFactor)
 	next := value / factor
@@ -112,10 +114,10 @@ func (p RLParameter) step(value float64, grow bool) float64 {
 	return p.clip(next)
 }
 
-// HyperparameterConfig names the hyperparameters that are mutated. At most one of them is at a time.
+// HyperparameterConfig has the hyperparameters that are mutated, by name. A mutation changes one of them.
 type HyperparameterConfig map[string]RLParameter
 
-// Validate checks every parameter.
+// Validate checks every parameter. The error joins all problems.
 func (c HyperparameterConfig) Validate() error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -126,15 +128,15 @@ func (c HyperparameterConfig) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Check compares the configuration with the hyperparameters that a member has: all must exist there, be finite, and be
-// whole where they are of KindInt.
+// Check compares the configuration with the hyperparameters of a member: every name must exist there, with a finite
+// value, which is whole for KindInt. The error joins all problems.
 func (c HyperparameterConfig) Check(values map[string]float64) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		value, ok := values[name]
 		switch {
 		case !ok:
-			problems = append(problems, unknownHyperparameter(name, slices.Sorted(maps.Keys(values))))
+			problems = append(problems, missing(name, slices.Sorted(maps.Keys(values))))
 		case math.IsNaN(value) || math.IsInf(value, 0):
 			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
 		case c[name].Kind == KindInt && value != math.Trunc(value):
@@ -144,29 +146,30 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 	return errors.Join(problems...)
 }
 
-func unknownHyperparameter(name string, known []string) error {
+// missing is the error of a hyperparameter that is not among the known ones, nil if it is.
+func missing(name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
 	return fmt.Errorf("evolution: members have no hyperparameter %q: %s", name, config.Among(name, known))
 }
 
-// defaultFloats and defaultInts are the names that are mutated where nothing is configured, so far as members have them.
-var (
-	defaultFloats = []string{"learning_rate", "discriminator_learning_rate", "lr", "lr_actor", "lr_critic"}
-	defaultInts   = []string{"batch_size", "learn_step"}
-)
-
-// DefaultHyperparameters is what AgileRL mutates where nothing is configured, for a member with these values: learning
-// rates from a tenth of the value to ten times it, and batch size and steps between updates, where members can change
-// these, from a quarter (at least 1) to four times the value by factors of 1.5 and 0.75.
+// DefaultHyperparameters returns what AgileRL mutates where nothing is configured, of the hyperparameters in values:
+// learning rates, from a tenth of the value to ten times it, by the default factors; and whole numbers called batch_size
+// and learn_step, from a quarter (at least 1) to four times the value, by factors of 1.5 and 0.75. gorl's agents have only
+// the learning rates: their batch sizes are fixed when they are built.
 func DefaultHyperparameters(values map[string]float64) HyperparameterConfig {
 	c := HyperparameterConfig{}
-	for _, name := range defaultFloats {
-		if v, ok := values[name]; ok && v > 0 {
-			c[name] = RLParameter{Min: v / 10, Max: 10 * v, GrowFactor: 1.2, ShrinkFactor: 0.8, Kind: KindFloat}
-		}
-	}
-	for _, name := range defaultInts {
-		if v, ok := values[name]; ok && v >= 1 && v == math.Trunc(v) {
-			c[name] = RLParameter{Min: max(1, math.Floor(v/4)), Max: 4 * v, GrowFactor: 1.5, ShrinkFactor: 0.75, Kind: KindInt}
+	for name, v := range values {
+		switch name {
+		case "learning_rate", "discriminator_learning_rate", "lr", "lr_actor", "lr_critic":
+			if v > 0 {
+				c[name] = RLParameter{Min: v / 10, Max: 10 * v, GrowFactor: 1.2, ShrinkFactor: 0.8, Kind: KindFloat}
+			}
+		case "batch_size", "learn_step":
+			if v >= 1 && v == math.Trunc(v) {
+				c[name] = RLParameter{Min: max(1, math.Floor(v/4)), Max: 4 * v, GrowFactor: 1.5, ShrinkFactor: 0.75, Kind: KindInt}
+			}
 		}
 	}
 	return c

@@ -7,18 +7,19 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// matrix is a weight (rows × columns), or a bias (rows × 1), in float32 as snapshots hold them. One that was read shares
-// its numbers with the snapshot and must not be changed.
+// matrix is a weight (outputs × inputs of a linear layer) or a bias (outputs × 1), row by row, in float32 as snapshots
+// hold them. A matrix that was read shares its numbers with the snapshot and must not be changed in place.
 type matrix struct {
 	rows, cols int
 	data       []float32
-	vector     bool
+	vector     bool // a bias, whose array has one dimension
 }
 
 func zeros(rows, cols int, vector bool) matrix {
 	return matrix{rows, cols, make([]float32, rows*cols), vector}
 }
 
+// read returns an array as a matrix. Other types than float32, and other shapes than one or two dimensions, are errors.
 func read(a checkpoint.Array) (matrix, error) {
 	data, err := a.Float32s()
 	if err != nil {
@@ -43,34 +44,29 @@ func (m matrix) array() checkpoint.Array {
 
 func (m matrix) at(r, c int) float32 { return m.data[r*m.cols+c] }
 
-// insertRows puts n rows before row at; value gives their elements.
+func (m matrix) transposed() matrix {
+	out := zeros(m.cols, m.rows, m.vector)
+	for i, x := range m.data {
+		out.data[i%m.cols*m.rows+i/m.cols] = x
+	}
+	return out
+}
+
+// insertRows returns a copy with n rows more before row at; value is called for each of their elements.
 func (m matrix) insertRows(at, n int, value func() float32) matrix {
-	out := zeros(m.rows+n, m.cols, m.vector)
-	copy(out.data, m.data[:at*m.cols])
-	for i := range n * m.cols {
-		out.data[at*m.cols+i] = value()
-	}
-	copy(out.data[(at+n)*m.cols:], m.data[at*m.cols:])
-	return out
+	added := zeros(n, m.cols, m.vector)
+	added.fill(value)
+	return matrix{m.rows + n, m.cols, slices.Insert(slices.Clone(m.data), at*m.cols, added.data...), m.vector}
 }
 
-// insertColumns puts n columns before column at; value gives their elements.
+// insertColumns is insertRows for columns.
 func (m matrix) insertColumns(at, n int, value func() float32) matrix {
-	out := zeros(m.rows, m.cols+n, m.vector)
-	for r := range m.rows {
-		row, old := out.data[r*out.cols:(r+1)*out.cols], m.data[r*m.cols:(r+1)*m.cols]
-		copy(row, old[:at])
-		for i := range n {
-			row[at+i] = value()
-		}
-		copy(row[at+n:], old[at:])
-	}
-	return out
+	return m.transposed().insertRows(at, n, value).transposed()
 }
 
-// withoutRows leaves out the rows listed.
+// withoutRows returns a copy without the rows listed.
 func (m matrix) withoutRows(drop []int) matrix {
-	out := matrix{rows: m.rows - len(drop), cols: m.cols, vector: m.vector, data: make([]float32, 0, (m.rows-len(drop))*m.cols)}
+	out := matrix{m.rows - len(drop), m.cols, nil, m.vector}
 	for r := range m.rows {
 		if !slices.Contains(drop, r) {
 			out.data = append(out.data, m.data[r*m.cols:(r+1)*m.cols]...)
@@ -79,18 +75,13 @@ func (m matrix) withoutRows(drop []int) matrix {
 	return out
 }
 
-// withoutColumns leaves out the columns listed.
+// withoutColumns is withoutRows for columns.
 func (m matrix) withoutColumns(drop []int) matrix {
-	out := matrix{rows: m.rows, cols: m.cols - len(drop), vector: m.vector, data: make([]float32, 0, m.rows*(m.cols-len(drop)))}
-	for i, x := range m.data {
-		if !slices.Contains(drop, i%m.cols) {
-			out.data = append(out.data, x)
-		}
-	}
-	return out
+	return m.transposed().withoutRows(drop).transposed()
 }
 
-// times is the matrix product.
+// times returns the matrix product m·o. It adds in float64, so that rounding stays below what a test of the preserved
+// function can see.
 func (m matrix) times(o matrix) matrix {
 	out := zeros(m.rows, o.cols, o.vector)
 	for r := range m.rows {
@@ -105,7 +96,7 @@ func (m matrix) times(o matrix) matrix {
 	return out
 }
 
-// plus is the sum with o times scale, element by element.
+// plus returns m + scale·o.
 func (m matrix) plus(o matrix, scale float32) matrix {
 	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.vector}
 	for i, x := range o.data {
@@ -114,7 +105,7 @@ func (m matrix) plus(o matrix, scale float32) matrix {
 	return out
 }
 
-// scaled multiplies in place.
+// scaled multiplies m in place and returns it.
 func (m matrix) scaled(by float32) matrix {
 	for i := range m.data {
 		m.data[i] *= by
@@ -122,14 +113,14 @@ func (m matrix) scaled(by float32) matrix {
 	return m
 }
 
-// fill sets every element.
+// fill sets every element of m in place, calling value for each.
 func (m matrix) fill(value func() float32) {
 	for i := range m.data {
 		m.data[i] = value()
 	}
 }
 
-// overlay copies the leading block that m and o have in common.
+// overlay copies the leading rows and columns that m and o have in common from o into m.
 func (m matrix) overlay(o matrix) {
 	n := min(m.cols, o.cols)
 	for r := range min(m.rows, o.rows) {
@@ -137,7 +128,7 @@ func (m matrix) overlay(o matrix) {
 	}
 }
 
-// mean of all elements; 0 where there are none.
+// mean returns the mean of all elements, 0 where there are none.
 func (m matrix) mean() float32 {
 	var sum float64
 	for _, x := range m.data {

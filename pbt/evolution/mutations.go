@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,43 +9,59 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Mutations says what happens to members that are selected: in every generation one of five things to each, drawn by
-// relative weights. It is AgileRL's class of this name.
+// Mutations say how members are mutated after selection. Each is mutated in one of five ways, drawn by relative weights.
+// It has the settings of AgileRL's class of this name. The yaml tags are keys of the section mutation of a manifest.
 type Mutations struct {
-	// NoMutation, Architecture, Parameters, Activation and RLHP are relative weights, 0 or more, of which one must be
-	// above 0: nothing; an edit of the networks' architecture; noise on the policy's weights; another activation for all
-	// networks; another value for one hyperparameter.
-	NoMutation, Architecture, Parameters, Activation, RLHP float64
-	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer rather than nodes.
-	NewLayerProb float64
-	// MutationSD is the standard deviation of noise on weights, relative to the weight. 0 means 0.1.
-	MutationSD float64
-	// ActivationSelection are the activations to choose from. Default relu, elu, gelu.
-	ActivationSelection []string
-	// MutateElite mutates the elite, too. Default false, so that elitism keeps what it has found (AgileRL's class: true).
-	MutateElite bool
-	// Preserve says how weights are carried over an edit. Default PreserveFunction.
-	Preserve Preserve
-	// Limits bound architectures; all zero means models.DefaultLimits. NetworkLimits are those of single networks.
-	Limits        models.Limits
-	NetworkLimits map[string]models.Limits
-	// Hyperparameters are those that RLHP mutates. Default: [DefaultHyperparameters] of the first member.
-	Hyperparameters HyperparameterConfig
-	// Seed is mixed into the population's seed: another one draws other mutations for members that begin alike.
-	Seed int64
-	// Strict reproduces AgileRL where it differs: hyperparameters change by its factors (see RLParameter.Mutate), a
-	// changed learning rate and every mutation of networks begins optimizers anew, those that a limit stops included, edits
-	// keep the overlap of weights only (PreserveOverlap, unless Preserve is set), and the activation of PPO does not change.
-	Strict bool
+	// NoMutation is the relative weight of leaving a member as it is. A larger one lets members train undisturbed more
+	// often. Like the other weights it is 0 or more, and one of them must be above 0.
+	NoMutation float64 `yaml:"-"`
+	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer. Raise it to search for
+	// the size of networks; 0 fixes them.
+	Architecture float64 `yaml:"-"`
+	// Parameters is the relative weight of noise on the policy's weights. It moves a population off a plateau and costs most
+	// members some fitness; keep it small where tournaments are small.
+	Parameters float64 `yaml:"-"`
+	// Activation is the relative weight of another activation for all networks. This changes what they compute, so members
+	// must learn again; give it a weight where generations are long enough for that.
+	Activation float64 `yaml:"-"`
+	// RLHP is the relative weight of another value for one hyperparameter.
+	RLHP float64 `yaml:"-"`
+	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or removes
+	// nodes. Raise it to search among depths rather than widths.
+	NewLayerProb float64 `yaml:"-"`
+	// Hyperparameters are those that RLHP mutates, with their bounds. Default: [DefaultHyperparameters] of the first member.
+	Hyperparameters HyperparameterConfig `yaml:"rl_hp_selection"`
+	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. 0 means 0.1. Larger noise
+	// explores further and destroys more.
+	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
+	// MutateElite mutates the elite as well, as AgileRL's class does. Default false, so that the best found is never lost.
+	MutateElite bool `yaml:"mutate_elite"`
+	// ActivationSelection are the activations to draw from. Default relu, elu, gelu.
+	ActivationSelection []string `yaml:"activation_selection"`
+	// Preserve says how weights are carried over an edit of the architecture: "function" (PreserveFunction) or "overlap"
+	// (PreserveOverlap). Default "function", with Strict "overlap".
+	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
+	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means models.DefaultLimits.
+	// Wide limits allow large networks, which are slow to train; a network that begins below MinNodes can only grow.
+	Limits models.Limits `yaml:"-"`
+	// NetworkLimits bound single networks, by name ("discriminator").
+	NetworkLimits map[string]models.Limits `yaml:"-"`
+	// Seed is mixed into the population's seed. Another one draws other mutations for members that begin alike.
+	Seed int64 `yaml:"-"`
+	// Strict reproduces AgileRL where gorl differs: hyperparameters change by its factors (see RLParameter.Mutate); a changed
+	// learning rate resets the optimizer, and every mutation of networks resets all optimizers, also where limits stop the
+	// edit; edits keep only the overlap of weights, unless Preserve is set; the activation of PPO's networks never changes.
+	Strict bool `yaml:"-"`
 }
 
-// DefaultMutations has AgileRL's defaults: no mutation 0.4, architecture, parameters and hyperparameters 0.2 each,
-// activation 0; new layers 0.2, noise 0.1.
+// DefaultMutations returns AgileRL's defaults: no mutation 0.4; architecture, parameters and hyperparameters 0.2 each;
+// activation 0; new layers 0.2; noise 0.1.
 func DefaultMutations() Mutations {
 	return Mutations{
 		NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, Activation: 0, RLHP: 0.2, NewLayerProb: 0.2, MutationSD: 0.1,
@@ -53,29 +70,18 @@ func DefaultMutations() Mutations {
 }
 
 func (m Mutations) withDefaults() Mutations {
-	if m.MutationSD == 0 {
-		m.MutationSD = 0.1
-	}
+	m.MutationSD = cmp.Or(m.MutationSD, 0.1)
 	if m.ActivationSelection == nil {
 		m.ActivationSelection = DefaultMutations().ActivationSelection
 	}
-	if m.Preserve == "" {
-		m.Preserve = PreserveFunction
-		if m.Strict {
-			m.Preserve = PreserveOverlap
-		}
+	if m.Strict {
+		m.Preserve = cmp.Or(m.Preserve, PreserveOverlap)
 	}
+	m.Preserve = cmp.Or(m.Preserve, PreserveFunction)
 	return m
 }
 
-// clone shares no map and no slice with m.
-func (m Mutations) clone() Mutations {
-	m.ActivationSelection = slices.Clone(m.ActivationSelection)
-	m.NetworkLimits, m.Hyperparameters = maps.Clone(m.NetworkLimits), maps.Clone(m.Hyperparameters)
-	return m
-}
-
-// what a mutation may be, in the order in which weights are added up.
+// The ways to mutate a member, as the journal names them.
 const (
 	kindNone         = "none"
 	kindArchitecture = "architecture"
@@ -84,16 +90,24 @@ const (
 	kindRLHP         = "rl_hp"
 )
 
+// weighted is a way to mutate with its field of [Mutations].
 type weighted struct {
-	kind   string
-	weight float64
+	field, kind string
+	weight      float64
 }
 
+// weights lists the ways in the order in which draw adds them up. Another order would change what a seed draws.
 func (m Mutations) weights() []weighted {
-	return []weighted{{kindNone, m.NoMutation}, {kindArchitecture, m.Architecture}, {kindParameters, m.Parameters}, {kindActivation, m.Activation}, {kindRLHP, m.RLHP}}
+	return []weighted{
+		{"NoMutation", kindNone, m.NoMutation},
+		{"Architecture", kindArchitecture, m.Architecture},
+		{"Parameters", kindParameters, m.Parameters},
+		{"Activation", kindActivation, m.Activation},
+		{"RLHP", kindRLHP, m.RLHP},
+	}
 }
 
-// Validate says all that makes no sense.
+// Validate checks everything that can be checked without a member. The error joins all problems.
 func (m Mutations) Validate() error {
 	m = m.withDefaults()
 	var problems []error
@@ -101,10 +115,9 @@ func (m Mutations) Validate() error {
 		problems = append(problems, fmt.Errorf("evolution: Mutations."+format, args...))
 	}
 	sum := 0.0
-	for i, w := range m.weights() {
-		name := []string{"NoMutation", "Architecture", "Parameters", "Activation", "RLHP"}[i]
+	for _, w := range m.weights() {
 		if !(w.weight >= 0) || math.IsInf(w.weight, 0) {
-			wrong("%s is %v; give a finite weight of 0 or more", name, w.weight)
+			wrong("%s is %v; give a finite weight of 0 or more", w.field, w.weight)
 		}
 		sum += w.weight
 	}
@@ -125,15 +138,12 @@ func (m Mutations) Validate() error {
 	if m.Activation > 0 && len(m.ActivationSelection) == 0 {
 		wrong("ActivationSelection is empty, but Activation is %v; give activations to choose from", m.Activation)
 	}
-	if m.Preserve != PreserveFunction && m.Preserve != PreserveOverlap {
-		known := []string{string(PreserveFunction), string(PreserveOverlap)}
-		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, nearby(string(m.Preserve), known))
+	if known := []string{string(PreserveFunction), string(PreserveOverlap)}; !slices.Contains(known, string(m.Preserve)) {
+		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
-	o := m.editOptions()
-	for _, name := range append([]string{policy}, slices.Sorted(maps.Keys(m.NetworkLimits))...) {
-		if _, err := o.of(name); err != nil {
-			problems = append(problems, err)
-		}
+	for _, name := range append([]string{layout.Policy}, slices.Sorted(maps.Keys(m.NetworkLimits))...) {
+		_, err := m.editOptions().of(name)
+		problems = append(problems, err)
 	}
 	return errors.Join(append(problems, m.Hyperparameters.Validate())...)
 }
@@ -142,7 +152,8 @@ func (m Mutations) editOptions() EditOptions {
 	return EditOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve}
 }
 
-// draw chooses what happens. Before training something does, where anything else than nothing has a weight.
+// draw chooses how to mutate, by the weights. With first, before training, NoMutation is left out, unless nothing else
+// has a weight.
 func (m Mutations) draw(rng *rand.Rand, first bool) string {
 	weights := m.weights()
 	if first {
@@ -163,20 +174,4 @@ func (m Mutations) draw(rng *rand.Rand, first bool) string {
 		u -= w.weight
 	}
 	return last
-}
-
-// checkNetworks refuses limits of networks that do not evolve.
-func (m Mutations) checkNetworks(r Registry) error {
-	var names []string
-	for _, g := range r.Groups {
-		if g.Like == "" { // the limits of others are those of the network that they are like
-			names = append(names, g.Name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
-		if !slices.Contains(names, name) {
-			return &config.Error{Prefix: "evolution", Path: "Mutations.NetworkLimits", Given: name, Reason: fmt.Sprintf("want one of the registry's networks, %q", names), Nearest: config.Nearest(name, names)}
-		}
-	}
-	return nil
 }

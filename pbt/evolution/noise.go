@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,47 +14,51 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// AgileRL's constants: the share of a tensor's entries that noise is put on, what of those is perturbed strongly and
-// what is drawn anew, how strongly, and what no weight exceeds.
+// AgileRL's constants.
 const (
-	noiseShare   = 0.1
-	superShare   = 0.05
-	resetShare   = 0.05
-	superScale   = 10
-	largestNoise = 1e6
+	noiseShare   = 0.1  // of a matrix's entries are perturbed
+	superShare   = 0.05 // of those get strong noise
+	resetShare   = 0.05 // of those are drawn anew
+	superScale   = 10   // the standard deviation of strong noise, relative to the weight
+	largestNoise = 1e6  // the greatest size of a perturbed weight
 )
 
 // NoiseOptions say how weights are perturbed.
 type NoiseOptions struct {
-	// SD is the standard deviation of the noise, relative to the weight. Default 0.1.
+	// SD is the standard deviation of the noise, as a fraction of each weight. Default 0.1. Larger noise explores further and
+	// costs more of what the policy has learned.
 	SD float64
-	// KeepOptimizer lets optimizers go on with their moments; otherwise all of them begin anew, as AgileRL's do.
+	// KeepOptimizer lets optimizers go on with their moments. Otherwise all of them are reset, as AgileRL does.
 	KeepOptimizer bool
+	// Policy is the network that is perturbed. Default "policy".
+	Policy string
 }
 
-// Noise perturbs weights of the policy (AgileRL's mutation of parameters). Of its matrices (log standard deviations,
-// biases, and whatever is named after a norm or an LSTM stay) it chooses 1 to all of them, and of each a tenth of the
-// entries, with replacement. Of those entries one in twenty gets noise ten times the weight, one in twenty is drawn from
-// N(0, 1), and the others get noise of SD times the weight. Entries lie in ±10⁶ afterwards. It returns the new snapshot
-// and the names of the arrays that it chose, sorted; the snapshot given is not changed.
+// Noise perturbs weights of the policy: AgileRL's mutation of parameters. It returns the new snapshot and the sorted names
+// of the arrays that it chose; snap is not changed.
+//
+// It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations and arrays
+// whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
+// replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one in twenty by ten times the
+// weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped to ±10⁶.
+//
+// An SD that is not positive and finite, and a policy without matrices, are errors.
 func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoint.Snapshot, []string, error) {
-	if o.SD == 0 {
-		o.SD = 0.1
-	}
+	o.SD, o.Policy = cmp.Or(o.SD, 0.1), cmp.Or(o.Policy, layout.Policy)
 	if !(o.SD > 0) || math.IsInf(o.SD, 0) {
 		return nil, nil, fmt.Errorf("evolution: the standard deviation of noise is %g; it must be positive", o.SD)
 	}
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
-		a := snap.Arrays[name]
-		own, ok := strings.CutPrefix(name, layout.Parameter(policy, ""))
-		if ok && len(a.Shape) == 2 && a.Len() > 0 && !strings.Contains(strings.ToLower(own), "lstm") && !strings.Contains(strings.ToLower(own), "norm") {
-			names = append(names, name)
+	for name, a := range layout.Below(snap, o.Policy) {
+		lower := strings.ToLower(name)
+		if len(a.Shape) == 2 && a.Len() > 0 && !strings.Contains(lower, "lstm") && !strings.Contains(lower, "norm") {
+			names = append(names, layout.Parameter(o.Policy, name))
 		}
 	}
 	if len(names) == 0 {
 		return nil, nil, errors.New("evolution: the snapshot has no matrices of a policy that noise could be put on")
 	}
+	slices.Sort(names)
 	n := 1 + rng.IntN(len(names))
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = slices.Sorted(slices.Values(names[:n]))
@@ -72,8 +77,8 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	return out, names, nil
 }
 
-// perturbed puts noise on a share of the entries. Every draw sees the weights as they were; of several on one entry the
-// last stays.
+// perturbed returns m with noise on a share of its entries. Where an entry is drawn several times, each draw starts from
+// the weight in m and the last one counts.
 func (m matrix) perturbed(sd float64, rng *rand.Rand) matrix {
 	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.vector}
 	for range int(math.Ceil(noiseShare * float64(m.rows) * float64(m.cols))) {

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,109 +11,114 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
-// LimitedEvaluator is a pbt.Evaluator whose evaluations can be limited, as a trainers.Trainee's can. Every member is given
-// EvalSteps and EvalLoop when it is built.
+// LimitedEvaluator is a pbt.Evaluator whose evaluations can be limited, such as a *trainers.Trainee. New calls
+// LimitEvaluation once for every member that it builds, with Options.EvalSteps and Options.EvalLoop.
 type LimitedEvaluator interface {
 	// LimitEvaluation makes later evaluations play at least loops episodes in every environment, and ends an episode after
 	// steps steps. 0 means no such limit.
 	LimitEvaluation(steps, loops int) error
 }
 
-// Options describe an evolution. Steps are environment steps of each member.
+// Options describe an evolution. Only New must be given. Steps are environment steps of each member. What the pointers,
+// maps and slices refer to must not be changed while the evolution is in use. The yaml tags are the keys of the section
+// training of a manifest, see [FromYAML].
 type Options struct {
-	// PopulationSize is the number of members. Default 4.
-	PopulationSize int
-	// MaxSteps is how long every member trains, EvoSteps how long between selections. Defaults 1 000 000 and 10 000.
-	MaxSteps, EvoSteps int64
-	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure its
-	// fitness at the end of a generation. Default 1. A negative number measures nothing: the fitness is the figure as
-	// training reports it. Otherwise trainees must be a pbt.Evaluator.
-	EvalLoop int
-	// EvalSteps ends these episodes after so many steps. Default 0: they are played to their end. Otherwise trainees must be
-	// a [LimitedEvaluator].
-	EvalSteps int
-	// Objective names the fitness among the figures of trainees. Default "episode.return".
-	Objective string
-	// Target, when not nil, ends training early: after TargetGenerations generations (default 10), as soon as the mean of the
-	// last ten fitnesses of every member has reached it.
-	Target            *float64
-	TargetGenerations int64
-	// Selection decides who goes on: a [Tournament], a [MultiFrequency] or another strategy. Default DefaultTournament().
-	Selection strategy.Strategy
-	// Mutations say what happens to those who do. Default DefaultMutations().
-	Mutations *Mutations
-	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first member.
-	Registry *Registry
-	// PreTrainingMutation mutates all members before training, each in one of the ways that have a weight.
-	PreTrainingMutation bool
-	// Initial and Sample are hyperparameters to begin with, as in pbt.Options.
-	Initial []map[string]float64
-	Sample  map[string]explore.Range
-	// Copy says what a replaced member takes over beside the weights, as in pbt.Options. Default: everything.
-	Copy pbt.CopyOptions
-	// Seed makes everything random: the members' seeds, selection and mutations.
-	Seed int64
-	// Parallel is the greatest number of members that train at a time, which does not change results. Default: the number
-	// of processors that Go uses.
-	Parallel int
-	// Directory keeps the population, so that the same options continue where an earlier run ended. Default: nothing is
-	// kept.
-	Directory string
-	// Checkpoint is the number of steps after which a checkpoint of every member is written to CheckpointPath, at the end of
-	// the generation then. Default 0: none. The population's own state, from which it continues, does not need them.
-	// OverwriteCheckpoints keeps the last of every member only. CheckpointPath is by default the folder "checkpoints" in
-	// Directory; each member has a folder in it.
-	Checkpoint           int64
-	CheckpointPath       string
-	OverwriteCheckpoints bool
-	// SaveElite writes the best that any member has been at the end of a generation, as it was before it was mutated,
-	// to the folder ElitePath, by default "elite" in Directory, whenever there is a better one. See [LoadElite].
-	SaveElite bool
-	ElitePath string
-	// Progress and ProgressSteps are as in pbt.Options.
-	Progress      func(pbt.Update)
-	ProgressSteps int64
-	// New builds a member. Where m.Restoring is not nil, its networks must be of the architectures recorded there, which
-	// [Architectures] reads; else of those that members begin with.
-	New func(m pbt.Member) (pbt.Trainee, error)
+	// PopulationSize is the number of members, default 4. More members search more widely; each costs as much compute as one
+	// training run. Raise it before anything else where runs end with different results for different seeds.
+	PopulationSize int `yaml:"pop_size" config:"min=1"`
+	// MaxSteps is the number of steps that every member trains in all, default 1 000 000.
+	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
+	// EvoSteps is the number of steps of a generation: between two selections. Default 10 000. Short generations select and
+	// mutate more often, but judge a mutation before its effect shows; long ones waste steps on bad members. Several updates
+	// of the agent and several episodes should fit.
+	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
+	// EvalSteps ends the episodes of an evaluation after so many steps. Default 0: they are played to their end. Limit them
+	// where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a trainers.Trainee is.
+	EvalSteps int `yaml:"eval_steps" config:"min=0"`
+	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure the
+	// member's fitness at the end of a generation. Default 1. Raise it where returns are noisy: selection then picks good
+	// members more often than lucky ones, and evaluation takes longer. Trainees must be a pbt.Evaluator. In Go a negative
+	// number switches the evaluation off: the fitness is then the figure that training reports.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default: none.
+	Target *float64 `yaml:"target_score"`
+	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10. A larger one guards
+	// against ending by luck.
+	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
+	// Checkpoint is the number of steps after which a checkpoint of every member is written, at the end of the generation.
+	// Default (0): none. A population continues from Directory without them; write them to compare members later.
+	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
+	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in Directory.
+	CheckpointPath string `yaml:"checkpoint_path"`
+	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
+	OverwriteCheckpoints bool `yaml:"overwrite_checkpoints"`
+	// SaveElite writes the elite to ElitePath whenever there is a better one: the best that any member has been at the end of
+	// a generation, before it was mutated. See [LoadElite].
+	SaveElite bool `yaml:"save_elite"`
+	// ElitePath is the folder that the elite is written to. Default: "elite" in Directory.
+	ElitePath string `yaml:"elite_path"`
+	// PreTrainingMutation mutates every member once before training, so that members begin different. The mutation is drawn
+	// by the weights of [Mutations] without NoMutation.
+	PreTrainingMutation bool `yaml:"pre_training_mutation"`
+	// Objective names the fitness among the figures that trainees report. Default "episode.return".
+	Objective string `yaml:"objective"`
+	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended or
+	// was killed. Default: nothing is kept.
+	Directory string `yaml:"directory"`
+	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
+	// It does not change results. Lower it where members together need too much memory.
+	Parallel int `yaml:"parallel" config:"min=0"`
+	// ProgressSteps is the number of steps after which a training member is reported to Progress. Default (0): at the end of
+	// a generation only.
+	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
+	// Progress is called with news of members, for displays, as in pbt.Options.
+	Progress func(pbt.Update) `yaml:"-"`
+	// Selection decides which members stay and which are replaced: a strategy.Tournament, a strategy.MultiFrequency or any
+	// other strategy. Default strategy.DefaultTournament(). The MutateElite of a tournament is overwritten with that of
+	// Mutations.
+	Selection strategy.Strategy `yaml:"-"`
+	// Mutations say how members are mutated after selection. Default DefaultMutations().
+	Mutations *Mutations `yaml:"-"`
+	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first member,
+	// which suits gorl's agents. Give one for trainees of your own.
+	Registry *Registry `yaml:"-"`
+	// Initial are hyperparameters that members begin with, as in pbt.Options.
+	Initial []map[string]float64 `yaml:"-"`
+	// Sample are ranges that members' first hyperparameters are drawn from, by name, as in pbt.Options.
+	Sample map[string]explore.Range `yaml:"-"`
+	// Copy says what a replaced member takes over besides the weights, as in pbt.Options. Default: everything.
+	Copy pbt.CopyOptions `yaml:"-"`
+	// Seed is the seed of everything random: the members' own seeds, selection and mutations. Equal seeds give equal runs.
+	Seed int64 `yaml:"-"`
+	// New builds a member. Where m.Restoring is not nil, the networks must have the architectures recorded in that snapshot,
+	// which [Architectures] reads; otherwise they have the architectures that members begin with.
+	New func(m pbt.Member) (pbt.Trainee, error) `yaml:"-"`
 }
 
 func (o Options) withDefaults() Options {
-	if o.PopulationSize == 0 {
-		o.PopulationSize = 4
+	o.PopulationSize = cmp.Or(o.PopulationSize, 4)
+	o.MaxSteps, o.EvoSteps = cmp.Or(o.MaxSteps, 1_000_000), cmp.Or(o.EvoSteps, 10_000)
+	o.EvalLoop = cmp.Or(o.EvalLoop, 1)
+	o.Objective = cmp.Or(o.Objective, "episode.return")
+	if o.Target != nil {
+		o.TargetGenerations = cmp.Or(o.TargetGenerations, 10)
 	}
-	if o.MaxSteps == 0 {
-		o.MaxSteps = 1_000_000
+	m := DefaultMutations()
+	if o.Mutations != nil {
+		m = *o.Mutations
 	}
-	if o.EvoSteps == 0 {
-		o.EvoSteps = 10_000
+	o.Mutations = &m
+	if o.Selection == nil {
+		o.Selection = strategy.DefaultTournament()
 	}
-	if o.EvalLoop == 0 {
-		o.EvalLoop = 1
-	}
-	if o.Objective == "" {
-		o.Objective = "episode.return"
-	}
-	if o.Target != nil && o.TargetGenerations == 0 {
-		o.TargetGenerations = 10
-	}
-	if o.Mutations == nil {
-		m := DefaultMutations()
-		o.Mutations = &m
-	}
-	switch s := o.Selection.(type) {
-	case nil:
-		t := strategy.DefaultTournament()
-		t.MutateElite = o.Mutations.MutateElite
+	if t, ok := o.Selection.(strategy.Tournament); ok {
+		t.MutateElite = m.MutateElite
 		o.Selection = t
-	case strategy.Tournament:
-		s.MutateElite = o.Mutations.MutateElite
-		o.Selection = s
 	}
 	return o
 }
 
-// validate checks what is this package's; the rest is pbt's.
+// validate checks what only this package knows; pbt.New checks the rest.
 func (o Options) validate() error {
 	switch {
 	case o.PopulationSize < 1:

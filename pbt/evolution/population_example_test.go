@@ -35,7 +35,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	elite, err := e.Build(best.Snapshot)
+	elite, err := evolution.Build(cartpole(nil), best.Snapshot, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,52 +14,56 @@ import (
 )
 
 // Registry says which of a member's networks, optimizers and settings evolve. [RegistryOf] makes one for gorl's agents.
-// A trainee of one's own can do with a registry of its own: networks are known by the names of arrays in its snapshots
-// ("actor/head.0.weight" belongs to the network "actor"), optimizers by those of their moments
-// ("<optimizer>/exp_avg/actor/head.0.weight"), architectures by the entry "architectures" among the snapshot's values (see
-// [Architectures]).
+//
+// A trainee of your own needs a registry of its own, and snapshots that follow three conventions. Arrays are named
+// "<network>/<layer>.weight" and ".bias", where layers are "encoder.<part>.<i>" and "head.<i>", with "out" for the last.
+// Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...". The value
+// "architectures" has the architecture of every network by its name (see [Architectures]); without it only weights and
+// hyperparameters can mutate.
 type Registry struct {
-	// Groups are the networks; exactly one group is the policy's.
+	// Groups are the networks. Exactly one group is the policy's, and every network with an architecture is in a group.
 	Groups []NetworkGroup
-	// Optimizers are those that train them.
+	// Optimizers are those that train the networks.
 	Optimizers []OptimizerConfig
-	// Hyperparameters are the names of settings that may be mutated; nil means all that members have.
+	// Hyperparameters are the names of settings that may be mutated. nil means all that members have.
 	Hyperparameters []string
 }
 
-// NetworkGroup is a network that is trained, with those that follow it.
+// NetworkGroup is a network that is trained, with the networks that are copies of it.
 type NetworkGroup struct {
-	// Name is the network's, in snapshots.
+	// Name is the network's name in snapshots: "actor" for arrays such as "actor/head.0.weight".
 	Name string
-	// Shared are networks with the same weights (target networks): after a mutation they are copies of it.
+	// Shared are networks with the same weights, such as target networks: after a mutation they are copies of this one.
 	Shared []string
-	// Like is a network whose architecture this one always has, with weights of its own (AMP's second critic has the value
-	// network's): it is edited alike, and given no other activation and limits. Empty for none.
+	// Like is another group whose architecture this one always has, with weights of its own, as AMP's second critic has the
+	// value network's. It gets the other's edits, activation and limits. Empty for none.
 	Like string
-	// Policy marks the network whose mutations lead: edits are drawn for it, noise is put on its weights.
+	// Policy marks the network that leads: edits are drawn for it, and noise is put on its weights.
 	Policy bool
 }
 
 // OptimizerConfig is an optimizer.
 type OptimizerConfig struct {
-	// Name is the optimizer's, in snapshots.
+	// Name is the optimizer's name in snapshots.
 	Name string
 	// Networks are those that it trains.
 	Networks []string
-	// LearningRate is the hyperparameter that holds its learning rate; may be empty.
+	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the optimizer.
+	// Empty where there is none.
 	LearningRate string
 }
 
-// RegistryOf returns the registry of an agent of gorl's (PPO, AMP), by a snapshot of it or of its trainer: every network
-// is a group of its own, AMP's second critic is like the first, and all hyperparameters may be mutated.
+// RegistryOf returns the registry of one of gorl's agents (PPO, AMP), from a snapshot of the agent or of its trainer.
+// Every network is a group of its own, AMP's second critic is like the value network, and all hyperparameters may be
+// mutated. A snapshot without a network "policy" is an error: give a Registry for such an agent.
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	networks := layout.NetworksIn(snap)
-	if !slices.Contains(networks, policy) {
-		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which of them is the policy", policy, networks)
+	if !slices.Contains(networks, layout.Policy) {
+		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which of them is the policy", layout.Policy, networks)
 	}
 	var r Registry
 	for _, name := range networks {
-		g := NetworkGroup{Name: name, Policy: name == policy}
+		g := NetworkGroup{Name: name, Policy: name == layout.Policy}
 		if name == layout.StyleValue && slices.Contains(networks, layout.Value) {
 			g.Like = layout.Value
 		}
@@ -67,10 +71,10 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	}
 	optimizers := layout.OptimizersIn(snap)
 	for _, name := range optimizers {
-		o := OptimizerConfig{Name: name, Networks: networks, LearningRate: layout.LearningRate}
+		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
 		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // e.g. the discriminator's
 			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
-		} else {
+		} else { // the common one trains the networks that have none of their own
 			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool { return slices.Contains(optimizers, n+"_optimizer") })
 		}
 		r.Optimizers = append(r.Optimizers, o)
@@ -78,24 +82,39 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	return r, nil
 }
 
-// clone shares no slice with r.
-func (r Registry) clone() Registry {
-	r.Groups, r.Optimizers, r.Hyperparameters = slices.Clone(r.Groups), slices.Clone(r.Optimizers), slices.Clone(r.Hyperparameters)
-	for i := range r.Groups {
-		r.Groups[i].Shared = slices.Clone(r.Groups[i].Shared)
+// policy returns the name of the network that leads.
+func (r Registry) policy() string {
+	for _, g := range r.Groups {
+		if g.Policy {
+			return g.Name
+		}
 	}
-	for i := range r.Optimizers {
-		r.Optimizers[i].Networks = slices.Clone(r.Optimizers[i].Networks)
-	}
-	return r
+	return layout.Policy
 }
 
-// Validate checks what can be checked without a member.
+// mutable reports whether a hyperparameter may be mutated.
+func (r Registry) mutable(name string) bool {
+	return r.Hyperparameters == nil || slices.Contains(r.Hyperparameters, name)
+}
+
+// defaults returns [DefaultHyperparameters] of the values, without those that the registry leaves out.
+func (r Registry) defaults(values map[string]float64) HyperparameterConfig {
+	c := DefaultHyperparameters(values)
+	maps.DeleteFunc(c, func(name string, _ RLParameter) bool { return !r.mutable(name) })
+	return c
+}
+
+// problems collects what is wrong with a registry.
+type problems []error
+
+func (p *problems) add(format string, args ...any) {
+	*p = append(*p, fmt.Errorf("evolution: registry: "+format, args...))
+}
+
+// Validate checks what can be checked without a member: names are given once, exactly one group is the policy's, Like
+// names another group that leads, and optimizers train networks of the groups. The error joins all problems.
 func (r Registry) Validate() error {
-	var problems []error
-	wrong := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("evolution: registry: "+format, args...))
-	}
+	var wrong problems
 	policies, seen := 0, map[string]bool{}
 	for _, g := range r.Groups {
 		if g.Policy {
@@ -104,106 +123,88 @@ func (r Registry) Validate() error {
 		for _, name := range append([]string{g.Name}, g.Shared...) {
 			switch {
 			case name == "" || strings.Contains(name, "/"):
-				wrong("a network is named %q; give the name before the first slash of its arrays", name)
+				wrong.add("a network is named %q; give the name before the first slash of its arrays", name)
 			case seen[name]:
-				wrong("the network %q is named twice", name)
+				wrong.add("the network %q is named twice", name)
 			}
 			seen[name] = true
 		}
 	}
 	for _, g := range r.Groups {
-		if i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like }); g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
-			wrong("the network %q is like %q; that must be another group, which is like no other, and the policy leads", g.Name, g.Like)
+		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
+		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
+			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the policy leads", g.Name, g.Like)
 		}
 	}
 	if policies != 1 {
-		wrong("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
+		wrong.add("%d of %d groups are the policy's; mark exactly one", policies, len(r.Groups))
 	}
-	names := map[string]bool{}
+	names, networks := map[string]bool{}, slices.Sorted(maps.Keys(seen))
 	for _, o := range r.Optimizers {
 		if o.Name == "" || names[o.Name] {
-			wrong("an optimizer is named %q; every one needs a name of its own", o.Name)
+			wrong.add("an optimizer is named %q; every one needs a name of its own", o.Name)
 		}
 		names[o.Name] = true
 		for _, n := range o.Networks {
 			if !seen[n] {
-				wrong("the optimizer %q trains %q, which is in no group%s", o.Name, n, nearby(n, slices.Sorted(maps.Keys(seen))))
+				wrong.add("the optimizer %q trains %q, which is in no group%s", o.Name, n, config.Hint(n, networks))
 			}
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(wrong...)
 }
 
-// Check compares the registry with a member: everything it names exists there, shared networks are like those they
-// follow, and no network that the snapshot has an architecture of is left out.
+// Check compares the registry with a member, of which snap is a snapshot: everything that the registry names exists
+// there, shared networks have the shapes of those that they follow, and every network with an architecture is in a group.
+// The error joins all problems, with the nearest name for one that does not exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	var problems []error
-	wrong := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("evolution: registry: "+format, args...))
-	}
+	var wrong problems
 	known, seen := layout.NetworksIn(snap), map[string]bool{}
+	architectures := layout.Map(snap.Values, layout.Architectures)
 	for _, g := range r.Groups {
 		own := layout.Below(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
-			wrong("members have no network %q: their snapshots have %q%s", g.Name, known, nearby(g.Name, known))
+			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known, config.Hint(g.Name, known))
 		}
-		if tree := layout.Map(snap.Values, layout.Architectures); tree != nil && g.Like != "" && !sameArchitecture(tree[g.Name], tree[g.Like]) {
-			wrong("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
+		if architectures != nil && g.Like != "" && !sameArchitecture(architectures[g.Name], architectures[g.Like]) {
+			wrong.add("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
 		for _, shared := range g.Shared {
 			seen[shared] = true
 			if !sameShapes(own, layout.Below(snap, shared)) {
-				wrong("the network %q is shared with %q, but its arrays are others", shared, g.Name)
+				wrong.add("the network %q is shared with %q, but its arrays are others", shared, g.Name)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(layout.Map(snap.Values, layout.Architectures))) {
+	for _, name := range slices.Sorted(maps.Keys(architectures)) {
 		if !seen[name] {
-			wrong("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
+			wrong.add("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
 		}
 	}
-	optimizers := layout.OptimizersIn(snap)
+	optimizers, settings := layout.OptimizersIn(snap), slices.Sorted(maps.Keys(hyperparameters))
 	for _, o := range r.Optimizers {
 		if !slices.Contains(optimizers, o.Name) {
-			wrong("members have no optimizer %q: their snapshots have %q%s", o.Name, optimizers, nearby(o.Name, optimizers))
+			wrong.add("members have no optimizer %q: their snapshots have %q%s", o.Name, optimizers, config.Hint(o.Name, optimizers))
 		}
-		if _, ok := hyperparameters[o.LearningRate]; !ok && o.LearningRate != "" {
-			problems = append(problems, fmt.Errorf("evolution: registry: optimizer %q: %w", o.Name, unknownHyperparameter(o.LearningRate, slices.Sorted(maps.Keys(hyperparameters)))))
+		if err := missing(o.LearningRate, settings); err != nil && o.LearningRate != "" {
+			wrong.add("optimizer %q: %w", o.Name, err)
 		}
 	}
 	for _, name := range r.Hyperparameters {
-		if _, ok := hyperparameters[name]; !ok {
-			problems = append(problems, unknownHyperparameter(name, slices.Sorted(maps.Keys(hyperparameters))))
-		}
+		wrong = append(wrong, missing(name, settings))
 	}
-	return errors.Join(problems...)
+	return errors.Join(wrong...)
 }
 
-func nearby(name string, known []string) string {
-	if near := config.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
-}
-
+// sameShapes reports whether two networks have arrays of the same names, types and shapes.
 func sameShapes(a, b map[string]checkpoint.Array) bool {
 	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool { return x.DType == y.DType && slices.Equal(x.Shape, y.Shape) })
 }
 
-// policy is the name of the policy's network.
-func (r Registry) policy() string {
-	for _, g := range r.Groups {
-		if g.Policy {
-			return g.Name
-		}
-	}
-	return policy
-}
-
-// sameArchitecture compares two entries of a snapshot.
+// sameArchitecture compares two architectures as snapshots hold them.
 func sameArchitecture(a, b any) bool {
 	x, err1 := models.ArchitectureOfValues(a)
 	y, err2 := models.ArchitectureOfValues(b)

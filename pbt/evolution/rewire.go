@@ -17,29 +17,33 @@ import (
 type Preserve string
 
 const (
-	// PreserveFunction is the default. It makes a network that computes what the old one did: new nodes begin without outgoing
-	// weights, new layers as the identity. What shrinks loses the nodes that matter least, and of a layer that goes the
-	// first-order part stays. Optimizer moments go with the weights they belong to. First moments of new weights are
-	// zero; second ones begin at the mean of their layer's, because zeros would make the first steps several times too
-	// long: Adam's correction for young moments counts all steps of the optimizer.
+	// PreserveFunction is the default. A network that grows computes what it did before: new nodes begin without outgoing
+	// weights, a new layer begins as the identity. A network that shrinks changes as little as possible: the nodes with the
+	// smallest outgoing weights go, and a dropped layer is replaced by its linear part.
+	//
+	// The optimizer's moments move with the weights that they belong to. New weights have first moments of zero, as their
+	// gradients have no history. Their second moments begin at the mean of their layer's: zeros would make Adam divide by
+	// almost nothing, as its correction for young moments counts the optimizer's steps, not the weight's.
 	PreserveFunction Preserve = "function"
-	// PreserveOverlap copies the leading block that old and new weights of a name have in common and draws the rest
-	// anew, and begins with fresh optimizers: AgileRL's way. Rewire makes the moments of its network zero; [Edit] resets
-	// all optimizers.
+	// PreserveOverlap is AgileRL's way: it copies the leading rows and columns that old and new weights have in common, draws
+	// the rest anew, and begins with fresh optimizers. The network computes something else afterwards. [Rewire] makes the
+	// moments of the edited network zero; [Edit] resets all optimizers.
 	PreserveOverlap Preserve = "overlap"
 )
 
-// Rewire returns the arrays of a snapshot after an edit of one network's architecture. prefix is the network's in the
-// snapshot, with a slash ("policy/"); from is its architecture before, to and done what [models.Architecture.Apply]
-// returned. Arrays of other networks are shared with the snapshot given, which is not changed. rng draws the initial
-// values of new weights.
+// Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and the
+// moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture before; to
+// and done are what [models.Architecture.Apply] returned. rng draws the values of new weights, uniformly in ±1/√inputs as
+// a new layer's are drawn. arrays is not changed, and arrays of other networks are shared with it.
+//
+// Arrays that are missing or do not have the shapes of from are errors that name them.
 func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit, how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
 		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction, PreserveOverlap)
 	}
 	out := maps.Clone(arrays)
 	w := wiring{from: from, to: to, edit: done, rng: rng, dropped: map[string][]int{}}
-	// Parameters first: which nodes go is decided by them, and the moments follow.
+	// Parameters come first: they decide which nodes are dropped, and the moments drop the same.
 	for _, s := range scopesOf(arrays, prefix) {
 		layers, err := load(arrays, s.prefix, from)
 		if err != nil {
@@ -61,68 +65,59 @@ func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.A
 	return out, nil
 }
 
-// holding is what arrays under a prefix are of a network's parameters.
+// holding is what a group of arrays holds for each of a network's parameters.
 type holding int
 
 const (
-	values  holding = iota
-	firsts          // first moments
-	seconds         // second moments
+	values  holding = iota // the parameter itself
+	firsts                 // its first moment in an optimizer
+	seconds                // its second moment
 )
 
+// scope is a group of arrays with the same prefix before the names of a network's parameters.
 type scope struct {
 	prefix string
 	holds  holding
 }
 
-// scopesOf lists where a snapshot has arrays of a network's parameters: the parameters themselves, then the moments of
-// optimizers.
+// scopesOf lists the groups of a network's arrays in a snapshot: first the parameters, then the moments of each optimizer
+// that trains it.
 func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 	scopes := []scope{{prefix, values}}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		for infix, holds := range map[string]holding{layout.ExpAvg("", ""): firsts, layout.ExpAvgSq("", ""): seconds} {
-			if i := strings.Index(name, infix+prefix); i >= 0 {
-				if s := (scope{name[:i] + infix + prefix, holds}); !slices.Contains(scopes, s) {
-					scopes = append(scopes, s)
-				}
-			}
+		optimizer, moment, parameter, ok := layout.CutMoment(name)
+		if !ok || !strings.HasPrefix(parameter, prefix) {
+			continue
+		}
+		s := scope{moment + prefix, firsts}
+		if moment == layout.ExpAvgSq(optimizer, "") {
+			s.holds = seconds
+		}
+		if !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
 		}
 	}
 	return scopes
 }
 
-// load reads weights and biases of all layers of an architecture, by parameter name.
-func load(arrays map[string]checkpoint.Array, scope string, a models.Architecture) (map[string]matrix, error) {
-	layers := map[string]matrix{}
+// linear is a linear layer of an architecture. out is 0 for the head's output layer, whose width is not part of the
+// architecture.
+type linear struct {
+	name    string
+	in, out int
+}
+
+// linears lists the layers of an architecture in the order of its modules.
+func linears(a models.Architecture) []linear {
+	var all []linear
 	for _, m := range a.Modules() {
 		in := m.Inputs
-		for i := 0; i <= len(m.Hidden); i++ {
-			out := m.Outputs
-			if i < len(m.Hidden) {
-				out = m.Hidden[i]
-			}
-			for _, kind := range []string{".weight", ".bias"} {
-				name := layer(m, i) + kind
-				array, ok := arrays[scope+name]
-				if !ok {
-					return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, name, a)
-				}
-				x, err := read(array)
-				if err != nil {
-					return nil, fmt.Errorf("evolution: %s%s: %w", scope, name, err)
-				}
-				if out == 0 { // the head's outputs are not part of the architecture
-					out = x.rows
-				}
-				if x.rows != out || x.vector != (kind == ".bias") || !x.vector && x.cols != in {
-					return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name, array.Shape, a)
-				}
-				layers[name] = x
-			}
+		for i, out := range slices.Concat(m.Hidden, []int{m.Outputs}) {
+			all = append(all, linear{layer(m, i), in, out})
 			in = out
 		}
 	}
-	return layers, nil
+	return all
 }
 
 // layer names the i-th linear layer of a module; the one after the last hidden layer is its output.
@@ -133,22 +128,49 @@ func layer(m models.Module, i int) string {
 	return fmt.Sprintf("%s.%d", m.Name, i)
 }
 
-// wiring carries out one edit.
+// load reads the weights and biases of all layers of an architecture, or their moments, by parameter name.
+func load(arrays map[string]checkpoint.Array, scope string, a models.Architecture) (map[string]matrix, error) {
+	layers := map[string]matrix{}
+	for _, l := range linears(a) {
+		for _, kind := range []string{".weight", ".bias"} {
+			name := l.name + kind
+			array, ok := arrays[scope+name]
+			if !ok {
+				return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, name, a)
+			}
+			x, err := read(array)
+			if err != nil {
+				return nil, fmt.Errorf("evolution: %s%s: %w", scope, name, err)
+			}
+			if l.out == 0 {
+				l.out = x.rows
+			}
+			if x.rows != l.out || x.vector != (kind == ".bias") || !x.vector && x.cols != l.in {
+				return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name, array.Shape, a)
+			}
+			layers[name] = x
+		}
+	}
+	return layers, nil
+}
+
+// wiring applies one edit to the groups of arrays of a network, one after the other.
 type wiring struct {
 	from, to models.Architecture
 	edit     models.Edit
 	rng      *rand.Rand
-	holds    holding
-	dropped  map[string][]int // the nodes that the parameters said to drop, by layer
+	holds    holding          // what the present group holds
+	dropped  map[string][]int // the nodes to drop, by layer, as the parameters decided
 }
 
-// fresh draws as a new layer's weights are drawn: uniform in ±1/√inputs.
+// fresh returns a function that draws as a new layer's weights are drawn: uniformly in ±1/√inputs.
 func (w *wiring) fresh(inputs int) func() float32 {
 	bound := 1 / math.Sqrt(float64(inputs))
 	return func() float32 { return float32((2*w.rng.Float64() - 1) * bound) }
 }
 
-// begin is what new entries beside those of m begin as: drawn, or zero, and second moments as the mean of m's.
+// begin returns a function for the values of new entries beside those of m: parameters as drawn says, first moments zero,
+// second moments the mean of m's. See [PreserveFunction] for the reason.
 func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
 	x := float32(0)
 	switch w.holds {
@@ -162,6 +184,7 @@ func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
 
 func none() float32 { return 0 }
 
+// module returns the module of that name, an empty one where a has none.
 func module(a models.Architecture, name string) models.Module {
 	for _, m := range a.Modules() {
 		if m.Name == name {
@@ -171,31 +194,20 @@ func module(a models.Architecture, name string) models.Module {
 	return models.Module{}
 }
 
-// overlap returns what the new architecture has: leading blocks copied, the rest drawn, moments zero.
+// overlap returns the layers of the new architecture as [PreserveOverlap] says.
 func (w *wiring) overlap(layers map[string]matrix) map[string]matrix {
 	next := map[string]matrix{}
-	for _, m := range w.to.Modules() {
-		in := m.Inputs
-		for i := 0; i <= len(m.Hidden); i++ {
-			name := layer(m, i)
-			out := m.Outputs
-			if i < len(m.Hidden) {
-				out = m.Hidden[i]
-			} else if out == 0 {
-				out = layers[name+".bias"].rows
-			}
-			for _, kind := range []string{".weight", ".bias"} {
-				made := zeros(out, in, false)
-				if kind == ".bias" {
-					made = zeros(out, 1, true)
-				}
-				if w.holds == values {
-					made.fill(w.fresh(in))
-					made.overlay(layers[name+kind])
-				}
-				next[name+kind] = made
-			}
-			in = out
+	for _, l := range linears(w.to) {
+		if l.out == 0 {
+			l.out = layers[l.name+".bias"].rows
+		}
+		weight, bias := zeros(l.out, l.in, false), zeros(l.out, 1, true)
+		next[l.name+".weight"], next[l.name+".bias"] = weight, bias
+		if w.holds == values {
+			weight.fill(w.fresh(l.in))
+			weight.overlay(layers[l.name+".weight"])
+			bias.fill(w.fresh(l.in))
+			bias.overlay(layers[l.name+".bias"])
 		}
 	}
 	return next

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -12,8 +13,9 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Architectures returns what a snapshot of an agent says of its networks, by their names ("policy", "value",
-// "discriminator", ...). Networks without an architecture are left out; none at all is an error.
+// Architectures reads the architectures that a snapshot of an agent records, by network ("policy", "value",
+// "discriminator", ...). Networks without a recorded architecture are left out. A snapshot that records none is an error:
+// make the agent with ppo.Evolvable or amp.Evolvable.
 func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
@@ -32,24 +34,31 @@ func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, e
 	return out, nil
 }
 
-// changed is the snapshot with other arrays and architectures; the rest is shared.
+// changed returns a snapshot like snap with other arrays. Where architectures is not nil, it also records these
+// architectures and brings the values that depend on them in line. Everything else is shared with snap.
 func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, architectures map[string]models.Architecture) *checkpoint.Snapshot {
 	out := &checkpoint.Snapshot{Arrays: arrays, Values: maps.Clone(snap.Values), Metadata: maps.Clone(snap.Metadata)}
-	if architectures != nil {
-		tree := map[string]any{}
-		for name, a := range architectures {
-			tree[name] = a.Values()
-		}
-		out.Values[layout.Architectures] = tree
-		reorder(out, architectures)
-		if a, ok := architectures[layout.Policy]; ok {
-			describe(out, snap, a)
-		}
+	if architectures == nil {
+		return out
+	}
+	tree := maps.Clone(layout.Map(snap.Values, layout.Architectures))
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	for name, a := range architectures {
+		tree[name] = a.Values()
+	}
+	out.Values[layout.Architectures] = tree
+	reorder(out, architectures)
+	if a, ok := architectures[layout.Policy]; ok {
+		describe(out, snap, a)
 	}
 	return out
 }
 
-// reorder brings the list of parameters, which is in the optimizer's order, in line with the architectures.
+// reorder rewrites the snapshot's list of parameter names, which is in the order in which the optimizer numbers them. The
+// parameters of an edited network stand together in that list: where the first of them stood, all of the new architecture
+// are listed, encoders first. Parameters outside encoders and heads, such as log standard deviations, keep their places.
 func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
 	listed, ok := out.Values[layout.Parameters].([]any)
 	if !ok {
@@ -69,17 +78,16 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 			continue
 		}
 		begun[network] = true
-		for _, m := range a.Modules() {
-			for i := 0; i <= len(m.Hidden); i++ {
-				names = append(names, layout.Parameter(network, layer(m, i)+".weight"), layout.Parameter(network, layer(m, i)+".bias"))
-			}
+		for _, l := range linears(a) {
+			names = append(names, layout.Parameter(network, l.name+".weight"), layout.Parameter(network, l.name+".bias"))
 		}
 	}
 	out.Values[layout.Parameters] = names
 }
 
-// describe brings the policy's description in line with its architecture. One that says more than the architecture did
-// is left out: the agent that restores the snapshot describes its policy anew.
+// describe brings the description of the policy for inference in line with its new architecture a. It can do so only
+// where the description before said nothing beyond the architecture before; otherwise it leaves the description out, and
+// the agent that restores the snapshot writes a new one.
 func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 	delete(out.Values, layout.Description)
 	d, err := description.Of(before.Values[layout.Description])
@@ -89,27 +97,61 @@ func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 		return
 	}
 	last := d.Network.Steps[len(d.Network.Steps)-1]
-	if reflect.DeepEqual(d.Network, was.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))) {
-		d.Network = a.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))
+	network := func(a models.Architecture) description.Network {
+		return a.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))
+	}
+	if reflect.DeepEqual(d.Network, network(was)) {
+		d.Network = network(a)
 		out.Values[layout.Description] = d.Values()
 	}
 }
 
-// ResetOptimizers returns the snapshot with all optimizers as new: moments zero, no steps behind them. Arrays that stay
-// are shared.
-func ResetOptimizers(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+// ResetOptimizers returns the snapshot with the named optimizers as they begin: moments zero and no steps counted. Without
+// names it resets all of them. An optimizer begins its bias correction anew with its step count, so that its first steps
+// are of the usual length. Arrays that do not change are shared with snap.
+func ResetOptimizers(snap *checkpoint.Snapshot, names ...string) *checkpoint.Snapshot {
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
+	reset := func(optimizer string) bool { return len(names) == 0 || slices.Contains(names, optimizer) }
 	for name, a := range out.Arrays {
-		if _, _, _, moment := layout.CutMoment(name); moment {
+		if optimizer, _, _, moment := layout.CutMoment(name); moment && reset(optimizer) {
 			out.Arrays[name] = checkpoint.Array{DType: a.DType, Shape: a.Shape, Data: make([]byte, len(a.Data))}
 		}
 	}
-	if steps := layout.Map(snap.Values, layout.OptimizerSteps); steps != nil {
-		none := map[string]any{}
+	if steps := maps.Clone(layout.Map(snap.Values, layout.OptimizerSteps)); steps != nil {
 		for name := range steps {
-			none[name] = int64(0)
+			if reset(name) {
+				steps[name] = int64(0)
+			}
 		}
-		out.Values[layout.OptimizerSteps] = none
+		out.Values[layout.OptimizerSteps] = steps
+	}
+	return out
+}
+
+// settle completes a snapshot of mutated networks for the registry: networks that are shared become copies of the one
+// that they follow, weights and architecture, and a rollout in progress is dropped, because it was collected by the
+// policy before.
+func (r Registry) settle(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+	out := changed(snap, maps.Clone(snap.Arrays), nil)
+	tree := maps.Clone(layout.Map(snap.Values, layout.Architectures))
+	for _, g := range r.Groups {
+		for _, shared := range g.Shared {
+			for name := range layout.Below(snap, shared) {
+				delete(out.Arrays, layout.Parameter(shared, name))
+			}
+			for name, a := range layout.Below(snap, g.Name) {
+				out.Arrays[layout.Parameter(shared, name)] = a
+			}
+			if own, ok := tree[g.Name]; ok {
+				tree[shared] = own
+			}
+		}
+	}
+	if tree != nil {
+		out.Values[layout.Architectures] = tree
+	}
+	if _, ok := out.Values[layout.RolloutSteps]; ok {
+		layout.DropRollout(out)
 	}
 	return out
 }

@@ -11,20 +11,25 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Row is a member as it stands.
+// Row is the state of one member.
 type Row struct {
-	Member, Parent int // Parent is the member whose weights it took over last, -1 for none
-	Steps          int64
-	Fitness        float64 // the last one that was measured; it means something where HasFitness is true
-	HasFitness     bool
-	Mutation       string // the last one, that was not "none", of the weights that it has: who copies takes over the parent's; empty for none
-	Architecture   string
-	// Hyperparameters are those that evolve.
+	// Member is the member's number, Parent that of the member whose weights it last copied, -1 for none.
+	Member, Parent int
+	// Steps is the number of environment steps that the member has trained.
+	Steps int64
+	// Fitness is the last one measured. It is valid only where HasFitness is true.
+	Fitness    float64
+	HasFitness bool
+	// Mutation is the last mutation of the present weights other than "none", empty for none. It travels with the weights: a
+	// member that copies another takes over the other's.
+	Mutation string
+	// Architecture describes the member's networks, see [Evolver.Architecture].
+	Architecture string
+	// Hyperparameters are those that may mutate.
 	Hyperparameters map[string]float64
 }
 
-// Rows are the members as the journal tells it, in order of their numbers. It reads nothing but the population's
-// journal.
+// Rows returns the members in order of their numbers. It reads only the population's journal.
 func (e *Evolution) Rows() []Row {
 	return rowsOf(e.population.Journal(), e.opt.PopulationSize, e.evolver.Keys())
 }
@@ -34,16 +39,16 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	for i := range rows {
 		rows[i] = Row{Member: i, Parent: -1}
 	}
-	iteration, before := int64(0), make([]string, members) // the mutations when the iteration ended, before its decisions
+	// A copy takes over the parent's weights as they were when the generation ended. The parent itself may have been mutated
+	// by an earlier event of the same iteration, so its mutation is looked up among those before the iteration.
+	iteration, before := int64(0), slices.Clone(rows)
 	for _, event := range recorded {
 		if event.Member < 0 || event.Member >= len(rows) {
 			continue
 		}
 		if event.Iteration != iteration {
 			iteration = event.Iteration
-			for i, r := range rows {
-				before[i] = r.Mutation
-			}
+			copy(before, rows)
 		}
 		r := &rows[event.Member]
 		r.Steps = event.Steps
@@ -53,7 +58,7 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 		if event.Kind == journal.Replace {
 			r.Parent = event.Parent
 			if event.Parent >= 0 && event.Parent < len(rows) {
-				r.Mutation = before[event.Parent]
+				r.Mutation = before[event.Parent].Mutation
 			}
 		}
 		if event.Mutation != "" && !strings.HasPrefix(event.Mutation, kindNone) {
@@ -72,8 +77,8 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	return rows
 }
 
-// WriteTable writes the members as aligned text: parent, steps, fitness, last mutation, architecture, and the
-// hyperparameters that evolve.
+// WriteTable writes the members to w as aligned text: parent, steps, fitness, last mutation, architecture, and a column for
+// every hyperparameter that may mutate.
 func (e *Evolution) WriteTable(w io.Writer) error {
 	keys := e.evolver.Keys()
 	header := append([]string{"member", "parent", "steps", "fitness", "last mutation", "architecture"}, keys...)

@@ -14,31 +14,31 @@ import (
 
 // Settings are an evolution's, as a file gives them.
 type Settings struct {
-	// Options are complete but for New, which the program that trains adds.
+	// Options are complete except for New, which the program that trains adds.
 	Options Options
-	// Network is what the file says of networks, nil where it says nothing.
+	// Network is what the file says of networks, nil where it has no section network.
 	Network *Network
-	// Algorithm and Environment are the file's sections of these names, as they are, for the program that trains.
+	// Algorithm and Environment are the file's sections of these names, unchanged, for the program that trains.
 	Algorithm, Environment map[string]any
-	// Notes say what was accepted and does nothing, and why.
+	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string
 }
 
 // manifest is the file. The comments of its fields are the meanings in docs/reference/evolution.md.
 type manifest struct {
-	// Algorithm and Environment are handed to the program that trains, as they are.
+	// Algorithm and Environment are handed to the program that trains, unchanged.
 	Algorithm   map[string]any `yaml:"algorithm"`
 	Environment map[string]any `yaml:"environment"`
 
 	Mutation mutationSection `yaml:"mutation"`
-	// Network says what networks begin with and what limits they have; see below.
+	// Network says what networks begin with and what limits they have; its keys are in a table below.
 	Network map[string]any `yaml:"network"`
-	// Who goes on, and how that is decided; see below.
+	// Selection says how members are selected; its keys are in tables below.
 	Selection map[string]any  `yaml:"selection_strategy"`
 	Training  trainingSection `yaml:"training"`
-	// Strict reproduces AgileRL, in mutations and selection.
+	// Strict reproduces AgileRL where gorl differs, in mutations and selection.
 	Strict bool `yaml:"strict"`
-	// Seed makes everything random; without it RandSeed does, and without both 42.
+	// Seed is the seed of everything random. Default: RandSeed, and without that 42.
 	Seed *int64 `yaml:"seed"`
 
 	known []string // hyperparameters that the caller knows of
@@ -46,24 +46,16 @@ type manifest struct {
 
 type mutationSection struct {
 	Probabilities probabilities `yaml:"probabilities"`
-	// Selection has the hyperparameters that mutate, by their names here or in AgileRL; see below. Default: learning rates,
-	// and batch size and learn step of trainees that can change them.
-	Selection map[string]tunable `yaml:"rl_hp_selection"`
-	// MutationSD is the standard deviation of noise on weights, relative to the weight.
-	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
-	// RandSeed makes everything random where Seed is not given.
+	Mutations     `yaml:",inline"`
+	// RandSeed is the seed of everything random where Seed is not given.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
-	// MutateElite mutates the elite, too.
-	MutateElite bool `yaml:"mutate_elite"`
-	// Activations are the activations to choose from.
-	Activations []string `yaml:"activation_selection"`
-	// Preserve says how weights are carried over an edit of the architecture. Default "function", with Strict "overlap".
-	Preserve string `yaml:"preserve" config:"oneof=|function|overlap"`
 }
 
+// probabilities are relative weights; the fields of [Mutations] say more.
 type probabilities struct {
-	// None and Architecture are the relative weights of no mutation and of an edit of the architecture.
-	None         float64 `yaml:"no_mut" config:"min=0"`
+	// None is the relative weight of no mutation. A larger one lets members train undisturbed more often.
+	None float64 `yaml:"no_mut" config:"min=0"`
+	// Architecture is the relative weight of an edit of the architecture; 0 fixes the networks.
 	Architecture float64 `yaml:"arch_mut" config:"min=0"`
 	// NewLayer is the probability that an edit of the architecture is one of layers rather than of nodes.
 	NewLayer float64 `yaml:"new_layer" config:"min=0,max=1"`
@@ -75,57 +67,10 @@ type probabilities struct {
 	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
 }
 
-// tunable is a hyperparameter that mutates.
-type tunable struct {
-	// Min and Max are its bounds; both must be given.
-	Min float64 `yaml:"min"`
-	Max float64 `yaml:"max"`
-	// Grow and Shrink are its factors. Default (0): 1.2 and 0.8.
-	Grow   float64 `yaml:"grow_factor" config:"min=0"`
-	Shrink float64 `yaml:"shrink_factor" config:"min=0"`
-	// Kind is that of its values. Default "float".
-	Kind string `yaml:"dtype" config:"oneof=|float|int"`
-}
-
 type trainingSection struct {
-	// MaxSteps is how long every member trains, EvoSteps how long between selections, in environment steps of each.
-	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// PopSize is the number of members.
-	PopSize int `yaml:"pop_size" config:"min=1"`
-	// EvalSteps ends an evaluation's episodes after so many steps. Default (0): they are played to their end.
-	EvalSteps int `yaml:"eval_steps" config:"min=0"`
-	// EvalLoop is the number of episodes that every environment of a member plays to measure its fitness.
-	EvalLoop int `yaml:"eval_loop" config:"min=1"`
-	// Target ends training early, as soon as the mean of the last ten fitnesses of every member has reached it.
-	Target *float64 `yaml:"target_score"`
-	// Checkpoint is the number of steps after which checkpoints of the members are written. Default (0): none.
-	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
-	// Path is their folder. Default: the folder checkpoints in Directory.
-	Path string `yaml:"checkpoint_path"`
-	// Overwrite keeps the last checkpoint of every member only.
-	Overwrite bool `yaml:"overwrite_checkpoints"`
-	// SaveElite writes the elite whenever there is a better one.
-	SaveElite bool `yaml:"save_elite"`
-	// ElitePath is the folder that it is written to. Default: the folder elite in Directory.
-	ElitePath string `yaml:"elite_path"`
-	// HPO is false for a population that is never selected and never mutates: the control.
+	Options `yaml:",inline"`
+	// HPO, when false, makes a population that is never selected and never mutates, as a control.
 	HPO bool `yaml:"hpo"`
-
-	// gorl's own
-
-	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with Strict 100.
-	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
-	// PreTraining mutates all members once before training.
-	PreTraining bool `yaml:"pre_training_mutation"`
-	// Objective names the fitness among the figures of members. Default "episode.return".
-	Objective string `yaml:"objective"`
-	// Directory keeps the population, so that the same program continues it. Default: nothing is kept.
-	Directory string `yaml:"directory"`
-	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
-	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of steps after which progress is told of a member. Default (0): at every generation's end.
-	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 }
 
 // aliases are the names of AgileRL's classes and trainers, and of older manifests.
@@ -143,7 +88,7 @@ var aliases = map[string]config.Alias{
 	"tournament_selection":     {Key: "selection_strategy", Note: "the section's older name"},
 }
 
-// FromFile reads a YAML file; see [FromYAML].
+// FromFile reads a YAML file; see [FromYAML]. Errors name the file.
 func FromFile(path string, hyperparameters ...string) (*Settings, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -156,12 +101,15 @@ func FromFile(path string, hyperparameters ...string) (*Settings, error) {
 	return s, nil
 }
 
-// FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with their
-// keys and defaults; algorithm and environment are handed through. hyperparameters are names that members have beside
-// those of gorl's agents, which go by their own names and by AgileRL's (lr, gamma, ...). Beside them stand gorl's own keys:
-// strict and seed; in mutation activation_selection, preserve and mutate_elite; in training target_generations,
-// pre_training_mutation (default true), objective, directory, parallel and progress_steps. Unknown keys, and values of the
-// wrong type or out of range, are errors with the nearest known name.
+// FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with
+// AgileRL's keys and defaults, also under the names of AgileRL's classes. The sections algorithm and environment are
+// handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
+// training target_generations, pre_training_mutation (default true), objective, directory, parallel and progress_steps.
+//
+// Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...). hyperparameters are further
+// names, of those that only the caller's trainees have.
+//
+// Unknown keys, and values of the wrong type or out of range, are errors that name the nearest known key.
 func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 	dict, err := config.FromYAML(data)
 	if err != nil {
@@ -170,40 +118,50 @@ func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 	return FromDict(dict, hyperparameters...)
 }
 
-// FromDict is FromYAML for settings that are already a dictionary. The dictionary is not changed.
+// FromDict is [FromYAML] for settings that are already a dictionary. The dictionary is not changed.
 func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error) {
 	f := manifestDefaults()
 	f.known = hyperparameters
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
-	s := &Settings{Algorithm: f.Algorithm, Environment: f.Environment}
-	err := errors.Join(f.mutations(s), f.selection(s), f.network(s))
-	if err != nil {
+	s := &Settings{Options: f.Training.Options, Algorithm: f.Algorithm, Environment: f.Environment}
+	o := &s.Options
+	if f.Strict && o.Target != nil && o.TargetGenerations == 0 {
+		o.TargetGenerations = 100 // AgileRL's
+	}
+	if err := errors.Join(f.mutations(s), f.selection(s), f.network(s)); err != nil {
 		return nil, err
 	}
-	f.training(s)
+	if !f.Training.HPO {
+		o.Selection, o.PreTrainingMutation = strategy.Never{}, false
+	}
+	if s.Network != nil {
+		o.Mutations.Limits = s.Network.Limits
+	}
 	return s, nil
 }
 
 func manifestDefaults() manifest {
 	d := DefaultMutations()
+	p := probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP}
+	d.Preserve = "" // it depends on strict
 	return manifest{
-		Mutation: mutationSection{
-			Probabilities: probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP},
-			MutationSD:    d.MutationSD, Activations: d.ActivationSelection,
+		Mutation: mutationSection{Probabilities: p, Mutations: d},
+		Training: trainingSection{
+			Options: Options{MaxSteps: 1_000_000, EvoSteps: 10_000, PopulationSize: 4, EvalLoop: 1, PreTrainingMutation: true},
+			HPO:     true,
 		},
-		Training: trainingSection{MaxSteps: 1_000_000, EvoSteps: 10_000, PopSize: 4, EvalLoop: 1, HPO: true, PreTraining: true},
 	}
 }
 
-// agilerl are the names of PPO's settings in AgileRL that may change while gorl's agents train.
+// agilerl are AgileRL's names of PPO's settings that may change while gorl's agents train, with gorl's.
 var agilerl = map[string]string{
 	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip", "ent_coef": "entropy_loss_scale",
 	"vf_coef": "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
 }
 
-// fixed are those that may not.
+// fixed are settings that AgileRL mutates and that gorl's agents take only when they are built.
 var fixed = []string{"batch_size", "learn_step", "update_epochs", "num_minibatches", "action_std_init"}
 
 // tunables are the settings of gorl's agents that may change while training.
@@ -214,17 +172,16 @@ var tunables = []string{
 	"replay_admission_probability", "style_reward_scale", "task_reward_scale", "value_clip", "value_loss_scale",
 }
 
-// mutations reads the section mutation.
+// mutations completes s.Options.Mutations and the seed from the section mutation. Hyperparameters that gorl's agents
+// cannot change become notes.
 func (f *manifest) mutations(s *Settings) error {
-	x, p := f.Mutation, f.Mutation.Probabilities
-	m := Mutations{
-		NoMutation: p.None, Architecture: p.Architecture, Parameters: p.Parameters, Activation: p.Activation, RLHP: p.RLHP,
-		NewLayerProb: p.NewLayer, MutationSD: x.MutationSD, ActivationSelection: x.Activations, MutateElite: x.MutateElite,
-		Preserve: Preserve(x.Preserve), Strict: f.Strict,
-	}
+	m, p := f.Mutation.Mutations, f.Mutation.Probabilities
+	m.NoMutation, m.Architecture, m.NewLayerProb = p.None, p.Architecture, p.NewLayer
+	m.Parameters, m.Activation, m.RLHP, m.Strict = p.Parameters, p.Activation, p.RLHP, f.Strict
+	m.Hyperparameters = nil
 	var problems []error
-	for _, key := range slices.Sorted(maps.Keys(x.Selection)) {
-		given := x.Selection[key]
+	for _, key := range slices.Sorted(maps.Keys(f.Mutation.Hyperparameters)) {
+		given := f.Mutation.Hyperparameters[key]
 		name, ok := f.hyperparameter(key)
 		if name == "" && ok {
 			s.Notes = append(s.Notes, fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
@@ -242,21 +199,19 @@ func (f *manifest) mutations(s *Settings) error {
 		if m.Hyperparameters == nil {
 			m.Hyperparameters = HyperparameterConfig{}
 		}
-		m.Hyperparameters[name] = RLParameter{Min: given.Min, Max: given.Max, GrowFactor: given.Grow, ShrinkFactor: given.Shrink, Kind: Kind(given.Kind)}
+		m.Hyperparameters[name] = given
 	}
-	switch {
-	case f.Seed != nil:
-		s.Options.Seed = *f.Seed
-	case x.RandSeed != nil:
-		s.Options.Seed = *x.RandSeed
-	default:
-		s.Options.Seed = 42
+	s.Options.Seed = 42
+	for _, seed := range []*int64{f.Mutation.RandSeed, f.Seed} {
+		if seed != nil {
+			s.Options.Seed = *seed
+		}
 	}
 	s.Options.Mutations = &m
 	return errors.Join(append(problems, m.Validate())...)
 }
 
-// hyperparameter is gorl's name of one; empty for those that cannot change.
+// hyperparameter returns gorl's name of one, and whether it is known. The name of one that cannot change is empty.
 func (f *manifest) hyperparameter(key string) (name string, ok bool) {
 	switch {
 	case slices.Contains(f.known, key) || slices.Contains(tunables, key):
@@ -265,24 +220,4 @@ func (f *manifest) hyperparameter(key string) (name string, ok bool) {
 		return agilerl[key], true
 	}
 	return "", slices.Contains(fixed, key)
-}
-
-// training reads the section training.
-func (f *manifest) training(s *Settings) {
-	x, o := f.Training, &s.Options
-	o.MaxSteps, o.EvoSteps, o.PopulationSize = x.MaxSteps, x.EvoSteps, x.PopSize
-	o.EvalSteps, o.EvalLoop, o.Target, o.TargetGenerations = x.EvalSteps, x.EvalLoop, x.Target, x.TargetGenerations
-	if f.Strict && x.Target != nil && x.TargetGenerations == 0 {
-		o.TargetGenerations = 100 // AgileRL's
-	}
-	o.Checkpoint, o.CheckpointPath, o.OverwriteCheckpoints = x.Checkpoint, x.Path, x.Overwrite
-	o.SaveElite, o.ElitePath = x.SaveElite, x.ElitePath
-	o.PreTrainingMutation, o.Objective = x.PreTraining, x.Objective
-	o.Directory, o.Parallel, o.ProgressSteps = x.Directory, x.Parallel, x.ProgressSteps
-	if !x.HPO {
-		o.Selection, o.PreTrainingMutation = strategy.Never{}, false
-	}
-	if s.Network != nil {
-		o.Mutations.Limits = s.Network.Limits
-	}
 }

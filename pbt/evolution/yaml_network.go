@@ -9,23 +9,26 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Network is what a manifest says of networks: those of policy and value alike.
+// Network is what a manifest says of networks: of policy, value and discriminator alike.
 type Network struct {
-	// Encoder, Latent and Head are the widths of hidden layers before the latent, the latent's, and those after it.
+	// Encoder are the widths of the hidden layers before the latent.
 	Encoder []int
-	Latent  int
-	Head    []int
-	// Activation is that of all of them.
+	// Latent is the width of every part's encoding; with 0 the head reads the observation itself.
+	Latent int
+	// Head are the widths of the hidden layers after the latent.
+	Head []int
+	// Activation follows all of these layers.
 	Activation string
-	// Limits are those of mutations.
+	// Limits bound what mutations make of the network.
 	Limits models.Limits
 }
 
 // networkSection is the section network.
 type networkSection struct {
-	// Latent is the width of every part's encoding; 0 is a network without an encoder.
+	// Latent is the width of every part's encoding; 0 is a network without an encoder. A wider latent can tell more
+	// observations apart, and costs more compute.
 	Latent int `yaml:"latent_dim" config:"min=0"`
-	// MinLatent and MaxLatent are its limits, both exclusive.
+	// MinLatent and MaxLatent are its limits for mutations, both exclusive.
 	MinLatent int `yaml:"min_latent_dim" config:"min=1"`
 	MaxLatent int `yaml:"max_latent_dim" config:"min=1"`
 	// Arch is the kind of network.
@@ -38,14 +41,16 @@ type networkSection struct {
 }
 
 type stackSection struct {
-	// Hidden are the widths of hidden layers to begin with.
+	// Hidden are the widths of hidden layers to begin with. Begin small where mutations are to find the size: growing keeps
+	// what a network has learned, shrinking does not.
 	Hidden []int `yaml:"hidden_size" config:"min=1"`
-	// Activation is that of all layers; encoder and head must begin with the same.
+	// Activation follows all layers. Encoder and head must begin with the same one.
 	Activation string `yaml:"activation"`
-	// MinLayers and MaxLayers are the limits of hidden layers. Only the head's count: encoders keep their layers.
+	// MinLayers and MaxLayers limit the number of hidden layers. Only the head's count: encoders keep their layers.
 	MinLayers int `yaml:"min_hidden_layers" config:"min=0"`
 	MaxLayers int `yaml:"max_hidden_layers" config:"min=0"`
-	// MinNodes and MaxNodes are the limits of a hidden layer's width. Of encoder and head the wider ones hold for both.
+	// MinNodes and MaxNodes limit the width of hidden layers. The wider limits of encoder and head hold for both. A network
+	// that begins below MinNodes can only grow.
 	MinNodes int `yaml:"min_mlp_nodes" config:"min=1"`
 	MaxNodes int `yaml:"max_mlp_nodes" config:"min=1"`
 	// LayerNorm, Output and Vanish do nothing: evolvable networks here have none of these.
@@ -60,7 +65,7 @@ func networkDefaults() networkSection {
 	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp", Encoder: usual, Head: usual}
 }
 
-// network reads the section network.
+// network sets s.Network from the section network, and notes the keys that do nothing.
 func (f *manifest) network(s *Settings) error {
 	if f.Network == nil {
 		return nil
@@ -97,7 +102,8 @@ func (f *manifest) network(s *Settings) error {
 	return nil
 }
 
-// Architecture is the network's for an observation space.
+// Architecture returns the network's architecture for an observation space, with an encoder for every part of it. A space
+// that no encoder reads is an error, and so is one of several parts where Latent is 0.
 func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
 	encoder := n.Encoder
 	if n.Latent == 0 {

@@ -1,7 +1,7 @@
 // Command evolve_amp lets walkers evolve: AMP agents learn to walk after reference motion, and between generations their
 // learning rates, the weight of style, and the architecture of policy, critic and discriminator mutate.
 //
-// It prints the members with what became of them, and films the elite.
+// It prints the members with their mutations, and films the elite.
 package main
 
 import (
@@ -92,7 +92,7 @@ func run(ctx context.Context, o options) error {
 }
 
 // member builds a walker's trainer, with networks of the shapes that it has evolved to.
-func member(m pbt.Member, numEnvs int) (pbt.Trainee, error) {
+func member(m pbt.Member, numEnvs int) (*trainers.Trainee, error) {
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: m.Seed, Workers: 1})
 	if err != nil {
 		return nil, err
@@ -136,12 +136,12 @@ func shapes(m pbt.Member, sp spaces.Set) (map[string]models.Architecture, error)
 
 // record films the policy of a snapshot, acting by its mean.
 func record(path string, snap *checkpoint.Snapshot, seed int64) error {
-	one, err := evolution.Build(func(m pbt.Member) (pbt.Trainee, error) { return member(m, 1) }, snap, seed)
+	one, err := evolution.Build(func(m pbt.Member) (*trainers.Trainee, error) { return member(m, 1) }, snap, seed)
 	if err != nil {
 		return err
 	}
 	defer one.Close()
-	agent := one.(*trainers.Trainee).Agent()
+	agent := one.Agent()
 	agent.SetTraining(false)
 	act := func(observation, action []float32) error {
 		a, err := agent.Act(agents.Observation{Observations: observation})

@@ -1,7 +1,7 @@
 // Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are mostly
 // far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
 //
-// It prints the members with what became of them, evaluates the elite, and writes a picture with the lineage. Run again
+// It prints the members with their mutations, evaluates the elite, and writes a picture with the lineage. Run again
 // with -resume after an interruption, it continues with the whole population.
 package main
 
@@ -95,12 +95,13 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
-	elite, err := e.Build(best.Snapshot)
+	build := func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.envs) }
+	elite, err := evolution.Build(build, best.Snapshot, o.seed)
 	if err != nil {
 		return err
 	}
 	defer elite.Close()
-	result, err := elite.(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
+	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func run(ctx context.Context, o options) error {
 }
 
 // member builds an agent: at first with one hidden layer of four nodes, later with what it has evolved to.
-func member(m pbt.Member, envs int) (pbt.Trainee, error) {
+func member(m pbt.Member, envs int) (*trainers.Trainee, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: envs, Seed: m.Seed})
 	if err != nil {
 		return nil, err
