@@ -1,6 +1,9 @@
 package motions
 
-import "sort"
+import (
+	"maps"
+	"slices"
+)
 
 // array is a named array of the file that a clip was read from.
 type array struct {
@@ -17,14 +20,7 @@ func (c *Clip) Array(name string) (values []float64, shape []int, ok bool) {
 }
 
 // ArrayNames returns the names that [Clip.Array] knows, sorted.
-func (c *Clip) ArrayNames() []string {
-	names := make([]string, 0, len(c.arrays))
-	for name := range c.arrays {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func (c *Clip) ArrayNames() []string { return slices.Sorted(maps.Keys(c.arrays)) }
 
 // Joints returns the names of the described joints in order: hinges, and rotations that are neither the
 // root's nor a body's.

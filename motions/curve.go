@@ -54,7 +54,10 @@ func (c GaitCurve) check() error {
 	return nil
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+func finite(x float64) bool { return !infinite(x) }
+
+// infinite reports whether x is an infinity or NaN.
+func infinite(x float64) bool { return x-x != 0 }
 
 // function returns the curve as a function of any phase.
 func (c GaitCurve) function() func(phase float64) float64 {

@@ -1,6 +1,7 @@
 package motions
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,30 +61,21 @@ func (doc *document) clip(name string, d *Description) (*Clip, error) {
 		return nil, errors.New(`there is no "Frames"`)
 	}
 	cfg := ClipConfig{Name: name, Weight: 1}
-	var err error
-	if cfg.Loop, err = doc.loop(); err != nil {
-		return nil, err
-	}
-	if err = doc.number("MotionWeight", &cfg.Weight); err != nil {
-		return nil, err
-	}
 	step := 0.0
-	if err = doc.number("FrameDuration", &step); err != nil {
-		return nil, err
+	loop, err := doc.loop()
+	cfg.Loop = loop
+	err = cmp.Or(err, doc.number("MotionWeight", &cfg.Weight), doc.number("FrameDuration", &step))
+	if err == nil {
+		err = doc.split(&cfg, step)
 	}
-	if err = doc.split(&cfg, step); err != nil {
+	goesOn, turns := true, false
+	err = cmp.Or(err, doc.boolean("EnableCycleOffsetPosition", &goesOn), doc.boolean("EnableCycleOffsetRotation", &turns))
+	if err != nil {
 		return nil, err
 	}
 	cfg.Description = d
 	if d == nil {
 		cfg.Description = guess(cfg.Frames[0], step > 0)
-	}
-	goesOn, turns := true, false
-	if err = doc.boolean("EnableCycleOffsetPosition", &goesOn); err != nil {
-		return nil, err
-	}
-	if err = doc.boolean("EnableCycleOffsetRotation", &turns); err != nil {
-		return nil, err
 	}
 	if !goesOn && cfg.Description != nil {
 		cfg.Description = cfg.Description.clone()
@@ -154,28 +146,24 @@ func (doc *document) loop() (Loop, error) {
 
 // number reads an optional positive number.
 func (doc *document) number(key string, x *float64) error {
-	raw, ok := doc.values[key]
-	if !ok {
-		return nil
-	}
-	var v *float64
-	if err := json.Unmarshal(raw, &v); err != nil || v == nil || !(*v > 0) {
-		return fmt.Errorf("%q must be a positive number, and is %.40s", key, raw)
-	}
-	*x = *v
-	return nil
+	return optional(doc, key, x, "a positive number", func(x float64) bool { return x > 0 })
 }
 
 // boolean reads an optional truth value.
 func (doc *document) boolean(key string, b *bool) error {
+	return optional(doc, key, b, "true or false", func(bool) bool { return true })
+}
+
+// optional reads the value of a key, if the document has it, which must be allowed.
+func optional[T any](doc *document, key string, to *T, want string, allowed func(T) bool) error {
 	raw, ok := doc.values[key]
 	if !ok {
 		return nil
 	}
-	var v *bool
-	if err := json.Unmarshal(raw, &v); err != nil || v == nil {
-		return fmt.Errorf("%q must be true or false, and is %.40s", key, raw)
+	var v *T
+	if err := json.Unmarshal(raw, &v); err != nil || v == nil || !allowed(*v) {
+		return fmt.Errorf("%q must be %s, and is %.40s", key, want, raw)
 	}
-	*b = *v
+	*to = *v
 	return nil
 }

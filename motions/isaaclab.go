@@ -3,6 +3,7 @@ package motions
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/npz"
@@ -35,42 +36,37 @@ func ReadIsaacLab(r io.ReaderAt, size int64, name string) (*Clip, error) {
 
 func isaacLab(file *npz.File, name, origin string) (*Clip, error) {
 	m := isaacMotion{file: file, arrays: make(map[string]array)}
-	c, err := m.clip(name)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
+	m.convert()
+	c := m.clip(name)
+	if m.err != nil {
+		return nil, fmt.Errorf("motions: %s: %w", origin, m.err)
 	}
 	return c, nil
 }
 
+// isaacMotion is a file that is being read. It keeps its first error, after which arrays are empty.
 type isaacMotion struct {
 	file   *npz.File
 	arrays map[string]array
+	err    error
 }
 
-func (m *isaacMotion) clip(name string) (*Clip, error) {
-	if err := m.convert(); err != nil {
-		return nil, err
+func (m *isaacMotion) fail(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
 	}
-	step, err := m.step()
-	if err != nil {
-		return nil, err
+}
+
+func (m *isaacMotion) clip(name string) *Clip {
+	step, dofs, bodies := m.step(), m.names("dof_names"), m.names("body_names")
+	shape := m.numbers("dof_positions").shape
+	if len(shape) != 2 || shape[0] == 0 {
+		m.fail("dof_positions has shape %v, want (frames, %d)", shape, len(dofs))
 	}
-	dofs, err := m.names("dof_names")
-	if err != nil {
-		return nil, err
+	if m.err != nil {
+		return nil
 	}
-	bodies, err := m.names("body_names")
-	if err != nil {
-		return nil, err
-	}
-	positions, ok := m.arrays["dof_positions"]
-	if !ok {
-		return nil, m.missing("dof_positions")
-	}
-	if len(positions.shape) != 2 || positions.shape[0] == 0 {
-		return nil, fmt.Errorf("dof_positions has shape %v, want (frames, %d)", positions.shape, len(dofs))
-	}
-	n, d, b := positions.shape[0], len(dofs), len(bodies)
+	n, d, b := shape[0], len(dofs), len(bodies)
 	var parts [6][]float64
 	for i, want := range []struct {
 		name  string
@@ -79,9 +75,10 @@ func (m *isaacMotion) clip(name string) (*Clip, error) {
 		{"dof_positions", []int{n, d}}, {"body_positions", []int{n, b, 3}}, {"body_rotations", []int{n, b, 4}},
 		{"dof_velocities", []int{n, d}}, {"body_linear_velocities", []int{n, b, 3}}, {"body_angular_velocities", []int{n, b, 3}},
 	} {
-		if parts[i], err = m.floats(want.name, want.shape, dofs, bodies); err != nil {
-			return nil, err
-		}
+		parts[i] = m.floats(want.name, want.shape, dofs, bodies)
+	}
+	if m.err != nil {
+		return nil
 	}
 	cfg := ClipConfig{Name: name, Description: isaacDescription(dofs, bodies)}
 	for k := range n {
@@ -91,10 +88,11 @@ func (m *isaacMotion) clip(name string) (*Clip, error) {
 	}
 	c, err := newClip(cfg)
 	if err != nil {
-		return nil, err
+		m.err = err
+		return nil
 	}
 	c.arrays, c.bodies = m.arrays, bodies
-	return c, nil
+	return c
 }
 
 // row joins frame k of several arrays of n frames.
@@ -122,7 +120,7 @@ func isaacDescription(dofs, bodies []string) *Description {
 }
 
 // convert turns every numeric array into float64, whatever it is for.
-func (m *isaacMotion) convert() error {
+func (m *isaacMotion) convert() {
 	for name, a := range m.file.Arrays {
 		values, err := a.Float64s()
 		if err != nil {
@@ -136,65 +134,69 @@ func (m *isaacMotion) convert() error {
 		}
 		m.arrays[name] = array{shape: a.Shape, values: values}
 	}
-	return nil
 }
 
-func (m *isaacMotion) missing(name string) error {
-	if _, ok := m.file.Arrays[name]; ok {
-		return fmt.Errorf("array %s holds no numbers", name)
+// numbers returns an array of numbers, an empty one where there is none.
+func (m *isaacMotion) numbers(name string) array {
+	a, ok := m.arrays[name]
+	if !ok {
+		m.missing(name)
 	}
-	return fmt.Errorf("missing array %s; there are %s", name, strings.Join(m.file.Names(), ", "))
+	return a
+}
+
+func (m *isaacMotion) missing(name string) {
+	if _, ok := m.file.Arrays[name]; ok {
+		m.fail("array %s holds no numbers", name)
+		return
+	}
+	m.fail("missing array %s; there are %s", name, strings.Join(m.file.Names(), ", "))
 }
 
 // step is the time between frames.
-func (m *isaacMotion) step() (float64, error) {
-	fps, ok := m.arrays["fps"]
-	if !ok {
-		return 0, m.missing("fps")
-	}
+func (m *isaacMotion) step() float64 {
+	fps := m.numbers("fps")
 	if len(fps.values) != 1 {
-		return 0, fmt.Errorf("fps has shape %v, want a single number", fps.shape)
+		m.fail("fps has shape %v, want a single number", fps.shape)
+		return 0
 	}
-	if step := 1 / fps.values[0]; step > 0 && finite(step) {
-		return step, nil
+	step := 1 / fps.values[0]
+	if !(step > 0) || !finite(step) {
+		m.fail("fps must be positive and finite, and is %g", fps.values[0])
 	}
-	return 0, fmt.Errorf("fps must be positive and finite, and is %g", fps.values[0])
+	return step
 }
 
-func (m *isaacMotion) names(key string) ([]string, error) {
+func (m *isaacMotion) names(key string) []string {
 	a, ok := m.file.Arrays[key]
 	if !ok {
-		return nil, m.missing(key)
+		m.missing(key)
+		return nil
 	}
 	if len(a.Shape) != 1 || a.Len() == 0 {
-		return nil, fmt.Errorf("%s has shape %v, want a list of names", key, a.Shape)
+		m.fail("%s has shape %v, want a list of names", key, a.Shape)
 	}
 	names, err := a.Strings()
 	if err != nil {
-		return nil, fmt.Errorf("%s must hold strings, and has dtype %s", key, a.DType)
+		m.fail("%s must hold strings, and has dtype %s", key, a.DType)
 	}
-	return names, nil
+	return names
 }
 
 // floats returns an array that must have a shape and hold finite numbers.
-func (m *isaacMotion) floats(name string, shape []int, dofs, bodies []string) ([]float64, error) {
-	a, ok := m.arrays[name]
-	if !ok {
-		return nil, m.missing(name)
+func (m *isaacMotion) floats(name string, shape []int, dofs, bodies []string) []float64 {
+	a := m.numbers(name)
+	if !slices.Equal(a.shape, shape) {
+		m.fail("%s has shape %v, want %v (%d dof_names, %d body_names)", name, a.shape, shape, len(dofs), len(bodies))
+		return nil
 	}
-	if fmt.Sprint(a.shape) != fmt.Sprint(shape) {
-		return nil, fmt.Errorf("%s has shape %v, want %v (%d dof_names, %d body_names)", name, a.shape, shape, len(dofs), len(bodies))
-	}
-	for i, x := range a.values {
-		if finite(x) {
-			continue
-		}
+	if i := slices.IndexFunc(a.values, infinite); i >= 0 {
 		w := len(a.values) / shape[0]
 		owner := dofs
 		if len(shape) == 3 {
 			owner = bodies
 		}
-		return nil, fmt.Errorf("frame %d: %s of %s is %g, not a finite number", i/w, name, owner[i%w/(w/len(owner))], x)
+		m.fail("frame %d: %s of %s is %g, not a finite number", i/w, name, owner[i%w/(w/len(owner))], a.values[i])
 	}
-	return a.values, nil
+	return a.values
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ClipConfig is what a clip is made of.
@@ -75,10 +76,8 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 	c.setTravel()
 	if cfg.Velocities == nil {
 		c.velocities = c.differences()
-		for i, x := range c.velocities {
-			if !finite(x) {
-				return nil, fmt.Errorf("frame %d: the change to its neighbours is too large to be a velocity", i/c.v)
-			}
+		if i := slices.IndexFunc(c.velocities, infinite); i >= 0 {
+			return nil, fmt.Errorf("frame %d: the change to its neighbours is too large to be a velocity", i/c.v)
 		}
 		return c, nil
 	}
@@ -99,7 +98,7 @@ func (c *Clip) setTimes(durations []float64) error {
 	c.times = make([]float64, c.n+1)
 	for k, d := range durations {
 		last := k == c.n-1 && k > 0
-		if math.IsNaN(d) || math.IsInf(d, 0) || d < 0 || (d == 0 && !last) {
+		if !finite(d) || d < 0 || (d == 0 && !last) {
 			return fmt.Errorf("frame %d: duration must be positive and finite, and is %g", k, d)
 		}
 		if last && c.loop != LoopWrap {
@@ -122,10 +121,8 @@ func (c *Clip) setPositions(frames [][]float64) error {
 		if len(f) != c.w {
 			return fmt.Errorf("frame %d has %d values, frame 0 has %d", k, len(f), c.w)
 		}
-		for i, x := range f {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("frame %d: %s is %g, not a finite number", k, c.description.field(i), x)
-			}
+		if i := slices.IndexFunc(f, infinite); i >= 0 {
+			return fmt.Errorf("frame %d: %s is %g, not a finite number", k, c.description.field(i), f[i])
 		}
 		c.positions = append(c.positions, f...)
 		if err := c.normalise(k); err != nil {
@@ -186,10 +183,8 @@ func (c *Clip) setVelocities(rows [][]float64) error {
 		if len(r) != c.v {
 			return fmt.Errorf("frame %d has %d velocities, want %d", k, len(r), c.v)
 		}
-		for i, x := range r {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("frame %d: velocity %d is %g, not a finite number", k, i, x)
-			}
+		if i := slices.IndexFunc(r, infinite); i >= 0 {
+			return fmt.Errorf("frame %d: velocity %d is %g, not a finite number", k, i, r[i])
 		}
 		c.velocities = append(c.velocities, r...)
 	}

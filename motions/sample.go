@@ -1,6 +1,9 @@
 package motions
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // locate returns the loop that time t falls into, the frames a and b around it, and how far it is from
 // a to b, in [0, 1]. b is 0 on the stretch from the last frame back to the first (closing).
@@ -19,15 +22,7 @@ func (c *Clip) locate(t float64) (loop float64, a, b int, f float64, closing boo
 		}
 		return loop, c.n - 1, c.n - 1, 0, false
 	}
-	lo, hi := 0, c.n // times[lo] ≤ t < times[hi]
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if c.times[mid] <= t {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
+	lo := sort.Search(c.n, func(i int) bool { return c.times[i] > t }) - 1 // times[lo] ≤ t < times[lo+1]
 	f = (t - c.times[lo]) / (c.times[lo+1] - c.times[lo])
 	if lo == c.n-1 {
 		return loop, lo, 0, f, true

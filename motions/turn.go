@@ -5,11 +5,8 @@ import "math"
 // turn carries a clip that ends facing another way than it began (left and right turns) from loop to
 // loop: each loop begins where the last one ended and in the direction it ended.
 type turn struct {
-	angle    float64    // what one loop adds to the heading, about the vertical
-	shift    [2]float64 // loop n+1 = rotate(loop n, angle) + shift, on the ground
-	x, y     int        // the travelling columns; velocities have the same indices
-	rotation int        // the root rotation's first position value
-	angular  int        // and its first velocity value
+	angle float64    // what one loop adds to the heading, about the vertical
+	shift [2]float64 // loop n+1 = rotate(loop n, angle) + shift, on the ground
 }
 
 // setTurn makes a wrapping clip that ends with its last frame and whose first columns are a root position (x, y on the ground, z up) and a root
@@ -25,7 +22,7 @@ func (c *Clip) setTurn() {
 	if math.Abs(math.Remainder(angle, 2*math.Pi)) < 1e-9 {
 		return
 	}
-	t := &turn{angle: angle, rotation: 3, angular: 3, x: 0, y: 1}
+	t := &turn{angle: angle}
 	s, k := math.Sincos(angle)
 	t.shift = [2]float64{last[0] - k*first[0] + s*first[1], last[1] - s*first[0] - k*first[1]}
 	c.travel[0], c.travel[1] = 0, 0 // the turn moves the root instead
@@ -38,17 +35,16 @@ func (t *turn) apply(loop float64, pos, vel []float64) {
 	s, k := math.Sincos(loop * t.angle)
 	if pos != nil {
 		bx, by := t.sum(loop, s, k)
-		x, y := pos[t.x], pos[t.y]
-		pos[t.x], pos[t.y] = k*x-s*y+bx, s*x+k*y+by
+		x, y := pos[0], pos[1]
+		pos[0], pos[1] = k*x-s*y+bx, s*x+k*y+by
 		hs, hk := math.Sincos(loop * t.angle / 2)
-		q := quat{hk, 0, 0, hs}.mul(quatOf(pos[t.rotation:]))
-		copy(pos[t.rotation:t.rotation+4], q[:])
+		q := quat{hk, 0, 0, hs}.mul(quatOf(pos[3:]))
+		copy(pos[3:7], q[:])
 	}
 	if vel != nil {
-		x, y := vel[t.x], vel[t.y]
-		vel[t.x], vel[t.y] = k*x-s*y, s*x+k*y
-		x, y = vel[t.angular], vel[t.angular+1]
-		vel[t.angular], vel[t.angular+1] = k*x-s*y, s*x+k*y
+		for _, v := range [][]float64{vel[0:2], vel[3:5]} { // of the root and about it
+			v[0], v[1] = k*v[0]-s*v[1], s*v[0]+k*v[1]
+		}
 	}
 }
 

@@ -24,11 +24,8 @@ func NewClipAction(env envs.Env) (*ClipAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ClipAction{inner: env, space: space, actions: make([]float32, env.NumEnvs()*space.Width())}, nil
+	return &ClipAction{inner: inner{env}, space: space, actions: make([]float32, env.NumEnvs()*space.Width())}, nil
 }
-
-// Unwrap returns the environment inside, see [envs.As].
-func (c *ClipAction) Unwrap() envs.Env { return c.inner }
 
 // Step clips the actions and steps the environment inside.
 func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
@@ -45,7 +42,7 @@ func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
 		}
 		c.actions[i] = a
 	}
-	return c.inner.Step(c.actions)
+	return c.Env.Step(c.actions)
 }
 
 // RescaleAction maps actions from [-1, 1] linearly to the limits of a Box, and what lies outside [-1, 1] to the
@@ -66,7 +63,7 @@ func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 	if !space.Bounded() {
 		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v", space, space.Low, space.High)
 	}
-	r := &RescaleAction{inner: env, set: env.Spaces(), low: space.Low, high: space.High,
+	r := &RescaleAction{inner: inner{env}, set: env.Spaces(), low: space.Low, high: space.High,
 		actions: make([]float32, env.NumEnvs()*space.Width())}
 	r.set.Action = spaces.NewBox(-1, 1, space.Shape...)
 	return r, nil
@@ -74,9 +71,6 @@ func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 
 // Spaces are those of the environment inside with actions in [-1, 1].
 func (r *RescaleAction) Spaces() spaces.Set { return r.set }
-
-// Unwrap returns the environment inside, see [envs.As].
-func (r *RescaleAction) Unwrap() envs.Env { return r.inner }
 
 // Step maps the actions and steps the environment inside.
 func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
@@ -89,7 +83,7 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 		u := (math.Max(-1, math.Min(1, float64(a))) + 1) / 2
 		r.actions[i] = float32(float64(r.low[i%w])*(1-u) + float64(r.high[i%w])*u)
 	}
-	return r.inner.Step(r.actions)
+	return r.Env.Step(r.actions)
 }
 
 // boxOf is env's action space, which must be a valid Box.

@@ -9,4 +9,7 @@ package wrappers
 import "github.com/gorl-dev/gorl/envs"
 
 // inner is embedded by wrappers to pass on the methods that they do not change.
-type inner = envs.Env
+type inner struct{ envs.Env }
+
+// Unwrap returns the environment inside, see [envs.As].
+func (in inner) Unwrap() envs.Env { return in.Env }

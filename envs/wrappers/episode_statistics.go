@@ -2,7 +2,6 @@ package wrappers
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
@@ -13,7 +12,7 @@ import (
 // reports an episode, its metrics are kept and return and length replaced. It is [envs.Stateful] where the
 // environment inside is.
 type EpisodeStatistics struct {
-	inner
+	keeper
 	step     envs.Step
 	returns  []float64
 	lengths  []int
@@ -26,22 +25,19 @@ func NewEpisodeStatistics(env envs.Env) (*EpisodeStatistics, error) {
 		return nil, errors.New("wrappers: NewEpisodeStatistics needs an environment, got nil")
 	}
 	n := env.NumEnvs()
-	return &EpisodeStatistics{inner: env, returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
+	return &EpisodeStatistics{keeper: keeper{inner{env}}, returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
 }
-
-// Unwrap returns the environment inside, see [envs.As].
-func (e *EpisodeStatistics) Unwrap() envs.Env { return e.inner }
 
 // Reset resets the environment inside and begins to count anew.
 func (e *EpisodeStatistics) Reset(seed int64) (*envs.Step, error) {
 	clear(e.returns)
 	clear(e.lengths)
-	return e.inner.Reset(seed)
+	return e.Env.Reset(seed)
 }
 
 // Step steps the environment inside and counts.
 func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
-	s, err := e.inner.Step(actions)
+	s, err := e.Env.Step(actions)
 	if err != nil {
 		return nil, err
 	}
@@ -71,57 +67,37 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	return &e.step, nil
 }
 
-// Supports reports whether the environment inside is [envs.Stateful].
-func (e *EpisodeStatistics) Supports(iface any) bool { return supportsInside(e.inner, iface) }
-
 const statisticsHeader = "gorl episode statistics 1"
 
 // MarshalState returns what was counted so far and the state of the environment inside.
 func (e *EpisodeStatistics) MarshalState() ([]byte, error) {
-	in, err := stateful(e.inner)
-	if err != nil {
-		return nil, err
-	}
-	b, err := in.MarshalState()
-	if err != nil {
-		return nil, err
-	}
-	enc := statecodec.NewEncoder(statisticsHeader)
-	enc.Int(len(e.returns))
-	for i := range e.returns {
-		enc.Float(e.returns[i])
-		enc.Int(e.lengths[i])
-	}
-	enc.Bytes(b)
-	return enc.State(), nil
+	return e.marshal(statisticsHeader, func(enc *statecodec.Encoder) {
+		enc.Int(len(e.returns))
+		for i := range e.returns {
+			enc.Float(e.returns[i])
+			enc.Int(e.lengths[i])
+		}
+	})
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (e *EpisodeStatistics) RestoreState(b []byte) error {
-	in, err := stateful(e.inner)
+	n := len(e.returns)
+	returns, lengths := make([]float64, n), make([]int, n)
+	err := e.restore(statisticsHeader, b, func(d *statecodec.Decoder) {
+		if got := d.Int(); got != n {
+			d.Fail("it is of %d environments, here are %d", got, n)
+		}
+		for i := range n {
+			returns[i], lengths[i] = d.Float(), d.Int()
+			if lengths[i] < 0 {
+				d.Fail("environment %d: the episode's length is %d", i, lengths[i])
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
-	n := len(e.returns)
-	d := statecodec.NewDecoder(statisticsHeader, b)
-	if got := d.Int(); got != n {
-		d.Fail("it is of %d environments, here are %d", got, n)
-	}
-	returns, lengths := make([]float64, n), make([]int, n)
-	for i := range n {
-		returns[i], lengths[i] = d.Float(), d.Int()
-		if lengths[i] < 0 {
-			d.Fail("environment %d: the episode's length is %d", i, lengths[i])
-		}
-	}
-	state := d.Bytes()
-	if err := d.End(); err != nil {
-		return fmt.Errorf("wrappers: %w", err)
-	}
-	if err := in.RestoreState(state); err != nil {
-		return err
-	}
-	copy(e.returns, returns)
-	copy(e.lengths, lengths)
+	e.returns, e.lengths = returns, lengths
 	return nil
 }

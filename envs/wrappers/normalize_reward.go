@@ -13,7 +13,7 @@ import (
 // that name does: rewards keep their sign and zero, and their scale settles near one. It is [envs.Stateful]
 // where the environment inside is.
 type NormalizeReward struct {
-	inner
+	keeper
 	step                  envs.Step
 	rewards               []float32
 	sums                  []float64 // discounted, of the running episodes
@@ -31,12 +31,9 @@ func NewNormalizeReward(env envs.Env, discount float64) (*NormalizeReward, error
 		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", discount)
 	}
 	n := env.NumEnvs()
-	return &NormalizeReward{inner: env, rewards: make([]float32, n), sums: make([]float64, n),
+	return &NormalizeReward{keeper: keeper{inner{env}}, rewards: make([]float32, n), sums: make([]float64, n),
 		variance: 1, count: 1e-4, discount: discount, epsilon: 1e-8}, nil
 }
-
-// Unwrap returns the environment inside, see [envs.As].
-func (r *NormalizeReward) Unwrap() envs.Env { return r.inner }
 
 // Freeze stops (or resumes) updating the running statistics, for evaluation.
 func (r *NormalizeReward) Freeze(on bool) { r.frozen = on }
@@ -44,12 +41,12 @@ func (r *NormalizeReward) Freeze(on bool) { r.frozen = on }
 // Reset resets the environment inside. The running statistics stay.
 func (r *NormalizeReward) Reset(seed int64) (*envs.Step, error) {
 	clear(r.sums)
-	return r.inner.Reset(seed)
+	return r.Env.Reset(seed)
 }
 
 // Step steps the environment inside and normalises its rewards.
 func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.inner.Step(actions)
+	s, err := r.Env.Step(actions)
 	if err != nil {
 		return nil, err
 	}
@@ -85,59 +82,40 @@ func (r *NormalizeReward) merge(mean, variance, n float64) {
 	r.count = total
 }
 
-// Supports reports whether the environment inside is [envs.Stateful].
-func (r *NormalizeReward) Supports(iface any) bool { return supportsInside(r.inner, iface) }
-
 const normalizeHeader = "gorl normalized reward 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (r *NormalizeReward) MarshalState() ([]byte, error) {
-	in, err := stateful(r.inner)
-	if err != nil {
-		return nil, err
-	}
-	b, err := in.MarshalState()
-	if err != nil {
-		return nil, err
-	}
-	e := statecodec.NewEncoder(normalizeHeader)
-	e.Float(r.mean)
-	e.Float(r.variance)
-	e.Float(r.count)
-	e.Int(len(r.sums))
-	for _, x := range r.sums {
-		e.Float(x)
-	}
-	e.Bytes(b)
-	return e.State(), nil
+	return r.marshal(normalizeHeader, func(e *statecodec.Encoder) {
+		e.Float(r.mean)
+		e.Float(r.variance)
+		e.Float(r.count)
+		e.Int(len(r.sums))
+		for _, x := range r.sums {
+			e.Float(x)
+		}
+	})
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (r *NormalizeReward) RestoreState(b []byte) error {
-	in, err := stateful(r.inner)
+	var mean, variance, count float64
+	sums := make([]float64, len(r.sums))
+	err := r.restore(normalizeHeader, b, func(d *statecodec.Decoder) {
+		mean, variance, count = d.Float(), d.Float(), d.Float()
+		if got := d.Int(); got != len(sums) {
+			d.Fail("it is of %d environments, here are %d", got, len(sums))
+		}
+		for i := range sums {
+			sums[i] = d.Float()
+		}
+		if variance < 0 || count <= 0 {
+			d.Fail("variance is %g after %g rewards", variance, count)
+		}
+	})
 	if err != nil {
 		return err
 	}
-	d := statecodec.NewDecoder(normalizeHeader, b)
-	mean, variance, count := d.Float(), d.Float(), d.Float()
-	if got := d.Int(); got != len(r.sums) {
-		d.Fail("it is of %d environments, here are %d", got, len(r.sums))
-	}
-	sums := make([]float64, len(r.sums))
-	for i := range sums {
-		sums[i] = d.Float()
-	}
-	if variance < 0 || count <= 0 {
-		d.Fail("variance is %g after %g rewards", variance, count)
-	}
-	state := d.Bytes()
-	if err := d.End(); err != nil {
-		return fmt.Errorf("wrappers: %w", err)
-	}
-	if err := in.RestoreState(state); err != nil {
-		return err
-	}
-	r.mean, r.variance, r.count = mean, variance, count
-	copy(r.sums, sums)
+	r.mean, r.variance, r.count, r.sums = mean, variance, count, sums
 	return nil
 }

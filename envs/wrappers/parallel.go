@@ -242,9 +242,7 @@ func (p *Parallel) Close() error {
 func (p *Parallel) closeSingles() error {
 	var errs []error
 	for i, s := range p.singles {
-		if err := s.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("wrappers: environment %d (%T): %w", i, s, err))
-		}
+		errs = append(errs, p.of(i, s.Close()))
 	}
 	return errors.Join(errs...)
 }

@@ -28,6 +28,23 @@ func (p *Parallel) Supports(iface any) bool {
 	return ok
 }
 
+// single returns environment i as a T; what it is needed for is named in the error of one that is none.
+func single[T any](p *Parallel, i int, what string) (T, error) {
+	t, ok := envs.SingleAs[T](p.singles[i])
+	if !ok {
+		return t, fmt.Errorf("wrappers: %s of environment %d (%T): %w", what, i, p.singles[i], errors.ErrUnsupported)
+	}
+	return t, nil
+}
+
+// of says which environment an error is of; nil stays nil.
+func (p *Parallel) of(i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
+}
+
 // every reports whether all of the environments implement T.
 func every[T any](singles []envs.Single) bool {
 	for _, s := range singles {

@@ -29,12 +29,11 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 		return errors.New("wrappers: SetRewardShaping was called after Close")
 	}
 	shapers := make([]envs.SingleRewardShaper, len(p.singles))
-	for i, single := range p.singles {
-		s, ok := envs.SingleAs[envs.SingleRewardShaper](single)
-		if !ok {
-			return fmt.Errorf("wrappers: the reward parameters of environment %d (%T): %w", i, single, errors.ErrUnsupported)
+	for i := range p.singles {
+		var err error
+		if shapers[i], err = single[envs.SingleRewardShaper](p, i, "the reward parameters"); err != nil {
+			return err
 		}
-		shapers[i] = s
 	}
 	if p.shaping == nil { // what environment 0 has may soon no longer be what all were made with
 		p.shaping = shapers[0].RewardShaping()
@@ -71,10 +70,7 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 }
 
 func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
-	if err := shapers[i].SetRewardShaping(values); err != nil {
-		return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-	}
-	return nil
+	return p.of(i, shapers[i].SetRewardShaping(values))
 }
 
 const curriculumHeader = "gorl parallel curricula 1"
@@ -84,20 +80,30 @@ func (p *Parallel) CurriculumState() ([]byte, error) {
 	if p.closed {
 		return nil, errors.New("wrappers: CurriculumState was called after Close")
 	}
+	states, err := p.curricula()
+	if err != nil {
+		return nil, err
+	}
 	e := statecodec.NewEncoder(curriculumHeader)
-	e.Int(len(p.singles))
-	for i := range p.singles {
-		c, err := p.curriculum(i)
-		if err != nil {
-			return nil, err
-		}
-		state, err := c.CurriculumState()
-		if err != nil {
-			return nil, fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-		}
+	e.Int(len(states))
+	for _, state := range states {
 		e.Bytes(state)
 	}
 	return e.State(), nil
+}
+
+func (p *Parallel) curricula() ([][]byte, error) {
+	states := make([][]byte, len(p.singles))
+	for i := range p.singles {
+		c, err := single[envs.Curriculum](p, i, "the curriculum")
+		if err != nil {
+			return nil, err
+		}
+		if states[i], err = c.CurriculumState(); err != nil {
+			return nil, p.of(i, err)
+		}
+	}
+	return states, nil
 }
 
 // SetCurriculumState puts back what CurriculumState returned, all or (on an error) nothing. The state may be of another
@@ -110,17 +116,9 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
-	var had [][]byte
-	for i := range p.singles {
-		c, err := p.curriculum(i)
-		if err != nil {
-			return err
-		}
-		state, err := c.CurriculumState()
-		if err != nil {
-			return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-		}
-		had = append(had, state)
+	had, err := p.curricula()
+	if err != nil {
+		return err
 	}
 	for i := range p.singles {
 		err := p.setCurriculum(i, states[i%len(states)])
@@ -153,20 +151,9 @@ func decodeCurricula(b []byte) ([][]byte, error) {
 }
 
 func (p *Parallel) setCurriculum(i int, state []byte) error {
-	c, err := p.curriculum(i)
+	c, err := single[envs.Curriculum](p, i, "the curriculum")
 	if err != nil {
 		return err
 	}
-	if err := c.SetCurriculumState(state); err != nil {
-		return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-	}
-	return nil
-}
-
-func (p *Parallel) curriculum(i int) (envs.Curriculum, error) {
-	c, ok := envs.SingleAs[envs.Curriculum](p.singles[i])
-	if !ok {
-		return nil, fmt.Errorf("wrappers: the curriculum of environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
-	}
-	return c, nil
+	return p.of(i, c.SetCurriculumState(state))
 }

@@ -135,24 +135,19 @@ func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	return undo, nil
 }
 
-func (p *Parallel) marshalOne(i int) (b []byte, err error) {
-	s, ok := envs.SingleAs[envs.Stateful](p.singles[i])
-	if !ok {
-		return nil, fmt.Errorf("wrappers: the state of environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
+func (p *Parallel) marshalOne(i int) ([]byte, error) {
+	s, err := single[envs.Stateful](p, i, "the state")
+	if err != nil {
+		return nil, err
 	}
-	if b, err = s.MarshalState(); err != nil {
-		return nil, fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-	}
-	return b, nil
+	b, err := s.MarshalState()
+	return b, p.of(i, err)
 }
 
 func (p *Parallel) restoreOne(i int, b []byte) error {
-	s, ok := envs.SingleAs[envs.Stateful](p.singles[i])
-	if !ok {
-		return fmt.Errorf("wrappers: the state of environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
+	s, err := single[envs.Stateful](p, i, "the state")
+	if err != nil {
+		return err
 	}
-	if err := s.RestoreState(b); err != nil {
-		return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-	}
-	return nil
+	return p.of(i, s.RestoreState(b))
 }

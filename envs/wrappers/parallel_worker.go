@@ -84,7 +84,7 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 			err = p.stepOne(c.at, row(actions, c.at, p.widthAction), c.scratch)
 		}
 		if err != nil {
-			c.err = fmt.Errorf("wrappers: environment %d (%T): %w", c.at, p.singles[c.at], err)
+			c.err = p.of(c.at, err)
 			return
 		}
 	}
@@ -129,12 +129,11 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 		State:          row(p.states, i, p.widthState),
 		AMPObservation: scratch,
 	}
-	err := p.singles[i].Reset(p.rngs[i], out)
-	if err == nil {
-		out.AMPObservation = nil
-		err = finite(out)
+	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
+		return fmt.Errorf("reset: %w", err)
 	}
-	if err != nil {
+	out.AMPObservation = nil
+	if err := finite(out); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
 	return nil
@@ -142,24 +141,13 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 
 // finite returns an error that names the first value of a row that is NaN or infinite.
 func finite(r envs.Row) error {
-	if i := infinite(r.Observation); i >= 0 {
-		return fmt.Errorf("observation, dimension %d is %g; it must be finite", i, r.Observation[i])
-	}
-	if i := infinite(r.State); i >= 0 {
-		return fmt.Errorf("state, dimension %d is %g; it must be finite", i, r.State[i])
-	}
-	if i := infinite(r.AMPObservation); i >= 0 {
-		return fmt.Errorf("AMP observation, dimension %d is %g; it must be finite", i, r.AMPObservation[i])
-	}
-	return nil
-}
-
-// infinite is the index of the first value that is NaN or infinite, -1 where there is none.
-func infinite(v []float32) int {
-	for i, x := range v {
-		if x-x != 0 {
-			return i
+	for k, part := range [...][]float32{r.Observation, r.State, r.AMPObservation} {
+		for i, x := range part {
+			if x-x != 0 {
+				name := [...]string{"observation", "state", "AMP observation"}[k]
+				return fmt.Errorf("%s, dimension %d is %g; it must be finite", name, i, x)
+			}
 		}
 	}
-	return -1
+	return nil
 }

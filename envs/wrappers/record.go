@@ -43,7 +43,7 @@ type RecordOptions struct {
 // it went. N goes on from the highest number that Dir holds. What is restored through it (see [envs.Stateful])
 // is recorded from its next episode.
 type Record struct {
-	inner
+	keeper
 	opts     RecordOptions
 	renderer envs.Renderer
 	number   int  // of the next file
@@ -104,7 +104,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wrappers: recording: %w", err)
 	}
-	return &Record{inner: env, opts: opts, renderer: renderer, number: number}, nil
+	return &Record{keeper: keeper{inner{env}}, opts: opts, renderer: renderer, number: number}, nil
 }
 
 // nextEpisodeFile is one more than the highest N of episode-N.* in dir.
@@ -123,15 +123,12 @@ func nextEpisodeFile(dir string) (int, error) {
 	return next, nil
 }
 
-// Unwrap returns the environment inside, see [envs.As].
-func (r *Record) Unwrap() envs.Env { return r.inner }
-
 // Reset writes the episode that was running and resets the environment inside.
 func (r *Record) Reset(seed int64) (*envs.Step, error) {
 	if err := r.flush(); err != nil {
 		return nil, err
 	}
-	s, err := r.inner.Reset(seed)
+	s, err := r.Env.Reset(seed)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +137,7 @@ func (r *Record) Reset(seed int64) (*envs.Step, error) {
 
 // Step steps the environment inside and records it. An error of drawing or writing is returned after the step was made.
 func (r *Record) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.inner.Step(actions)
+	s, err := r.Env.Step(actions)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +162,7 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 }
 
 // Close writes the episode that was running and closes the environment inside.
-func (r *Record) Close() error { return errors.Join(r.flush(), r.inner.Close()) }
+func (r *Record) Close() error { return errors.Join(r.flush(), r.Env.Close()) }
 
 // begin starts the next episode, whose first observation s holds.
 func (r *Record) begin(s *envs.Step) error {
@@ -260,12 +257,9 @@ func (r *Record) discard() {
 	r.lines.Reset()
 }
 
-// Supports reports whether the environment inside is [envs.Stateful].
-func (r *Record) Supports(iface any) bool { return supportsInside(r.inner, iface) }
-
 // MarshalState returns the state of the environment inside; what is being recorded is no part of it.
 func (r *Record) MarshalState() ([]byte, error) {
-	in, err := stateful(r.inner)
+	in, err := r.stateful()
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +269,7 @@ func (r *Record) MarshalState() ([]byte, error) {
 // RestoreState restores the environment inside. What was recorded of the episode that ran before is dropped, and
 // recording goes on with the next episode.
 func (r *Record) RestoreState(b []byte) error {
-	in, err := stateful(r.inner)
+	in, err := r.stateful()
 	if err != nil {
 		return err
 	}

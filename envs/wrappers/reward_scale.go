@@ -25,15 +25,12 @@ func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
 	if f-f != 0 || f == 0 {
 		return nil, fmt.Errorf("wrappers: reward scale is %g; it must be finite in float32 and not 0", scale)
 	}
-	return &RewardScale{inner: env, scale: f, rewards: make([]float32, env.NumEnvs())}, nil
+	return &RewardScale{inner: inner{env}, scale: f, rewards: make([]float32, env.NumEnvs())}, nil
 }
-
-// Unwrap returns the environment inside, see [envs.As].
-func (r *RewardScale) Unwrap() envs.Env { return r.inner }
 
 // Step steps the environment inside and scales its rewards.
 func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.inner.Step(actions)
+	s, err := r.Env.Step(actions)
 	if err != nil {
 		return nil, err
 	}

@@ -5,22 +5,59 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// stateful is the part of env's chain that can be saved.
-func stateful(env envs.Env) (envs.Stateful, error) {
-	s, ok := envs.As[envs.Stateful](env)
+// keeper is embedded in the place of inner by wrappers with state of their own: they can be saved where the environment
+// inside can.
+type keeper struct{ inner }
+
+// Supports reports whether the environment inside is [envs.Stateful].
+func (k keeper) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Stateful); ok {
+		_, ok := envs.As[envs.Stateful](k.Env)
+		return ok
+	}
+	return true
+}
+
+// stateful is the part of the chain inside that can be saved.
+func (k keeper) stateful() (envs.Stateful, error) {
+	s, ok := envs.As[envs.Stateful](k.Env)
 	if !ok {
-		return nil, fmt.Errorf("wrappers: the state of %T: %w", env, errors.ErrUnsupported)
+		return nil, fmt.Errorf("wrappers: the state of %T: %w", k.Env, errors.ErrUnsupported)
 	}
 	return s, nil
 }
 
-// supportsInside answers Supports for a wrapper with state of its own.
-func supportsInside(env envs.Env, iface any) bool {
-	if _, ok := iface.(*envs.Stateful); ok {
-		_, ok := envs.As[envs.Stateful](env)
-		return ok
+// marshal returns what write says of the wrapper, and the state of the environment inside.
+func (k keeper) marshal(header string, write func(e *statecodec.Encoder)) ([]byte, error) {
+	in, err := k.stateful()
+	if err != nil {
+		return nil, err
 	}
-	return true
+	b, err := in.MarshalState()
+	if err != nil {
+		return nil, err
+	}
+	e := statecodec.NewEncoder(header)
+	write(e)
+	e.Bytes(b)
+	return e.State(), nil
+}
+
+// restore reads what marshal returned: what read takes of it, then the state of the environment inside, which it puts
+// back. Until it has succeeded, read must change nothing.
+func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder)) error {
+	in, err := k.stateful()
+	if err != nil {
+		return err
+	}
+	d := statecodec.NewDecoder(header, b)
+	read(d)
+	state := d.Bytes()
+	if err := d.End(); err != nil {
+		return fmt.Errorf("wrappers: %w", err)
+	}
+	return in.RestoreState(state)
 }
