@@ -1,8 +1,8 @@
 package tracking
 
 import (
+	"bytes"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,41 +11,23 @@ import (
 
 const csvHeader = "step,tag,value\n"
 
+var csvFormat = &lineFormat{name: "CSV", header: csvHeader, encode: appendCSV, decode: parseCSV}
+
 // CSV is a [Writer] of comma-separated values in long form: the columns step, tag and value, one scalar a line.
 // Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
-type CSV struct{ sink }
+type CSV struct{ *sink }
 
 // NewCSV writes to w, beginning with the header. Close flushes and leaves w open.
-func NewCSV(w io.Writer, opt Options) *CSV {
-	c := new(CSV)
-	c.start("CSV", w, nil, opt, appendCSV)
-	c.put([]byte(csvHeader))
-	return c
-}
+func NewCSV(w io.Writer, opt Options) *CSV { return &CSV{csvFormat.begin(w, opt)} }
 
 // OpenCSV appends to the file at path, which is made where it is missing. A last line that an interrupted run left
 // half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
 func OpenCSV(path string, opt Options) (*CSV, error) {
-	file, err := openLines(path, opt, func(line []byte, number int) (int64, error) {
-		if number == 1 {
-			return 0, checkCSVHeader(string(line))
-		}
-		s, err := parseCSV(string(line))
-		return s.Step, err
-	})
+	s, err := csvFormat.open(path, opt)
 	if err != nil {
 		return nil, err
 	}
-	c := new(CSV)
-	c.start(path, file, file, opt, appendCSV)
-	info, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("tracking: %w", err), file.Close())
-	}
-	if info.Size() == 0 {
-		c.put([]byte(csvHeader))
-	}
-	return c, nil
+	return &CSV{s}, nil
 }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
@@ -66,15 +48,8 @@ func appendCSV(b []byte, s Scalar) []byte {
 	return append(b, '\n')
 }
 
-func checkCSVHeader(line string) error {
-	if strings.TrimRight(line, "\r\n") != strings.TrimSpace(csvHeader) {
-		return fmt.Errorf("header %.40q, want %q", line, strings.TrimSpace(csvHeader))
-	}
-	return nil
-}
-
-func parseCSV(line string) (Scalar, error) {
-	r := csv.NewReader(strings.NewReader(line))
+func parseCSV(line []byte) (Scalar, error) {
+	r := csv.NewReader(bytes.NewReader(line))
 	r.FieldsPerRecord = 3
 	record, err := r.Read()
 	if err != nil {

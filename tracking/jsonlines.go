@@ -15,28 +15,21 @@ import (
 //
 // The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
 // "NaN", "Infinity" and "-Infinity".
-type JSONLines struct{ sink }
+type JSONLines struct{ *sink }
+
+var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
 
 // NewJSONLines writes to w. Close flushes and leaves w open.
-func NewJSONLines(w io.Writer, opt Options) *JSONLines {
-	j := new(JSONLines)
-	j.start("JSON lines", w, nil, opt, appendJSON)
-	return j
-}
+func NewJSONLines(w io.Writer, opt Options) *JSONLines { return &JSONLines{jsonFormat.begin(w, opt)} }
 
 // OpenJSONLines appends to the file at path, which is made where it is missing. A last line that an interrupted run
 // left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
 func OpenJSONLines(path string, opt Options) (*JSONLines, error) {
-	file, err := openLines(path, opt, func(line []byte, _ int) (int64, error) {
-		s, err := parseJSON(line)
-		return s.Step, err
-	})
+	s, err := jsonFormat.open(path, opt)
 	if err != nil {
 		return nil, err
 	}
-	j := new(JSONLines)
-	j.start(path, file, file, opt, appendJSON)
-	return j, nil
+	return &JSONLines{s}, nil
 }
 
 func appendJSON(b []byte, s Scalar) []byte {

@@ -8,27 +8,65 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// openLines opens a text log for appending. It keeps the whole lines that are there; with opt.ResumeStep, those up to
-// that step. stepOf returns the step of a line, given the line's number from 1. An error of it means that the file is
-// another kind of log: openLines returns it and leaves the file as it is.
-func openLines(path string, opt Options, stepOf func(line []byte, number int) (int64, error)) (*os.File, error) {
-	if err := tidyLines(path, opt, stepOf); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// lineFormat is a text log with one scalar a line. Writing, resuming and reading are the same for all of them.
+type lineFormat struct {
+	name   string // for errors
+	header string // the first line with its line break, "" where the format has none
+	encode func(dst []byte, s Scalar) []byte
+	decode func(line []byte) (Scalar, error)
+}
+
+// begin returns a writer of a new log to w, which it leaves open.
+func (f *lineFormat) begin(w io.Writer, opt Options) *sink {
+	s := newSink(f.name, w, nil, opt, f.encode)
+	s.put([]byte(f.header))
+	return s
+}
+
+// open returns a writer that appends to the log at path. It keeps the whole lines that are there; with opt.ResumeStep,
+// those up to that step. A line that is not of this format means that the file is another kind of log: open returns an
+// error and leaves the file as it is.
+func (f *lineFormat) open(path string, opt Options) (*sink, error) {
+	if err := f.tidy(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("tracking: %w", err)
 	}
-	return file, nil
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("tracking: %w", err), file.Close())
+	}
+	s := newSink(path, file, file, opt, f.encode)
+	if info.Size() == 0 {
+		s.put([]byte(f.header))
+	}
+	return s, nil
 }
 
-// tidyLines removes a last line without a line break and, with opt.ResumeStep, lines of later steps. A file without
-// such lines is not touched; of another the old content stays until the new one is complete.
-func tidyLines(path string, opt Options, stepOf func([]byte, int) (int64, error)) error {
+// hasHeader reports whether the line with this number, from 1, is the header.
+func (f *lineFormat) hasHeader(number int) bool { return f.header != "" && number == 1 }
+
+// parse reads a line, which is not blank. The header must be as it is written, and gives the zero Scalar.
+func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
+	if !f.hasHeader(number) {
+		return f.decode(line)
+	}
+	if want := strings.TrimSpace(f.header); string(bytes.TrimRight(line, "\r\n")) != want {
+		return Scalar{}, fmt.Errorf("header %.40q, want %q", line, want)
+	}
+	return Scalar{}, nil
+}
+
+// tidy removes a last line without a line break and, with opt.ResumeStep, lines of later steps. A file without such
+// lines is not touched; of another the old content stays until the new one is complete.
+func (f *lineFormat) tidy(path string, opt Options) error {
 	in, err := os.Open(path)
 	if err != nil {
 		return err
@@ -44,11 +82,11 @@ func tidyLines(path string, opt Options, stepOf func([]byte, int) (int64, error)
 				dropped = true
 				return nil
 			}
-			step, err := stepOf(line, number)
+			s, err := f.parse(line, number)
 			if err != nil {
 				return fmt.Errorf("line %d: %w", number, err)
 			}
-			if opt.ResumeStep > 0 && step > opt.ResumeStep {
+			if opt.ResumeStep > 0 && s.Step > opt.ResumeStep {
 				dropped = true
 				return nil
 			}
@@ -60,6 +98,32 @@ func tidyLines(path string, opt Options, stepOf func([]byte, int) (int64, error)
 		return err
 	}
 	return durable.WriteFile(path, kept)
+}
+
+// read returns the scalars of a log. Blank lines are passed over; scalars before a damaged line are returned together
+// with the error.
+func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
+	var scalars []Scalar
+	tags := names{}
+	err := eachLine(r, func(line []byte, number int, whole bool) error {
+		header := f.hasHeader(number)
+		if !header && len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		s, err := f.parse(line, number)
+		if err != nil && !whole {
+			err = ErrTruncated
+		}
+		if err != nil {
+			return fmt.Errorf("tracking: %s: line %d: %w", f.name, number, err)
+		}
+		if !header {
+			s.Tag = tags.one(s.Tag)
+			scalars = append(scalars, s)
+		}
+		return nil
+	})
+	return scalars, err
 }
 
 // eachLine calls f for every line including its line break, with its number from 1; whole is false for a last line

@@ -49,27 +49,3 @@ func (m *Memory) Scalars() []Scalar {
 	defer m.mu.Unlock()
 	return slices.Clone(m.scalars)
 }
-
-// Tags returns the distinct tags, sorted.
-func (m *Memory) Tags() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var tags []string
-	for _, s := range m.scalars {
-		tags = append(tags, s.Tag)
-	}
-	slices.Sort(tags)
-	return slices.Compact(tags)
-}
-
-// Last returns the value that was stored last under tag, and whether there is one.
-func (m *Memory) Last(tag string) (float64, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := len(m.scalars) - 1; i >= 0; i-- {
-		if m.scalars[i].Tag == tag {
-			return m.scalars[i].Value, true
-		}
-	}
-	return 0, false
-}

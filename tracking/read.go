@@ -46,49 +46,10 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 // ReadJSONLines reads what [JSONLines] wrote. Fields other than time, step, tag and value are ignored. Where a line is
 // damaged, the scalars before it are returned together with an error that names it; a damaged last line without a
 // line break is [ErrTruncated].
-func ReadJSONLines(r io.Reader) ([]Scalar, error) {
-	return readLines(r, "JSON lines", func(line []byte, _ int) (Scalar, bool, error) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			return Scalar{}, false, nil
-		}
-		s, err := parseJSON(line)
-		return s, true, err
-	})
-}
+func ReadJSONLines(r io.Reader) ([]Scalar, error) { return jsonFormat.read(r) }
 
 // ReadCSV reads what [CSV] wrote, with errors as [ReadJSONLines] has them.
-func ReadCSV(r io.Reader) ([]Scalar, error) {
-	return readLines(r, "CSV", func(line []byte, number int) (Scalar, bool, error) {
-		if number == 1 {
-			return Scalar{}, false, checkCSVHeader(string(line))
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			return Scalar{}, false, nil
-		}
-		s, err := parseCSV(string(line))
-		return s, true, err
-	})
-}
-
-func readLines(r io.Reader, format string, parse func(line []byte, number int) (s Scalar, ok bool, err error)) ([]Scalar, error) {
-	var scalars []Scalar
-	tags := names{}
-	err := eachLine(r, func(line []byte, number int, whole bool) error {
-		s, ok, err := parse(line, number)
-		if err != nil && !whole {
-			err = ErrTruncated
-		}
-		if err != nil {
-			return fmt.Errorf("tracking: %s: line %d: %w", format, number, err)
-		}
-		if ok {
-			s.Tag = tags.one(s.Tag)
-			scalars = append(scalars, s)
-		}
-		return nil
-	})
-	return scalars, err
-}
+func ReadCSV(r io.Reader) ([]Scalar, error) { return csvFormat.read(r) }
 
 // names holds every tag once: a log repeats few of them many times.
 type names map[string]string

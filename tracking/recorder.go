@@ -33,17 +33,6 @@ func (r *Recorder) Track(tag string, value float64) {
 	t.add(value)
 }
 
-// Pending returns what Drain would give for a tag, and whether anything was tracked.
-func (r *Recorder) Pending(tag string) (float64, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.kept[tag]
-	if t == nil || t.count == 0 {
-		return 0, false
-	}
-	return t.by(tag), true
-}
-
 // Drain calls f for every tag that was tracked since the last Drain, in sorted order, and forgets the values. f may
 // call the recorder.
 func (r *Recorder) Drain(f func(tag string, value float64)) {

@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -136,6 +137,7 @@ func beginsAsCSV(path string) bool {
 	defer file.Close()
 	head := make([]byte, 64)
 	n, _ := file.Read(head) // of a regular file; an empty one has no header
-	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	return checkCSVHeader(strings.TrimSuffix(line, "\r")) == nil
+	line, _, _ := bytes.Cut(head[:n], []byte{'\n'})
+	_, err = csvFormat.parse(line, 1)
+	return err == nil
 }

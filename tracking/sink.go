@@ -22,8 +22,9 @@ type sink struct {
 	closed bool
 }
 
-func (s *sink) start(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) {
-	s.name, s.buf, s.file, s.now, s.encode = name, bufio.NewWriterSize(w, 1<<16), file, opt.now(), encode
+// newSink returns a sink for w; file is w itself where Close has to sync and close it, else nil.
+func newSink(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) *sink {
+	return &sink{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, now: opt.now(), encode: encode}
 }
 
 // Scalar implements [Writer].

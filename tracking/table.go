@@ -59,6 +59,16 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return nil
 }
 
+// Cells formats values as the cells of a row, as fmt.Sprint does.
+func Cells(values ...any) []string {
+	row := make([]string, len(values))
+	for i, v := range values {
+		row[i] = fmt.Sprint(v)
+	}
+	return row
+}
+
+// tableColumn is what has to be known of a column before its first line is written.
 type tableColumn struct {
 	width   int
 	numeric bool // no cell is anything but a number

@@ -219,7 +219,7 @@ func (p *Population) write(b *page) {
 		if m.Objective != nil {
 			objective = show(*m.Objective)
 		}
-		row := cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
+		row := tracking.Cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
 		for _, key := range keys {
 			cell := "-"
 			if v, ok := m.Hyperparameters[key]; ok {
@@ -233,7 +233,7 @@ func (p *Population) write(b *page) {
 	b.table(append(header, keys...), rows)
 	rows = nil
 	for _, c := range p.Copies {
-		rows = append(rows, cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
+		rows = append(rows, tracking.Cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
 	}
 	b.table([]string{"interval", "member", "copied", "at step", "its step", "why"}, rows)
 	if p.Best == nil {
@@ -247,13 +247,4 @@ func (p *Population) write(b *page) {
 		parts = append(parts, fmt.Sprintf("member %d (steps %d to %d)", s.Member, s.FromSteps, s.ToSteps))
 	}
 	fmt.Fprintf(b, "Its weights: %s.\n", strings.Join(parts, " → "))
-}
-
-// cells writes values as the cells of a row.
-func cells(values ...any) []string {
-	row := make([]string, len(values))
-	for i, v := range values {
-		row[i] = fmt.Sprint(v)
-	}
-	return row
 }

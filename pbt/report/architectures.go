@@ -19,15 +19,20 @@ const (
 	wordedHeight    = 22
 )
 
-// mutationSigns are the form and the ink of each kind of mutation, and its radius relative to the others'.
-var mutationSigns = map[mutation]struct {
+// mutationSigns are the legend's words for each kind of mutation, the form and the ink of its sign, and the sign's radius
+// relative to the others'.
+var mutationSigns = []struct {
+	words  string
 	sign   plot.Sign
 	ink    plot.Ink
 	radius float64
 }{
-	mutationArchitecture: {plot.Square, inkArchitecture, 1}, mutationActivation: {plot.Diamond, inkActivation, 1},
-	mutationParameters: {plot.Triangle, inkWeights, 1}, mutationHyperparameter: {plot.Dot, inkHyperparameter, 0.85},
-	mutationNone: {plot.Ring, plot.Muted, 0.6}, mutationOther: {plot.Dot, plot.Text, 0.85},
+	mutationArchitecture:   {"architecture", plot.Square, inkArchitecture, 1},
+	mutationActivation:     {"activation", plot.Diamond, inkActivation, 1},
+	mutationParameters:     {"weights", plot.Triangle, inkWeights, 1},
+	mutationHyperparameter: {"hyperparameter", plot.Dot, inkHyperparameter, 0.85},
+	mutationNone:           {"none", plot.Ring, plot.Muted, 0.6},
+	mutationOther:          {"other mutation", plot.Dot, plot.Text, 0.85},
 }
 
 // architectures returns the picture of what the members' networks are: a lane for every member, in it a band that is
@@ -43,9 +48,9 @@ func (f *facts) architectures() plot.Picture {
 			marks++
 		}
 	}
-	for _, kind := range mutationOrder {
-		if s := mutationSigns[kind]; has[kind] {
-			t.explain(mutationNames[kind], 16, func(t *laneChart, x, y float64) {
+	for kind, s := range mutationSigns {
+		if kind := mutation(kind); kind != mutationAbsent && has[kind] {
+			t.explain(s.words, 16, func(t *laneChart, x, y float64) {
 				t.sign(s.sign, s.ink, x+6, y, 4*s.radius, "")
 			})
 		}

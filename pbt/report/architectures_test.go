@@ -31,7 +31,7 @@ func TestChangesOfArchitectures(t *testing.T) {
 	}
 	var got []string
 	for _, c := range f.changes[2] {
-		got = append(got, fmt.Sprint(c.iteration, " ", mutationNames[c.kind], " ", c.parent, " ", leading(c.architecture), " ", c.nodes))
+		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ", leading(c.architecture), " ", c.nodes))
 	}
 	if d := cmp.Diff([]string{"0  -1 4→[8] tanh 16", "2 architecture 0 4→[24 24:elu] tanh 96"}, got); d != "" {
 		t.Error(d)
@@ -39,7 +39,7 @@ func TestChangesOfArchitectures(t *testing.T) {
 	kinds := map[string]int{}
 	for _, changes := range f.changes {
 		for _, c := range changes {
-			kinds[mutationNames[c.kind]]++
+			kinds[mutationSigns[c.kind].words]++
 		}
 	}
 	if d := cmp.Diff(map[string]int{"": 4, "architecture": 3, "hyperparameter": 1, "weights": 1, "activation": 1, "none": 2}, kinds); d != "" {

@@ -317,14 +317,13 @@ func (f *facts) choose() {
 			stretches[s.founder]++
 		}
 	}
-	ofBest := -1
+	// By how many members are of a lineage now, then by how much was trained of it; the best's lineage is first.
+	size := maps.Clone(f.alive)
 	if len(f.ancestry) > 0 {
-		ofBest = f.ancestry[0].Member
+		size[f.ancestry[0].Member] = len(f.Members) + 1
 	}
-	// By the best's lineage, then by how many members are of it now, then by how much was trained of it.
 	slices.SortStableFunc(founders, func(a, b int) int {
-		return cmp.Or(cmp.Compare(number(b == ofBest), number(a == ofBest)),
-			cmp.Compare(f.alive[b], f.alive[a]), cmp.Compare(stretches[b], stretches[a]))
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(stretches[b], stretches[a]))
 	})
 	f.rank = make([]int, len(founders))
 	for i, founder := range founders {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
@@ -57,29 +58,26 @@ func (f *facts) standings() table {
 		"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied",
 	}}
 	t.Header = append(t.Header, f.keys...)
-	// By member: its last objective and the best it had, NaN where there is none. order will be the best first.
-	order := make([]int, len(f.Members))
-	last, best := make([]float64, len(f.Members)), make([]float64, len(f.Members))
+	// By member: its last objective and the best it had, NaN where there is none. worth is the last objective turned so
+	// that more is better. order will be the best first, and members of equal worth by their numbers.
+	n := len(f.Members)
+	order, last, best, worth := make([]int, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i, track := range f.Members {
-		order[i], last[i], best[i] = i, math.NaN(), math.NaN()
+		order[i], last[i], best[i], worth[i] = i, math.NaN(), math.NaN(), math.Inf(-1)
 		for _, p := range track.Objective {
 			last[i] = p.Value
 			if drawable(p.Value) && (!drawable(best[i]) || f.better(p.Value, best[i])) {
 				best[i] = p.Value
 			}
 		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := drawable(last[a]), drawable(last[b]); {
-		case x != y:
-			return cmp.Compare(number(y), number(x))
-		case !x || last[a] == last[b]: // equals stay in the order of their numbers
-			return 0
-		case f.better(last[a], last[b]):
-			return -1
+		if drawable(last[i]) {
+			worth[i] = last[i]
+			if f.Run.Minimise {
+				worth[i] = -last[i]
+			}
 		}
-		return 1
-	})
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worth[b], worth[a]) })
 	for _, i := range order[:min(len(order), maxLanes)] {
 		track, course := f.Members[i], f.courses[i]
 		founder := course[len(course)-1].founder // of the present weights
@@ -98,7 +96,7 @@ func (f *facts) standings() table {
 		}
 		r := row{
 			Ink:   f.ink(founder).Class(),
-			Cells: cells(i, founder, objective, ever, track.Steps, len(track.Copies), f.copied[i]),
+			Cells: tracking.Cells(i, founder, objective, ever, track.Steps, len(track.Copies), f.copied[i]),
 		}
 		if f.best != nil && f.best.member == i {
 			r.Class = "best"
@@ -126,14 +124,6 @@ func (f *facts) standings() table {
 		t.Left[len(t.Left)-1] = true
 	}
 	return t.shorten(40)
-}
-
-// number makes a truth sortable: true is 1, false 0.
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // shorten cuts the names of columns to n characters: hyperparameters may be called anything.
@@ -212,7 +202,7 @@ func (f *facts) sources() table {
 				who = append(who, fmt.Sprintf("%d (%d×)", j, n))
 			}
 		}
-		t.Rows = append(t.Rows, row{Cells: cells(i, f.copied[i], strings.Join(who, ", "))})
+		t.Rows = append(t.Rows, row{Cells: tracking.Cells(i, f.copied[i], strings.Join(who, ", "))})
 	}
 	return t
 }
@@ -244,7 +234,7 @@ func (f *facts) schedule(p *page) {
 	}
 	before := map[string]float64{} // the values of the phase before, for the arrows
 	for _, phase := range s.Phases {
-		r := row{Cells: cells(phase.From, phase.Member)}
+		r := row{Cells: tracking.Cells(phase.From, phase.Member)}
 		for _, key := range keys {
 			value, ok := phase.Hyperparameters[key]
 			switch old, had := before[key]; {
@@ -297,7 +287,8 @@ func (f *facts) events(p *page, most int) {
 		if e.HasObjective {
 			objective = short(e.Objective)
 		}
-		r := row{Cells: cells(e.Iteration, e.Member, e.Kind, from, e.Steps, objective, plot.Plain(e.Cause, 500), f.changed(e))}
+		cause := plot.Plain(e.Cause, 500)
+		r := row{Cells: tracking.Cells(e.Iteration, e.Member, e.Kind, from, e.Steps, objective, cause, f.changed(e))}
 		switch e.Kind {
 		case journal.Failed, journal.Diverged, journal.ApplyFailed, journal.Hopeless:
 			r.Class = "bad"
@@ -327,15 +318,6 @@ func (f *facts) changed(e journal.Event) string {
 		}
 	}
 	return strings.Join(changes, ", ")
-}
-
-// cells writes values as the cells of a row.
-func cells(values ...any) []string {
-	row := make([]string, len(values))
-	for i, v := range values {
-		row[i] = fmt.Sprint(v)
-	}
-	return row
 }
 
 // nonzero writes a number, but nothing for 0.

@@ -22,29 +22,18 @@ type change struct {
 	nodes            int // of all hidden layers of all networks afterwards
 }
 
-// mutation is a kind of mutation. Each has a sign of its own.
+// mutation is a kind of mutation. Each has a sign of its own. The order is that of the legend.
 type mutation int
 
 const (
 	mutationAbsent         mutation = iota // nothing was to be mutated
-	mutationNone                           // it was drawn that nothing happens, or a limit stopped it
-	mutationHyperparameter                 // of a setting that the networks are trained with
 	mutationArchitecture                   // layers or nodes came or went
-	mutationParameters                     // noise on weights
 	mutationActivation                     // another activation function
+	mutationParameters                     // noise on weights
+	mutationHyperparameter                 // of a setting that the networks are trained with
+	mutationNone                           // it was drawn that nothing happens, or a limit stopped it
 	mutationOther                          // something that this package has no word for
 )
-
-// mutationOrder is that of the legend.
-var mutationOrder = []mutation{
-	mutationArchitecture, mutationActivation, mutationParameters, mutationHyperparameter, mutationNone, mutationOther,
-}
-
-// mutationNames are the words of the legend.
-var mutationNames = map[mutation]string{
-	mutationArchitecture: "architecture", mutationParameters: "weights", mutationActivation: "activation",
-	mutationHyperparameter: "hyperparameter", mutationNone: "none", mutationOther: "other mutation",
-}
 
 // mutationOf returns the kind of an event's mutation, from the words that package evolution writes: the name of a
 // hyperparameter, "none" with a reason, "param" with what got noise, or the edits of each network. The name of a

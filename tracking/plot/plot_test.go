@@ -198,9 +198,6 @@ func TestSeriesOf(t *testing.T) {
 	if d := cmp.Diff(want, SeriesOf(m.Scalars(), "a")); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"a", "b"}, m.Tags()); d != "" {
-		t.Error(d)
-	}
 }
 
 func TestColoursFollowNames(t *testing.T) {
