@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -35,17 +36,6 @@ func readFile(fsys durable.FS, path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// readExactly reads a file that must have size bytes, which Stat is asked about before memory is.
-func readExactly(fsys durable.FS, path string, size int64) ([]byte, error) {
-	f, err := openExactly(fsys, path, size)
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size)
-	_, err = io.ReadFull(f, data)
-	return data, errors.Join(err, f.Close())
-}
-
 // openExactly opens a regular file that has this size.
 func openExactly(fsys durable.FS, path string, size int64) (durable.File, error) {
 	info, err := fsys.Stat(path)
@@ -63,15 +53,37 @@ type sizeError struct{ have, want int64 }
 
 func (e sizeError) Error() string { return fmt.Sprintf("%d bytes of %d", e.have, e.want) }
 
-// verifyData is readVerified that keeps nothing.
+// verifyData holds a data file against its manifest.
 func verifyData(fsys durable.FS, path string, m Manifest) error {
+	return copyData(io.Discard, fsys, path, m)
+}
+
+// readData reads a data file and holds it against its manifest.
+func readData(fsys durable.FS, path string, m Manifest) (*Snapshot, error) {
+	var data bytes.Buffer
+	if err := copyData(&data, fsys, path, m); err != nil {
+		return nil, err
+	}
+	snap, err := decode(data.Bytes())
+	if err != nil {
+		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+	}
+	return snap, nil
+}
+
+// copyData copies a data file to w, and returns an error where it has not the size and the checksum of its manifest. The
+// size is compared first, before there is memory for it.
+func copyData(w io.Writer, fsys durable.FS, path string, m Manifest) error {
 	f, err := openExactly(fsys, path, m.Size)
 	if err != nil {
 		return unread(path, err)
 	}
+	if buffer, ok := w.(*bytes.Buffer); ok {
+		buffer.Grow(int(m.Size))
+	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, f)
-	if err == nil && n != m.Size {
+	n, err := io.CopyN(io.MultiWriter(w, sum), f, m.Size)
+	if errors.Is(err, io.EOF) {
 		err = sizeError{n, m.Size}
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -81,30 +93,6 @@ func verifyData(fsys durable.FS, path string, m Manifest) error {
 		return altered(path)
 	}
 	return nil
-}
-
-// readData reads a data file and holds it against its manifest.
-func readData(fsys durable.FS, path string, m Manifest) (*Snapshot, error) {
-	data, err := readVerified(fsys, path, m)
-	if err != nil {
-		return nil, err
-	}
-	snap, err := decode(data)
-	if err != nil {
-		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
-	}
-	return snap, nil
-}
-
-func readVerified(fsys durable.FS, path string, m Manifest) ([]byte, error) {
-	data, err := readExactly(fsys, path, m.Size)
-	if err != nil {
-		return nil, unread(path, err)
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != m.SHA256 {
-		return nil, altered(path)
-	}
-	return data, nil
 }
 
 // unread is the error of a data file that could not be read whole.

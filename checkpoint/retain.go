@@ -110,7 +110,7 @@ func (s *Store) sweepData(temp, manifest string) error {
 		return err
 	}
 	data := filepath.Join(s.dir, m.File)
-	if _, err := readVerified(s.fs, data, m); err != nil {
+	if err := verifyData(s.fs, data, m); err != nil {
 		return nil // not there, or not what this manifest describes
 	}
 	return ignoreMissing(s.fs.Remove(data))

@@ -75,16 +75,6 @@ func (r *Replay) Sample(s *tensor.Scope, g *tensor.Generator, n int64) tensor.Te
 	return s.IndexSelect(r.data, 0, s.RandInt(g, 0, r.length, n))
 }
 
-// SampleDistinct draws min(n, Len) different rows.
-func (r *Replay) SampleDistinct(s *tensor.Scope, g *tensor.Generator, n int64) tensor.Tensor {
-	if r.length == 0 {
-		s.Fail(fmt.Errorf("memory: cannot sample from an empty replay"))
-		return tensor.Tensor{}
-	}
-	order := s.RandPerm(g, r.length)
-	return s.IndexSelect(r.data, 0, s.Narrow(order, 0, 0, min(n, r.length)))
-}
-
 // SetCursor says how many rows are data and where the next one goes, for restoring a replay.
 func (r *Replay) SetCursor(length, next int64) error {
 	if length < 0 || length > r.capacity || next < 0 || next >= r.capacity {

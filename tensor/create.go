@@ -26,20 +26,7 @@ type Element interface {
 }
 
 func typeFor[T Element]() DType {
-	var x T
-	switch any(x).(type) {
-	case uint8:
-		return Uint8
-	case int32:
-		return Int32
-	case int64:
-		return Int64
-	case float32:
-		return Float32
-	case float64:
-		return Float64
-	}
-	switch reflect.TypeFor[T]().Kind() { // named types
+	switch reflect.TypeFor[T]().Kind() { // of named types, too
 	case reflect.Uint8:
 		return Uint8
 	case reflect.Int32:

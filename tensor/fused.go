@@ -34,25 +34,15 @@ import (
 // flows to x.
 func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
 	const op = "Critic"
-	if s.err != nil {
-		return Tensor{}, Tensor{}
+	if s.err == nil {
+		s.err = net.pack(op)
 	}
-	if err := net.pack(op); err != nil {
-		s.err = err
-		return Tensor{}, Tensor{}
-	}
-	h := handle(op, x)
-	a, b := s.cell(), s.cell()
-	msg := C.gorl_critic(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)), (*C.gorl_t)(a), (*C.gorl_t)(b))
+	out, penalty, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
+		return C.gorl_critic(handle(op, x), unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
+			C.int32_t(len(net.w)), a, b)
+	}, x)
 	runtime.KeepAlive(net)
-	if msg != nil {
-		*b = poison
-	}
-	out = s.done(op, a, msg, x)
-	if s.err != nil {
-		return Tensor{}, Tensor{}
-	}
-	return out, Tensor{T: b}
+	return out, penalty
 }
 
 // GaussianLogProbSum is [Scope.GaussianLogProb] summed over the last dimension: the joint log-density (n, 1) of actions
@@ -73,20 +63,9 @@ func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
 // share of ratios outside 1 ± ε. All three are scalars.
 func (s *Scope) Surrogate(now, old, advantage Tensor, clip float64) (loss, divergence, fraction Tensor) {
 	const op = "Surrogate"
-	if s.err != nil {
-		return Tensor{}, Tensor{}, Tensor{}
-	}
-	hn, ho, ha := handle(op, now), handle(op, old), handle(op, advantage)
-	a, b, c := s.cell(), s.cell(), s.cell()
-	msg := C.gorl_surrogate(hn, ho, ha, C.double(clip), (*C.gorl_t)(a), (*C.gorl_t)(b), (*C.gorl_t)(c))
-	if msg != nil {
-		*b, *c = poison, poison
-	}
-	loss = s.done(op, a, msg, now, old, advantage)
-	if s.err != nil {
-		return Tensor{}, Tensor{}, Tensor{}
-	}
-	return loss, Tensor{T: b}, Tensor{T: c}
+	return s.results(op, func(a, b, c *C.gorl_t) C.gorl_err {
+		return C.gorl_surrogate(handle(op, now), handle(op, old), handle(op, advantage), C.double(clip), a, b, c)
+	}, now, old, advantage)
 }
 
 // ValueClip says how [Scope.ValueLoss] limits a prediction's move from its old value.
@@ -146,18 +125,8 @@ func (s *Scope) Tally(sums Tensor, scalars ...Tensor) {
 // PositiveShare returns, without gradient, the share of x's elements above 0 and their mean, both scalars.
 func (s *Scope) PositiveShare(x Tensor) (share, mean Tensor) {
 	const op = "PositiveShare"
-	if s.err != nil {
-		return Tensor{}, Tensor{}
-	}
-	h := handle(op, x)
-	a, b := s.cell(), s.cell()
-	msg := C.gorl_positive_share(h, (*C.gorl_t)(a), (*C.gorl_t)(b))
-	if msg != nil {
-		*b = poison
-	}
-	share = s.done(op, a, msg, x)
-	if s.err != nil {
-		return Tensor{}, Tensor{}
-	}
-	return share, Tensor{T: b}
+	share, mean, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
+		return C.gorl_positive_share(handle(op, x), a, b)
+	}, x)
+	return share, mean
 }

@@ -9,8 +9,9 @@ import "C"
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -53,14 +54,7 @@ func ParseActivation(name string) (Activation, error) {
 
 // ActivationNames lists the names that [ParseActivation] knows.
 func ActivationNames() []string {
-	var names []string
-	for n := range activationNames {
-		if n != "" {
-			names = append(names, n)
-		}
-	}
-	sort.Strings(names)
-	return names
+	return slices.Sorted(maps.Keys(activationNames))[1:] // without the empty name, which comes first
 }
 
 // String returns the activation's name.

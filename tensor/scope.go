@@ -145,6 +145,19 @@ func (s *Scope) result(op string, call func(out *C.gorl_t) C.gorl_err, operands 
 	return s.done(op, cell, call((*C.gorl_t)(cell)), operands...)
 }
 
+// results is [Scope.result] of an operation that makes two or three tensors. After an error all are zero Tensors.
+func (s *Scope) results(op string, call func(a, b, c *C.gorl_t) C.gorl_err, operands ...Tensor) (a, b, c Tensor) {
+	var second, third *unsafe.Pointer
+	a = s.result(op, func(out *C.gorl_t) C.gorl_err {
+		second, third = s.cell(), s.cell()
+		return call(out, (*C.gorl_t)(second), (*C.gorl_t)(third))
+	}, operands...)
+	if s.err != nil {
+		return Tensor{}, Tensor{}, Tensor{}
+	}
+	return a, Tensor{T: second}, Tensor{T: third}
+}
+
 // done finishes an operation that wrote its result into cell, or failed with msg.
 func (s *Scope) done(op string, cell *unsafe.Pointer, msg C.gorl_err, operands ...Tensor) Tensor {
 	if msg != nil {

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -25,7 +24,7 @@ const staleAfter = time.Hour
 var (
 	thisHost    = hostHash()
 	thisProcess = os.Getpid()
-	thisNonce   = nonce()
+	thisNonce   = rand.Text()
 	writes      atomic.Uint64
 )
 
@@ -37,12 +36,6 @@ func hostHash() string {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return fmt.Sprintf("%08x", h.Sum32())
-}
-
-func nonce() string {
-	b := make([]byte, 6)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // TemporaryName returns a name beside path that no other write has.

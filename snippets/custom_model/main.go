@@ -81,7 +81,6 @@ func networks(sp spaces.Set, seed int64) (models.Policy, models.Network, error) 
 	value, err := newResidual(sp.Observation.Width(), 32, 2, 1, seed+1)
 	if err != nil {
 		policy.Close()
-		return nil, nil, err
 	}
-	return policy, value, nil
+	return policy, value, err
 }

@@ -2,7 +2,7 @@
 // those that fall behind continue from the weights of those that lead. It is what `make demo` runs.
 //
 // It writes a journal of every decision, a plot with the population's lineage, and a film of the best walker beside the
-// reference gait. Run again with -resume after an interruption, it continues.
+// reference gait. Run again after an interruption, it continues; with another folder (-out) it begins anew.
 package main
 
 import (
@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -31,53 +30,38 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// options are the command's flags.
-type options struct {
-	members, envs   int
-	steps, interval int64
-	seed            int64
-	out             string
-	resume          bool
-}
+var (
+	members  = flag.Int("members", 4, "members of the population")
+	envs     = flag.Int("envs", 64, "walkers of each member")
+	steps    = flag.Int64("steps", 458_752, "environment steps of each member")
+	interval = flag.Int64("interval", 65_536, "environment steps between decisions")
+	seed     = flag.Int64("seed", 1, "seed of everything random")
+	out      = flag.String("out", filepath.Join("runs", "pbt_amp"), "folder of the results; a population in it is continued")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 4, "members of the population")
-	flag.IntVar(&o.envs, "envs", 64, "walkers of each member")
-	flag.Int64Var(&o.steps, "steps", 458_752, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 65_536, "environment steps between decisions")
-	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_amp"), "folder of the results")
-	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, o); {
+	switch err := run(ctx); {
 	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", o.out)
+		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
 	case err != nil:
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, o options) error {
-	if !o.resume { // an earlier run is kept, out of the way
-		if _, err := os.Stat(o.out); err == nil {
-			if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
-				return err
-			}
-		}
-	}
+func run(ctx context.Context) error {
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
-	for id := range o.members {
-		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
+	for id := range *members {
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), *steps)
 	}
 	population, err := pbt.New(pbt.Options{
-		Members:       o.members,
+		Members:       *members,
 		Objective:     "episode.return",
-		IntervalSteps: o.interval,
-		TotalSteps:    o.steps,
+		IntervalSteps: *interval,
+		TotalSteps:    *steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: explore.Rules{
 			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "style_reward_scale": explore.MutateFloat,
@@ -87,8 +71,8 @@ func run(ctx context.Context, o options) error {
 			"discount_factor":    {Low: 0.95, High: 0.98},
 			"style_reward_scale": {Low: 0.5, High: 2, Log: true},
 		},
-		Seed:          o.seed,
-		Directory:     filepath.Join(o.out, "population"),
+		Seed:          *seed,
+		Directory:     filepath.Join(*out, "population"),
 		ProgressSteps: 8192,
 		Progress: func(u pbt.Update) {
 			if u.Event == nil {
@@ -96,7 +80,7 @@ func run(ctx context.Context, o options) error {
 					u.Metrics["episode.return"], u.Metrics["episode.length"], u.Metrics["style_reward"]))
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(o.envs, m.Seed) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, m.Seed) },
 	})
 	if err != nil {
 		return err
@@ -108,7 +92,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return summarise(o, population, best)
+	return summarise(population, best)
 }
 
 // settings are those that all members share.
@@ -135,8 +119,8 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 }
 
 // summarise evaluates the best member and writes the table, the plot and the film.
-func summarise(o options, population *pbt.Population, best *pbt.Result) error {
-	walker, err := member(o.envs, o.seed)
+func summarise(population *pbt.Population, best *pbt.Result) error {
+	walker, err := member(*envs, *seed)
 	if err != nil {
 		return err
 	}
@@ -144,11 +128,11 @@ func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	if err := walker.Restore(best.Snapshot); err != nil {
 		return err
 	}
-	result, err := walker.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
+	result, err := walker.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
 	if err != nil {
 		return err
 	}
-	plot, film := filepath.Join(o.out, "population.png"), filepath.Join(o.out, "walk.gif")
+	plot, film := filepath.Join(*out, "population.png"), filepath.Join(*out, "walk.gif")
 	history, err := journal.NewHistory(population.Journal())
 	if err != nil {
 		return err
@@ -156,10 +140,10 @@ func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 	if err := report.WritePNG(plot, history); err != nil {
 		return err
 	}
-	if err := record(film, best.Snapshot, o.seed); err != nil {
+	if err := record(film, best.Snapshot, *seed); err != nil {
 		return err
 	}
-	store, err := checkpoint.NewStore(filepath.Join(o.out, "best"), checkpoint.Options{})
+	store, err := checkpoint.NewStore(filepath.Join(*out, "best"), checkpoint.Options{})
 	if err != nil {
 		return err
 	}
@@ -177,7 +161,7 @@ func summarise(o options, population *pbt.Population, best *pbt.Result) error {
 		{film, "the best walker beside the reference gait"},
 		{plot, "objective and hyperparameters, and who continued from whom"},
 		{weights, "the best member's weights"},
-		{filepath.Join(o.out, "population", "journal.jsonl"), "every decision, one a line"},
+		{filepath.Join(*out, "population", "journal.jsonl"), "every decision, one a line"},
 	})
 }
 

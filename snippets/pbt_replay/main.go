@@ -31,29 +31,22 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// options are the command's flags.
-type options struct {
-	members         int
-	steps, interval int64
-	episodes        int
-	seed            int64
-	out             string
-}
+var (
+	members  = flag.Int("members", 6, "members of the population")
+	steps    = flag.Int64("steps", 131_072, "environment steps of each agent")
+	interval = flag.Int64("interval", 8192, "environment steps between decisions")
+	episodes = flag.Int("episodes", 64, "episodes of each evaluation")
+	seed     = flag.Int64("seed", 1, "seed of everything random")
+	out      = flag.String("out", filepath.Join("runs", "pbt_replay"), "folder of the results; a population in it is continued")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 6, "members of the population")
-	flag.Int64Var(&o.steps, "steps", 131_072, "environment steps of each agent")
-	flag.Int64Var(&o.interval, "interval", 8192, "environment steps between decisions")
-	flag.IntVar(&o.episodes, "episodes", 64, "episodes of each evaluation")
-	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_replay"), "folder of the results; a population in it is continued")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, o); {
+	switch err := run(ctx); {
 	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. The same command continues the population in %s.\n", o.out)
+		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
 	case err != nil:
 		log.Fatal(err)
 	}
@@ -79,17 +72,17 @@ func pendulum(seed int64) (*trainers.Trainee, error) {
 	}, trainers.Config{Seed: seed})
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context) error {
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
-	for id := range o.members {
-		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
+	for id := range *members {
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), *steps)
 	}
 	population, err := pbt.New(pbt.Options{
-		Members:       o.members,
+		Members:       *members,
 		Objective:     "episode.return",
-		IntervalSteps: o.interval,
-		TotalSteps:    o.steps,
+		IntervalSteps: *interval,
+		TotalSteps:    *steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
 			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount,
@@ -98,8 +91,8 @@ func run(ctx context.Context, o options) error {
 			"learning_rate":   {Low: 1e-4, High: 3e-3, Log: true},
 			"discount_factor": {Low: 0.85, High: 0.99},
 		},
-		Seed:      o.seed,
-		Directory: filepath.Join(o.out, "population"),
+		Seed:      *seed,
+		Directory: filepath.Join(*out, "population"),
 		Progress: func(u pbt.Update) {
 			if u.Event == nil {
 				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("return %.0f", u.Metrics["episode.return"]))
@@ -121,29 +114,29 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(o.out, history, report.Options{Title: fmt.Sprintf("%d pendulums", o.members)}); err != nil {
+	if err := report.Write(*out, history, report.Options{Title: fmt.Sprintf("%d pendulums", *members)}); err != nil {
 		return err
 	}
 	found, err := schedule.ExtractAt(history, best.Member, best.Iteration)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(o.out, "schedule.json")
+	file := filepath.Join(*out, "schedule.json")
 	if err := schedule.Write(file, found); err != nil {
 		return err
 	}
-	if err := compare(ctx, o, best.Snapshot, found); err != nil {
+	if err := compare(ctx, best.Snapshot, found); err != nil {
 		return err
 	}
 	fmt.Println()
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
-		{filepath.Join(o.out, report.PageFile), "what happened in the population"},
+		{filepath.Join(*out, report.PageFile), "what happened in the population"},
 		{file, "the best schedule"},
 	})
 }
 
 // compare trains agents by the schedule and by hyperparameters that stay, and evaluates all with the same episodes.
-func compare(ctx context.Context, o options, best *checkpoint.Snapshot, found schedule.Schedule) error {
+func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Schedule) error {
 	fmt.Println("The schedule behind the best weights:")
 	fmt.Println()
 	var phases [][]string
@@ -158,7 +151,7 @@ func compare(ctx context.Context, o options, best *checkpoint.Snapshot, found sc
 	fixed := func(values map[string]float64) schedule.Schedule {
 		return schedule.Schedule{Steps: found.Steps, Phases: []schedule.Phase{{Hyperparameters: values}}}
 	}
-	another := o.seed + 1000
+	another := *seed + 1000
 	var rows [][]string
 	for _, run := range []struct {
 		name    string
@@ -186,12 +179,12 @@ func compare(ctx context.Context, o options, best *checkpoint.Snapshot, found sc
 		if err := schedule.Train(ctx, agent, run.play, schedule.Options{}); err != nil {
 			return err
 		}
-		result, err := agent.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: o.seed})
+		result, err := agent.Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: *seed})
 		if err != nil {
 			return err
 		}
 		rows = append(rows, []string{run.name, fmt.Sprint(agent.Steps()), fmt.Sprintf("%.0f", result.Return)})
 	}
-	fmt.Printf("\nEvaluated over %d episodes:\n\n", o.episodes)
+	fmt.Printf("\nEvaluated over %d episodes:\n\n", *episodes)
 	return tracking.Table(os.Stdout, []string{"agent", "steps", "return"}, rows)
 }

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -33,53 +32,38 @@ import (
 // objective is the return without shaping, which MountainCar reports of every episode.
 const objective = "episode.true_objective"
 
-// options are the command's flags.
-type options struct {
-	members, envs   int
-	steps, interval int64
-	seed            int64
-	out             string
-	resume          bool
-}
+var (
+	members  = flag.Int("members", 8, "members of the population")
+	envs     = flag.Int("envs", 16, "cars of each member")
+	steps    = flag.Int64("steps", 320_000, "environment steps of each member")
+	interval = flag.Int64("interval", 32_000, "environment steps between decisions")
+	seed     = flag.Int64("seed", 1, "seed of everything random")
+	out      = flag.String("out", filepath.Join("runs", "pbt_reward_shaping"), "folder of the results; a population in it is continued")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 8, "members of the population")
-	flag.IntVar(&o.envs, "envs", 16, "cars of each member")
-	flag.Int64Var(&o.steps, "steps", 320_000, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 32_000, "environment steps between decisions")
-	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_reward_shaping"), "folder of the results")
-	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, o); {
+	switch err := run(ctx); {
 	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", o.out)
+		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
 	case err != nil:
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, o options) error {
-	if !o.resume { // an earlier run is kept, out of the way
-		if _, err := os.Stat(o.out); err == nil {
-			if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
-				return err
-			}
-		}
-	}
+func run(ctx context.Context) error {
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
-	for id := range o.members {
-		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.steps)
+	for id := range *members {
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), *steps)
 	}
 	population, err := pbt.New(pbt.Options{
-		Members:       o.members,
+		Members:       *members,
 		Objective:     objective,
-		IntervalSteps: o.interval,
-		TotalSteps:    o.steps,
+		IntervalSteps: *interval,
+		TotalSteps:    *steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
 		Explore: explore.Mutation{
 			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
@@ -93,15 +77,15 @@ func run(ctx context.Context, o options) error {
 			"env.height":    {Low: 1e-3, High: 1e-1, Log: true},
 			"env.velocity":  {Low: 1e-2, High: 1e2, Log: true},
 		},
-		Seed:          o.seed,
-		Directory:     filepath.Join(o.out, "population"),
+		Seed:          *seed,
+		Directory:     filepath.Join(*out, "population"),
 		ProgressSteps: 8192,
 		Progress: func(u pbt.Update) {
 			if u.Event == nil {
 				bars[u.Status.Member].Set(u.Status.Steps, fmt.Sprintf("true objective %6.1f", u.Metrics[objective]))
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(o.envs, m.Seed) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, m.Seed) },
 	})
 	if err != nil {
 		return err
@@ -113,7 +97,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return compare(ctx, o, population, best)
+	return compare(ctx, population, best)
 }
 
 // member builds one car's trainer. Nothing is shaped unless the population says so.
@@ -136,16 +120,16 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 }
 
 // compare compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
-func compare(ctx context.Context, o options, population *pbt.Population, best *pbt.Result) error {
-	plain, err := member(o.envs, o.seed)
+func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) error {
+	plain, err := member(*envs, *seed)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	if err := plain.Train(ctx, o.steps); err != nil {
+	if err := plain.Train(ctx, *steps); err != nil {
 		return err
 	}
-	winner, err := member(o.envs, o.seed)
+	winner, err := member(*envs, *seed)
 	if err != nil {
 		return err
 	}
@@ -153,7 +137,7 @@ func compare(ctx context.Context, o options, population *pbt.Population, best *p
 	if err := winner.Restore(best.Snapshot); err != nil {
 		return err
 	}
-	picture := filepath.Join(o.out, "population.png")
+	picture := filepath.Join(*out, "population.png")
 	history, err := journal.NewHistory(population.Journal())
 	if err != nil {
 		return err
@@ -174,7 +158,7 @@ func compare(ctx context.Context, o options, population *pbt.Population, best *p
 		{"plain PPO", plain, plain.Hyperparameters()},
 		{fmt.Sprintf("PBT, member %d", best.Member), winner, best.Hyperparameters},
 	} {
-		figures, err := who.trainee.EvaluateMetrics(ctx, 96, o.seed)
+		figures, err := who.trainee.EvaluateMetrics(ctx, 96, *seed)
 		if err != nil {
 			return err
 		}
@@ -185,6 +169,6 @@ func compare(ctx context.Context, o options, population *pbt.Population, best *p
 	if err := tracking.Table(os.Stdout, []string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
 		return err
 	}
-	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(o.out, "population", journal.File))
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(*out, "population", journal.File))
 	return nil
 }

@@ -2,8 +2,9 @@ package onpolicy
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/models"
@@ -28,12 +29,7 @@ func (t *Tracker) Add(tag string, value float64) {
 
 // Drain calls f with the mean of every tag, in sorted order, and forgets them.
 func (t *Tracker) Drain(f func(tag string, value float64)) {
-	tags := make([]string, 0, len(t.sum))
-	for tag := range t.sum {
-		tags = append(tags, tag)
-	}
-	sort.Strings(tags)
-	for _, tag := range tags {
+	for _, tag := range slices.Sorted(maps.Keys(t.sum)) {
 		f(tag, t.sum[tag]/float64(t.count[tag]))
 	}
 	clear(t.sum)
