@@ -494,3 +494,15 @@ func TestCancelWithCause(t *testing.T) {
 		}
 	}
 }
+
+// A decision that keeps a member may name any members: they are not looked at.
+func TestKeepIgnoresSourceAndFrom(t *testing.T) {
+	c := newColony(3)
+	c.opt.Strategy = decided{{Member: 1, Action: strategy.Keep, Source: 99, From: -7, Reason: "test"}}
+	p := mustTrain(t, c.opt)
+	for _, e := range p.Journal() {
+		if e.Kind == journal.ApplyFailed || e.Kind == journal.Failed {
+			t.Errorf("%+v", e)
+		}
+	}
+}

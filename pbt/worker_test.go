@@ -210,6 +210,37 @@ func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Deci
 	return decisions
 }
 
+// always decides the same at every interval's end.
+type always []strategy.Decision
+
+func (s always) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { return s }
+
+// TestWorkersPredictEachOther: synchronous members that explore by PB2 work out what those before them were given. Where a
+// decision takes the hyperparameters of a third member unmutated, they must predict these, as a population knows them.
+func TestWorkersPredictEachOther(t *testing.T) {
+	t.Parallel()
+	adjust := func(o *Options) {
+		o.TotalSteps = 300
+		o.Strategy = always{
+			{Member: 2, Action: strategy.Replace, Source: 0, From: 1},
+			{Member: 3, Action: strategy.Replace, Source: 0, From: 0, Mutate: true},
+		}
+		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
+	}
+	c := newColony(5)
+	adjust(&c.opt)
+	want := mustTrain(t, c.opt)
+	if n := len(kinds(want.Journal(), journal.Replace)); n != 10 {
+		t.Errorf("%d replacements, want 10: this test shows little", n)
+	}
+	dir := t.TempDir()
+	r := newTribe(5, folder(t, dir, 5))
+	adjust(&r.opt)
+	r.cfg.Synchronous = true
+	r.mustTrain(t)
+	compareWorkspace(t, want, dir)
+}
+
 func folder(t *testing.T, dir string, policies int) *workspace.Folder {
 	t.Helper()
 	board, err := workspace.OpenFolder(dir, policies, workspace.FolderOptions{})
