@@ -1,5 +1,9 @@
 package launch
 
+// This file holds the section `launcher:` of a population's file: its keys and defaults, the checks that are made
+// before any process starts, and the numbers that follow from several keys together (parallel, perGPU, slice).
+// file.go reads the section; schedule.go, slurm.go and kubernetes.go act on it.
+
 import (
 	"errors"
 	"fmt"
@@ -19,11 +23,18 @@ const maxMembers = 1 << 16
 // Config says how the members of a population are run: the section `launcher:` of its YAML file.
 type Config struct {
 	// Name is the population's name, for jobs and files: letters, digits, ".", "_" and "-".
+	//
+	// On Kubernetes the name must also be a DNS label of at most 52 characters, and different for every population in
+	// one namespace: kubectl apply would replace the objects of the other population.
 	Name string `yaml:"name"`
 	// Command is the member program and its arguments. A program that uses [Main] need not give it: its members are
 	// itself, with its own arguments.
+	//
+	// The program is started without a shell. Pipes and shell variables need ["bash", "-c", "..."].
 	Command []string `yaml:"command"`
 	// NumPolicies is the number of members; the section `pbt:` may give it instead.
+	//
+	// More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
 	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not suffice
 	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else all.
@@ -39,18 +50,29 @@ type Config struct {
 	// Slice is the number of intervals that a member trains before another has its turn, where there are more members
 	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer together,
 	// so that more of them can be compared.
+	//
+	// It has no effect where all members run at a time: a member that never has to make room never yields.
 	Slice int64 `yaml:"slice" config:"min=1"`
 	// Logs is the folder of the members' outputs; the folder `logs` in the workspace if empty.
 	Logs string `yaml:"logs"`
 	// LogSize is the size in bytes at which an output's file is put aside and another begun; of those put aside the
 	// newest LogFiles are kept. 0 never puts a file aside.
+	//
+	// A larger size keeps more history in one file. A smaller one bounds the disk that a talkative member uses: about
+	// LogSize times LogFiles+1 bytes.
 	LogSize int64 `yaml:"log_size" config:"min=0"`
 	// LogFiles is the number of files put aside to keep.
+	//
+	// They are called 007.log.1, which is the newest, to 007.log.<LogFiles>. More keep older output; fewer save disk.
 	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
 	// Grace is the time that members are given to save before they are killed. Raise it where a checkpoint takes longer
 	// to write; what a killed member trained since its last save is lost.
+	//
+	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
 	Grace time.Duration `yaml:"grace"`
 	// Seed makes the random part of back-off times.
+	//
+	// What the members train does not depend on it; change it only to get other waits.
 	Seed int64 `yaml:"seed"`
 	// Restarts says how failed members are started again.
 	Restarts Restarts `yaml:"restarts"`
@@ -72,8 +94,14 @@ type Restarts struct {
 	// Backoff is the wait before the first restart. A longer one gives a full disk or a lost mount time to recover.
 	Backoff time.Duration `yaml:"backoff"`
 	// MaxBackoff is the longest wait, before jitter.
+	//
+	// A longer one outlasts longer outages, for instance of a file server; a shorter one brings members back sooner
+	// once the cause has passed.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
 	// Jitter is the part of a wait that is random, so that members that fail together do not come back together.
+	//
+	// 0 waits exactly the back-off; 1 waits up to twice as long. Raise it where many members load the same file
+	// server when they start.
 	Jitter float64 `yaml:"jitter" config:"min=0,max=1"`
 }
 
@@ -84,6 +112,9 @@ type SlurmConfig struct {
 	// GPUsPerMember is the number of GPUs that each member gets; 0 asks for none.
 	GPUsPerMember int `yaml:"gpus_per_member" config:"min=0"`
 	// CPUsPerMember is the number of processors of each member.
+	//
+	// More processors let a member step its environments in parallel; fewer let the cluster place more members at a
+	// time.
 	CPUsPerMember int `yaml:"cpus_per_member" config:"min=1"`
 	// Memory is that of a member, e.g. "16G"; Slurm's default if empty. Slurm kills a member that needs more.
 	Memory string `yaml:"memory"`
@@ -91,6 +122,9 @@ type SlurmConfig struct {
 	// member saves and goes back into the queue, so short limits, which start sooner, lose nothing.
 	Time string `yaml:"time"`
 	// Nodes is the number of nodes of one member.
+	//
+	// Slurm runs the member on the first node only. More than 1 suits a program that starts its own processes on the
+	// other nodes.
 	Nodes int `yaml:"nodes" config:"min=1"`
 	// Extra are further options of sbatch, one each, e.g. "--account=robots".
 	Extra []string `yaml:"extra"`
@@ -112,6 +146,9 @@ type KubernetesConfig struct {
 	// MountPath is where it appears in the pods. The workspace must lie there.
 	MountPath string `yaml:"mount_path"`
 	// Parallelism is the number of pods at a time; MaxParallel if 0.
+	//
+	// A smaller number leaves room for other jobs, and the members take turns of Slice intervals; a larger one needs
+	// that many free places on nodes, or pods stay pending.
 	Parallelism int `yaml:"parallelism" config:"min=0"`
 	// NodeSelector are labels that nodes must have.
 	NodeSelector Vars `yaml:"node_selector"`
@@ -145,6 +182,7 @@ func DefaultConfig() Config {
 	}
 }
 
+// plainName is what is safe as a file name, as a name of a Slurm job and within a batch script.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // Validate checks what can be checked before anything is started, and reports every problem. NumPolicies must be above 0
@@ -161,9 +199,11 @@ func (c Config) Validate() error {
 	if c.MembersPerGPU > 0 && c.GPUs == 0 {
 		wrong(`"members_per_gpu" is %d without "gpus": say how many GPUs there are`, c.MembersPerGPU)
 	}
+	// The GPUs would silently run fewer members than max_parallel asks for.
 	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.GPUs*c.MembersPerGPU {
 		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs, c.MembersPerGPU, c.GPUs*c.MembersPerGPU)
 	}
+	// The tags of the fields bound numbers only, so times are checked here.
 	for _, t := range []struct {
 		key   string
 		value time.Duration
@@ -189,9 +229,11 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 	}
+	// Each would overwrite the other, and members would train on another device than the table shows.
 	if _, set := c.Env["CUDA_VISIBLE_DEVICES"]; set && c.GPUs > 0 {
 		wrong(`"env" sets CUDA_VISIBLE_DEVICES, and so does "gpus": give one of them`)
 	}
+	// A process cannot be started with a zero byte in an argument; the system would say only "invalid argument".
 	for i, word := range c.Command {
 		if strings.ContainsRune(word, 0) {
 			wrong(`"command[%d]" holds a zero byte`, i)
@@ -200,7 +242,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// parallel is the number of members that may run at a time.
+// parallel is the number of members that may run at a time: MaxParallel or, where that is 0, the room on the GPUs or,
+// where that is unknown too, all. It never exceeds the number of members.
 func (c Config) parallel() int {
 	n := c.MaxParallel
 	if n == 0 && c.GPUs > 0 && c.MembersPerGPU > 0 {
@@ -212,7 +255,8 @@ func (c Config) parallel() int {
 	return n
 }
 
-// perGPU is the number of members that one GPU has room for.
+// perGPU is the number of members that one GPU has room for: MembersPerGPU or, where that is 0, the smallest number
+// with which all GPUs together hold parallel members. It is 0 without GPUs.
 func (c Config) perGPU() int {
 	if c.MembersPerGPU > 0 || c.GPUs == 0 {
 		return c.MembersPerGPU
@@ -220,7 +264,8 @@ func (c Config) perGPU() int {
 	return (c.parallel() + c.GPUs - 1) / c.GPUs
 }
 
-// slice is what members are told in EnvSlice.
+// slice is the value of EnvSlice: Slice where members take turns; 0, which means that they never yield, where all fit
+// at once.
 func (c Config) slice() int64 {
 	if c.parallel() < c.NumPolicies {
 		return c.Slice
@@ -233,7 +278,8 @@ type Vars map[string]string
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// SetConfig reads a mapping from YAML.
+// SetConfig reads a mapping from YAML. Floating-point numbers are refused, because YAML keeps no trailing zeros: a
+// version 1.10 without quotes would arrive as 1.1.
 func (v *Vars) SetConfig(value any) error {
 	if vars, ok := value.(Vars); ok {
 		*v = maps.Clone(vars)
@@ -260,7 +306,8 @@ func (v *Vars) SetConfig(value any) error {
 	return nil
 }
 
-// checkNames refuses what cannot be an environment, and what the launcher sets itself.
+// checkNames refuses names that cannot stand in an environment, and those that the launcher sets itself. key is the
+// key of the file, for the error.
 func (v Vars) checkNames(key string) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch {

@@ -1,5 +1,9 @@
 package launch
 
+// This file shows a running population to people: a terminal gets one table that is redrawn in place (screen), a file
+// or pipe gets a table now and then (pages), and without an output nothing is shown (hidden). The rows come from the
+// runner or from Status; WriteTable in status.go lays them out.
+
 import (
 	"fmt"
 	"io"
@@ -21,8 +25,9 @@ type display interface {
 	end(rows []Row)
 }
 
-// newDisplay shows tables on w: redrawn in place on a terminal, else one below the other, at most one every so often, as a
-// log file would be flooded. Without launched they are those of a status.
+// newDisplay returns the display for w: one table redrawn in place on a terminal; otherwise one table below the
+// other, at most one per time every, so that a log file is not flooded. launched is false for Status, whose tables
+// lack the columns that only a launcher knows.
 func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	if w == nil {
 		return hidden{}
@@ -49,13 +54,15 @@ type pages struct {
 	launched bool
 	every    time.Duration
 	now      func() time.Time
-	next     time.Time
-	last     string
+	next     time.Time // before which no table is written
+	last     string    // the last table, which is not repeated
 }
 
+// show writes the table when its time has come. After a launch the first one waits for a full period, as the events
+// of the start say the same.
 func (p *pages) show(rows []Row) {
 	now := p.now()
-	if p.next.IsZero() && p.launched { // events tell how it begins
+	if p.next.IsZero() && p.launched {
 		p.next = now.Add(p.every)
 	}
 	if now.Before(p.next) {
@@ -75,8 +82,9 @@ func (p *pages) table(rows []Row) {
 
 func (p *pages) event(line string) { fmt.Fprintln(p.w, p.now().Format(time.TimeOnly), line) }
 
+// end writes the table, after a launch even if it has not changed, so that the output ends with it.
 func (p *pages) end(rows []Row) {
-	if p.launched { // the last thing to be seen
+	if p.launched {
 		p.last = ""
 	}
 	p.table(rows)
@@ -103,8 +111,9 @@ func (s *screen) end(rows []Row) {
 	s.draw("", true)
 }
 
-// draw replaces the table by text that stays and the table again, in one write so that nothing flickers. Lines are cut
-// to the terminal's width and the table to its height, or the cursor could not find back; the last one is whole.
+// draw replaces the table by text that stays and the table again, in one write so that nothing flickers. Lines are
+// cut to the terminal's width and the table to its height: a wrapped line or one that scrolled away would make the
+// next redraw begin at the wrong line. With whole set nothing is cut, as no redraw follows.
 func (s *screen) draw(text string, whole bool) {
 	lines := strings.Split(strings.TrimSuffix(table(s.rows, s.launched), "\n"), "\n")
 	if width, height, err := s.size(); err == nil && width > 0 && height > 0 && !whole {
@@ -117,6 +126,7 @@ func (s *screen) draw(text string, whole bool) {
 		}
 	}
 	var b strings.Builder
+	// Go up to the first line of the old table, and clear from there to the end of the screen.
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r", s.drawn)
 	}

@@ -1,5 +1,10 @@
 package launch
 
+// This file reads a population's YAML file for a launcher, and ties the population's folder to one set of settings.
+// Canonical brings the file into a form that can be compared. Install puts that form into the folder, where member
+// processes read it, and refuses a folder that belongs to other settings: members that continue from a state of other
+// settings would train something that no file describes.
+
 import (
 	"bytes"
 	"errors"
@@ -65,6 +70,7 @@ func newFile(sections runfile.Sections) (*File, error) {
 		return nil, err
 	}
 	f := &File{Launcher: DefaultConfig(), Directory: ".", Workspace: "pbt_workspace", sections: sections}
+	// The launcher's keys are merged over the defaults, and unknown ones are refused.
 	launcher, err := mapping(sections, "launcher")
 	if err != nil {
 		return nil, err
@@ -72,6 +78,7 @@ func newFile(sections runfile.Sections) (*File, error) {
 	if err := config.Merge(&f.Launcher, launcher, config.Options{Prefix: "launch"}); err != nil {
 		return nil, err
 	}
+	// Of pbt: only what a launcher needs is read, so that it can run members of any preset.
 	population, err := mapping(sections, "pbt")
 	if err != nil {
 		return nil, err
@@ -88,6 +95,7 @@ func newFile(sections runfile.Sections) (*File, error) {
 	if f.Workspace == "" || f.Directory == "" {
 		return nil, errors.New("launch: \"pbt.directory\" or \"pbt.workspace\" is empty; leave it out for the default")
 	}
+	// The number of members may stand in either section, so it is settled before Validate looks at it.
 	if err := f.countMembers(population); err != nil {
 		return nil, err
 	}
@@ -137,6 +145,7 @@ func (f *File) logs() string {
 // Canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared: keys
 // sorted, the number of members in the section `pbt:`.
 func (f *File) Canonical() ([]byte, error) {
+	// Only the levels that change are copied; f.sections stays as the user wrote it.
 	sections := maps.Clone(f.sections)
 	population := maps.Clone(sections.Section("pbt"))
 	population["num_policies"] = f.Launcher.NumPolicies
@@ -161,6 +170,7 @@ func (f *File) Canonical() ([]byte, error) {
 // `pbt.total_steps`, which may have grown, so that the members train further; Notes then says so. Either way the copy
 // is replaced at once, and members read it when they start.
 func (f *File) Install() (path string, err error) {
+	// The path that members are told is absolute, as they may be started in another folder.
 	canonical, err := f.Canonical()
 	if err != nil {
 		return "", err
@@ -173,6 +183,8 @@ func (f *File) Install() (path string, err error) {
 		return "", fmt.Errorf("launch: %w", err)
 	}
 	path = filepath.Join(dir, ConfigFile)
+	// A folder without a file is new. One with the same file is continued and not written, so that its time stays.
+	// One with another file must be of the same run.
 	existing, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -189,6 +201,7 @@ func (f *File) Install() (path string, err error) {
 			f.Notes = append(f.Notes, note)
 		}
 	}
+	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.
 	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
@@ -207,8 +220,10 @@ func sameRun(before, after []byte) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
+	// Nothing that was trained depends on how the members are launched.
 	delete(was, "launcher")
 	delete(is, "launcher")
+	// Training further is allowed, training less is not: members may be beyond the new end already.
 	if from, to := totalSteps(was), totalSteps(is); 0 < from && from < to {
 		note = fmt.Sprintf("pbt.total_steps has grown from %d to %d: the population trains further", from, to)
 		is["pbt"].(map[string]any)["total_steps"] = from
@@ -226,8 +241,8 @@ func totalSteps(dict map[string]any) int {
 	return n
 }
 
-// differences lists the settings that differ, by dotted keys in order: what the folder's file has there, and the given file
-// here.
+// differences lists the settings that differ, by dotted keys in order. was is the file in the folder ("there" in the
+// lines), is the given file ("here"), and prefix the dotted keys of the sections around them.
 func differences(prefix string, was, is map[string]any) []string {
 	keys := maps.Clone(was)
 	if keys == nil {

@@ -1,5 +1,9 @@
 package launch
 
+// This file turns a population's file into Kubernetes manifests. It talks to no cluster: kubectl applies the text
+// that it returns. What the API would refuse, or what would let pods start and find nothing, is an error here first.
+// The types of the manifests are in manifest.go.
+
 import (
 	"bytes"
 	"errors"
@@ -17,6 +21,8 @@ import (
 const configFolder = "/etc/gorl-pbt"
 
 var (
+	// The API's forms of a DNS label, a DNS subdomain and an amount of a resource. Which of the first two a name must
+	// have depends on the kind of object.
 	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	quantity  = regexp.MustCompile(`^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$`)
@@ -25,7 +31,8 @@ var (
 // maxNameForJob leaves room for the index and the random letters of a pod's name, which must be a DNS label.
 const maxNameForJob = 52
 
-// maxConfigMap is what the API takes, less the rest of the object.
+// maxConfigMap is the greatest length of the file in bytes: the API takes objects of 1 MiB, less 4 KiB for the rest
+// of the object.
 const maxConfigMap = 1<<20 - 1<<12
 
 // Kubernetes returns the manifests of a population: a ConfigMap with its canonical file, and an Indexed Job whose pods
@@ -44,6 +51,7 @@ func Kubernetes(f *File) ([]byte, error) {
 	if len(canonical) > maxConfigMap {
 		return nil, fmt.Errorf("launch: the file has %d bytes; a ConfigMap takes at most %d", len(canonical), maxConfigMap)
 	}
+	// The ConfigMap comes first, as kubectl applies in order and the pods of the Job mount it.
 	name := f.Launcher.Name
 	config := kubeObject{APIVersion: "v1", Kind: "ConfigMap", Metadata: f.metadata(name + "-config"), Data: map[string]string{ConfigFile: string(canonical)}}
 	job := kubeObject{APIVersion: "batch/v1", Kind: "Job", Metadata: f.metadata(name), Spec: f.jobSpec()}
@@ -85,6 +93,8 @@ func (f *File) checkKubernetes() error {
 	if k.Image == "" || strings.ContainsAny(k.Image, " \t\r\n") {
 		wrong(`"kubernetes.image" is %q: want a container image`, k.Image)
 	}
+	// The population's folder must lie on the shared volume, or every pod would train alone in a folder of its own
+	// that goes with the pod.
 	if !path.IsAbs(k.MountPath) || path.Clean(k.MountPath) == "/" || strings.Contains(k.MountPath, ":") {
 		wrong(`"kubernetes.mount_path" is %q: want a path from / on, not / itself, without ":"`, k.MountPath)
 	} else if dir, mount := path.Join(f.Directory, f.Workspace), path.Clean(k.MountPath); dir != mount && !strings.HasPrefix(dir, mount+"/") {
@@ -113,10 +123,11 @@ func (f *File) metadata(name string) kubeMeta {
 	return kubeMeta{Name: name, Namespace: f.Launcher.Kubernetes.Namespace, Labels: map[string]string{"app.kubernetes.io/name": "gorl-pbt", "app.kubernetes.io/instance": f.Launcher.Name}}
 }
 
-// jobSpec is the Job. Its failure policy ignores the exits by which a member only asks to be started again, and pods that
-// the cluster evicts; Kubernetes then starts another pod for the index without counting a failure.
+// jobSpec makes the Job. Its failure policy ignores the exits by which a member only asks to be started again, and
+// pods that the cluster evicts; Kubernetes then starts another pod for the index without counting a failure.
 func (f *File) jobSpec() *kubeJob {
 	d, k := f.Launcher, f.Launcher.Kubernetes
+	// Members take turns where fewer pods run than there are members, so that all of them advance.
 	parallelism := k.Parallelism
 	if parallelism == 0 || parallelism > d.NumPolicies {
 		parallelism = min(d.parallel(), d.NumPolicies)
@@ -132,9 +143,12 @@ func (f *File) jobSpec() *kubeJob {
 	for _, word := range d.Command {
 		container.Command = append(container.Command, escapeDollars(word))
 	}
+	// Requests equal to limits put the pod into the class that is evicted last.
 	if len(k.Resources) > 0 {
 		container.Resources = &kubeResources{Requests: k.Resources, Limits: k.Resources}
 	}
+	// RestartPolicy must be Never for the Job, and not the kubelet, to see every exit and count it by the policy
+	// below. The grace period is in whole seconds, so it is rounded up.
 	pod := kubePod{
 		RestartPolicy: "Never", TerminationGracePeriodSeconds: int64(d.Grace.Seconds() + 0.999), ServiceAccountName: k.ServiceAccount,
 		NodeSelector: k.NodeSelector, Tolerations: k.Tolerations, Containers: []kubeContainer{container},
@@ -143,6 +157,8 @@ func (f *File) jobSpec() *kubeJob {
 			{Name: "config", ConfigMap: &kubeConfigMap{Name: d.Name + "-config"}},
 		},
 	}
+	// Failures count for each index alone, and as many indexes may fail as there are: one member that fails for good
+	// must not end the others. Of the rules the first that matches counts.
 	return &kubeJob{
 		Completions: d.NumPolicies, Parallelism: parallelism, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies,
 		PodFailurePolicy: kubeFailurePolicy{Rules: []kubeFailureRule{

@@ -1,5 +1,9 @@
 package launch
 
+// This file holds Program, from which a user makes one executable that is a population's launcher and its members.
+// The environment decides which of the two a process is: with EnvMember set it trains that member; otherwise it
+// starts copies of itself and waits for them.
+
 import (
 	"context"
 	"errors"
@@ -39,6 +43,7 @@ func (g Program) Main() {
 	quiet := flag.Bool("quiet", false, "show no table; <workspace>/logs/launcher.log has what happened")
 	every := flag.Duration("every", 30*time.Second, "`time` between tables where the output is no terminal")
 	flag.Parse()
+	// Member reads the environment again and reports what is wrong with it, so its error is ignored here.
 	if _, ok, _ := FromEnvironment(); ok {
 		os.Exit(Member(g.Train))
 	}
@@ -51,9 +56,10 @@ func (g Program) Main() {
 	if *quiet {
 		out = nil
 	}
+	// The first Ctrl-C lets members save, the second kills them.
 	ctx, kill, stop := Interrupts(context.Background())
 	err := g.Launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
-	stop()
+	stop() // not deferred, as os.Exit runs no deferred calls
 	switch {
 	case errors.Is(err, ErrStopped):
 		fmt.Fprintln(os.Stderr, err)
@@ -71,10 +77,14 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	settings, err := preset.FromDict(f.sections, g.Hyperparameters...) // so that mistakes show before any process starts
+	// The members will read these settings themselves. Reading them here first reports a mistake once, and before any
+	// process starts.
+	settings, err := preset.FromDict(f.sections, g.Hyperparameters...)
 	if err != nil {
 		return fmt.Errorf("launch: %w\nlaunch: the file is %s", err, path)
 	}
+	// Without a command the members are this program with its own flags. It becomes a member, and not a launcher
+	// again, by the environment that Run gives it.
 	if len(f.Launcher.Command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
@@ -85,6 +95,7 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 	if err := Run(ctx, f, o); err != nil || o.Out == nil {
 		return err
 	}
+	// All members are finished: say which one to use.
 	store, err := workspace.OpenFolder(f.Dir(), f.Launcher.NumPolicies, workspace.FolderOptions{ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
@@ -100,8 +111,9 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 	return nil
 }
 
-// Train trains one member, as a function for [Member]: it takes the member's lease in the population's folder, continues
-// where an earlier process ended, and writes what happens to the member to the standard output.
+// Train trains one member, as a function for [Member]: it takes the member's lease in the population's folder,
+// continues where an earlier process ended, and writes what happens to the member to the standard output, which a
+// launcher puts into the member's log.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
 	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {
@@ -121,14 +133,17 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		Silence: settings.Silence, SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess,
 		Experiment: settings.Workspace,
 	}
+	// Adjust comes last, so that the program has the last word over the file.
 	if g.Adjust != nil {
 		g.Adjust(&o, &w)
 	}
+	// Join waits while another process holds the lease, for instance one that its launcher could not reach to end.
 	worker, err := pbt.Join(ctx, o, w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, worker.Close()) }()
+	// A damaged state is not fatal, as an older one was used; but the user should know.
 	if damage := worker.Recovered(); damage != nil {
 		fmt.Println(damage)
 	}

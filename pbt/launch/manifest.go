@@ -1,7 +1,8 @@
 package launch
 
-// The parts of Kubernetes' API that a population needs, in the order in which people write them. The test in
-// internal/kubecheck holds what is made of them against the API's own types.
+// This file has the parts of Kubernetes' API that a population needs, with the fields in the order in which people write
+// them. They are declared here, and not imported, so that gorl does not depend on Kubernetes' client libraries. The test
+// in internal/kubecheck compares the manifests with the API's own types. kubernetes.go fills them in.
 
 // kubeObject is a ConfigMap, which has Data, or a Job, which has Spec.
 type kubeObject struct {
@@ -22,16 +23,19 @@ type kubeMeta struct {
 // kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, and has one pod at a time.
 type kubeJob struct {
 	// CompletionMode is Indexed, so that pods know their member.
-	CompletionMode       string            `yaml:"completionMode"`
-	Completions          int               `yaml:"completions"`
-	Parallelism          int               `yaml:"parallelism"`
+	CompletionMode string `yaml:"completionMode"`
+	Completions    int    `yaml:"completions"`
+	Parallelism    int    `yaml:"parallelism"`
+	// BackoffLimitPerIndex is the number of failures of one member after which it is given up, MaxFailedIndexes the
+	// number of members given up after which the whole Job ends.
 	BackoffLimitPerIndex int               `yaml:"backoffLimitPerIndex"`
 	MaxFailedIndexes     int               `yaml:"maxFailedIndexes"`
 	PodFailurePolicy     kubeFailurePolicy `yaml:"podFailurePolicy"`
 	Template             kubeTemplate      `yaml:"template"`
 }
 
-// kubeFailurePolicy tells failures apart from exits that only ask to be started again.
+// kubeFailurePolicy tells failures, which count towards BackoffLimitPerIndex, from exits that only ask to be started
+// again.
 type kubeFailurePolicy struct {
 	Rules []kubeFailureRule `yaml:"rules"`
 }
@@ -90,10 +94,12 @@ type kubeEnv struct {
 	ValueFrom *kubeSource `yaml:"valueFrom,omitempty"`
 }
 
+// kubeSource takes a value from a field of the pod, such as an annotation.
 type kubeSource struct {
 	FieldRef kubeField `yaml:"fieldRef"`
 }
 
+// kubeField names a field of the pod by its path.
 type kubeField struct {
 	FieldPath string `yaml:"fieldPath"`
 }
@@ -118,10 +124,12 @@ type kubeVolume struct {
 	ConfigMap *kubeConfigMap `yaml:"configMap,omitempty"`
 }
 
+// kubeClaim refers to a PersistentVolumeClaim in the namespace of the pod.
 type kubeClaim struct {
 	ClaimName string `yaml:"claimName"`
 }
 
+// kubeConfigMap refers to the ConfigMap with the canonical file.
 type kubeConfigMap struct {
 	Name string `yaml:"name"`
 }

@@ -1,5 +1,9 @@
 package launch
 
+// This file is the member's side of the contract with a launcher: the environment that a member is started with, the
+// exit statuses by which it answers, and the signals that ask it to save. The launchers' sides are schedule.go on
+// this machine, the shell script in slurm.go, and the Job's failure policy in kubernetes.go.
+
 import (
 	"context"
 	"errors"
@@ -41,7 +45,8 @@ const (
 	StatusStopped = 78
 )
 
-// statusUsage is the exit status of a program that was called wrongly. To a launcher it is a failure like others.
+// statusUsage is the exit status of a program that was called wrongly, as the flag package has it. A launcher treats
+// it like any other failure.
 const statusUsage = 2
 
 // Process is what a launcher tells a member process.
@@ -58,8 +63,11 @@ type Process struct {
 // as a member: neither EnvMember nor Kubernetes' JOB_COMPLETION_INDEX beside EnvConfig is there.
 func FromEnvironment() (p Process, ok bool, err error) { return fromEnvironment(os.Getenv) }
 
+// fromEnvironment is FromEnvironment with the environment as a function, so that tests need not change their own.
 func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error) {
 	p.Config = getenv(EnvConfig)
+	// EnvMember wins over Kubernetes' variable, so that a launcher that runs within a pod of an Indexed Job starts
+	// its own members.
 	name, member := EnvMember, getenv(EnvMember)
 	if member == "" {
 		if member = getenv(envCompletionIndex); member == "" || p.Config == "" {
@@ -113,8 +121,9 @@ func Member(train func(ctx context.Context, p Process) error) (status int) {
 // maxInterrupts is the number of Ctrl-C after which a member no longer waits for its state to be saved.
 const maxInterrupts = 3
 
-// member runs train under signals and says how it ended. It waits for train after a signal, however long that saves, and
-// leaves it to the launcher or to Slurm to kill the process where it takes too long; only the third Ctrl-C does not wait.
+// member runs train under signals and returns the exit status. After a signal it waits for train to return, however
+// long saving takes: ending a process that takes too long is up to the launcher or Slurm. Only the third Ctrl-C,
+// which a person sends, ends the process without waiting.
 func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) string, train func(context.Context) error) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -124,12 +133,16 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 	for {
 		select {
 		case s := <-signals:
+			// A launcher sends SIGTERM, and a terminal its Ctrl-C to the launcher's group alone, so an interrupt here
+			// comes from a person at a member started by hand.
 			if s == os.Interrupt {
 				if interrupts++; interrupts == maxInterrupts {
 					fmt.Fprintln(stderr, "launch: interrupted again; not waiting for the state to be saved")
 					return 130
 				}
 			}
+			// Cancelling again is harmless: the first cause stays. requeue is kept even if SIGTERM came first, since
+			// the member saves either way.
 			for _, r := range requeueSignals {
 				requeue = requeue || s == r
 			}
@@ -139,6 +152,8 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 			if err != nil {
 				fmt.Fprintf(stderr, "%v\n", err)
 			}
+			// Only after train has returned is the state saved. Slurm ends this job when it puts it back into the
+			// queue, so asking earlier would cut the saving off.
 			if status == StatusStopped && requeue && getenv("SLURM_JOB_ID") != "" {
 				if err := requeueJob(getenv); err != nil {
 					fmt.Fprintln(stderr, err)
@@ -149,8 +164,8 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 	}
 }
 
-// statusOf is the exit status for train's error. The error of a context that a signal ended is no failure: the member has
-// saved.
+// statusOf is the exit status for train's error. The error of a context that a signal ended is not a failure, as the
+// member has saved. Yielding and restarting come first, since train may return them after a signal too.
 func statusOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
@@ -168,6 +183,7 @@ func statusOf(ctx context.Context, err error) int {
 // requeueJob asks Slurm to run this job again later. Slurm then ends the job and starts it anew under the same number.
 func requeueJob(getenv func(string) string) error {
 	id := getenv("SLURM_JOB_ID")
+	// Within an array the task is requeued by its place in the array, as Slurm shows it to users.
 	if array, task := getenv("SLURM_ARRAY_JOB_ID"), getenv("SLURM_ARRAY_TASK_ID"); array != "" && task != "" {
 		id = array + "_" + task
 	}

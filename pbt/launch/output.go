@@ -1,5 +1,8 @@
 package launch
 
+// This file keeps what members print: one file for each member, put aside and begun anew when it grows too large, and
+// the last lines in memory, which the error about a member that gave up quotes.
+
 import (
 	"bytes"
 	"errors"
@@ -28,6 +31,8 @@ type output struct {
 	err    error
 }
 
+// openOutput opens the file at path, and its folder where that is missing. limit is Config.LogSize, keep
+// Config.LogFiles.
 func openOutput(path string, limit int64, keep int) (*output, error) {
 	o := &output{path: path, limit: limit, keep: keep}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -81,7 +86,8 @@ func (o *output) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// putAside renames 007.log to 007.log.1, 007.log.1 to 007.log.2, and so on, and begins anew.
+// putAside renames 007.log to 007.log.1, 007.log.1 to 007.log.2, and so on, and begins a new 007.log. It starts with
+// the highest number, so that each name is free when it is needed; the oldest file is overwritten.
 func (o *output) putAside() {
 	errs := []error{o.file.Close()}
 	o.file = nil
@@ -97,7 +103,8 @@ func (o *output) putAside() {
 	o.err = errors.Join(o.err, errors.Join(errs...), o.open())
 }
 
-// remember keeps the last lines in memory, so that the error about a member can quote them even where the file could not be written.
+// remember keeps the last lines in memory, so that the error about a member can quote them even where the file could
+// not be written.
 func (o *output) remember(data []byte) {
 	for {
 		line, rest, ended := bytes.Cut(data, []byte{'\n'})
@@ -116,7 +123,8 @@ func (o *output) remember(data []byte) {
 	}
 }
 
-// last are the last lines written, an unended one included.
+// last returns the last lines written, at most lastLines of them. A line that has not ended yet is included: a crash
+// often cuts off the one that tells the cause.
 func (o *output) last() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,7 +138,7 @@ func (o *output) last() []string {
 	return lines[max(0, len(lines)-lastLines):]
 }
 
-// close returns the first thing that went wrong.
+// close closes the file and returns all errors since openOutput.
 func (o *output) close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

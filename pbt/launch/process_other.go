@@ -2,12 +2,16 @@
 
 package launch
 
+// This file stands in for process_unix.go and the group files where there are no process groups and signals: members
+// are ended without being asked to save, so that they continue from their last checkpoint.
+
 import (
 	"errors"
 	"os"
 	"syscall"
 )
 
+// ownGroup is nothing special: the child begins like any other.
 func ownGroup() *syscall.SysProcAttr { return nil }
 
 // terminate ends the process: this system has no signal to ask it.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// terminate asks the process group to end. A group that has ended cannot be asked, which is as well.
+// terminate asks the process group to end. The error of a group that has ended already is ignored.
 func (p *process) terminate() { _ = syscall.Kill(-p.command.Process.Pid, syscall.SIGTERM) }
 
 // kill ends the process group at once.
@@ -18,6 +18,9 @@ func (p *process) kill() { _ = syscall.Kill(-p.command.Process.Pid, syscall.SIGK
 var requeueSignals = []os.Signal{syscall.SIGUSR1}
 
 // replaceProcess starts this program anew in the same process; it returns only where that fails.
+//
+// The new program keeps the process number, the environment and the arguments, and so its place in the group and the
+// pod.
 func replaceProcess() error {
 	path, err := os.Executable()
 	if err == nil {

@@ -1,10 +1,10 @@
-// Package launch runs populations of processes: it starts the members of one on this machine and looks after them
-// ([Run]), writes what Slurm ([Slurm]) and Kubernetes ([Kubernetes]) need to do so, and is what a member program is
-// made of ([Main], [Member]).
+// Package launch runs populations whose members are processes. [Run] starts them on this machine and restarts those
+// that fail; [Slurm] and [Kubernetes] write the files with which a cluster does the same; [Main] and [Member] make a
+// member program.
 //
-// The processes have nothing in common but a folder (see package workspace) and one YAML file. Whoever starts a member
-// tells it three things in its environment, [EnvConfig], [EnvMember] and [EnvSlice], and it answers with its exit
-// status: [StatusFinished], [StatusYielded], [StatusRestart], [StatusStopped] or, with any other, that it failed. A
+// The processes share a folder (see package workspace) and one YAML file, and nothing else. A launcher tells a member
+// three things in its environment: [EnvConfig], [EnvMember] and [EnvSlice]. The member answers with its exit status:
+// [StatusFinished], [StatusYielded], [StatusRestart] or [StatusStopped]; any other status means that it failed. A
 // program in any language that keeps to this can be a member.
 package launch
 
@@ -103,12 +103,13 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	if r.unlock, err = lockFolder(f.Dir()); err != nil { // whose members read the file that Install replaces
+	// The lock comes before Install, which replaces the file that another launcher's members read when they start.
+	if r.unlock, err = lockFolder(f.Dir()); err != nil {
 		return nil, err
 	}
 	opened := r
 	defer func() {
-		if err != nil { // and r is nil
+		if err != nil { // the returned r is nil by now, so close what was opened under another name
 			err = errors.Join(err, opened.close())
 		}
 	}()
@@ -125,6 +126,7 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 		}
 	}
 	r.beats = make([]beat, d.NumPolicies)
+	// The folder is opened to read heartbeats only: the launcher holds no lease and cannot disturb a member.
 	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,8 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	return r, nil
 }
 
-// visibleGPUs are the names of the first n GPUs.
+// visibleGPUs returns the names of the first n GPUs. visible is CUDA_VISIBLE_DEVICES: where it is set, only its
+// devices may be used, and by its names, which may be UUIDs.
 func visibleGPUs(n int, visible string) ([]string, error) {
 	var names []string
 	if visible == "" {
@@ -152,7 +155,8 @@ func visibleGPUs(n int, visible string) ([]string, error) {
 }
 
 // loop waits for one thing after the other (an exit, a signal, the time) and does what the schedule then says, until
-// nothing runs and nothing will.
+// no process runs and none is left to start. Each round first reads the heartbeats, since the schedule starts the
+// least trained member first, and then shows the table with the processes just started.
 func (r *runner) loop(ctx context.Context) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -167,6 +171,7 @@ func (r *runner) loop(ctx context.Context) {
 		if r.schedule.over() {
 			return
 		}
+		// A member that waits for its back-off is due between two ticks: wake up for it.
 		var wake <-chan time.Time
 		if at, ok := r.schedule.wake(now); ok {
 			wake = time.After(at.Sub(now))
@@ -175,12 +180,13 @@ func (r *runner) loop(ctx context.Context) {
 		case e := <-r.exits:
 			r.ended(e)
 		case <-done:
-			done = nil
+			done = nil // a closed channel would be chosen again and again
 			r.stop(fmt.Sprintf("stopping: members have %v to save", r.f.Launcher.Grace), (*process).terminate)
 			r.graceOver = time.After(r.f.Launcher.Grace)
 		case <-kill:
 			kill = nil
 			r.stop("killing all members", (*process).kill)
+		// graceOver is nil, and never chosen, before members were asked to save.
 		case <-r.graceOver:
 			r.stop("killing members that have not ended", (*process).kill)
 		case <-ticker.C:
@@ -189,7 +195,7 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// look reads the heartbeats.
+// look reads the heartbeats, and tells the schedule how far each member has trained.
 func (r *runner) look() {
 	heartbeats(r.store, r.beats)
 	for i, b := range r.beats {
@@ -199,8 +205,9 @@ func (r *runner) look() {
 	}
 }
 
-// start starts a member's process, with the environment of this one, what the file adds to it and what the member is told.
-// A process that cannot be started counts as one that failed.
+// start starts a member's process. Its environment is that of this process, then the file's env, then what the
+// launcher tells the member; of a name given twice the last one counts, so a launcher within a launcher works too. A
+// process that cannot be started counts as one that failed.
 func (r *runner) start(s start) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
@@ -223,11 +230,12 @@ func (r *runner) start(s start) {
 // ended takes note of a process that is gone, and starts the next one where the schedule says so.
 func (r *runner) ended(e ended) {
 	r.members[e.member].process = nil
-	r.look() // its last heartbeat decides whose turn it is
+	r.look() // the last heartbeat of the member decides which one runs next
 	r.told(e.member, e.exit.status, e.exit.how)
 }
 
-// told tells the schedule how a process ended, and the user what follows.
+// told tells the schedule how a process ended, and the user what follows. status is -1 where a signal ended the
+// process or it could not be started; how then says which.
 func (r *runner) told(member, status int, how string) {
 	again, ok := r.schedule.exited(member, status, how, time.Now())
 	seat := &r.schedule.seats[member]
@@ -242,7 +250,8 @@ func (r *runner) told(member, status int, how string) {
 	}
 }
 
-// stop ends all running members in one way or another, and starts no more.
+// stop applies end, which terminates or kills, to all running members, and lets the schedule start no more. what is
+// the event shown to the user. Members whose process has ended are unaffected.
 func (r *runner) stop(what string, end func(*process)) {
 	r.event("%s", what)
 	r.schedule.stop()
@@ -287,7 +296,7 @@ func (r *runner) result(cause error) error {
 	return errors.Join(errs...)
 }
 
-// close closes the logs and gives the folder free, also of a runner that newRunner could not complete.
+// close closes the logs and releases the folder's lock. It also works for a runner that newRunner could not complete.
 func (r *runner) close() error {
 	var errs []error
 	for i := range r.members {
@@ -341,6 +350,7 @@ func (r *runner) rows() []Row {
 	for i := range rows {
 		seat, last := &r.schedule.seats[i], r.beats[i]
 		row := Row{Member: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
+		// The figures are those of the last heartbeat even if the member waits: it is where it will continue.
 		row.Beat = last.beat
 		switch seat.state {
 		case ready:

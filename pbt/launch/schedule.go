@@ -1,5 +1,8 @@
 package launch
 
+// This file decides which member runs when and on which GPU, and when a failed one is started again. It is a state
+// machine without processes, clocks or files, so that every decision can be tested; run.go drives it with real ones.
+
 import (
 	"cmp"
 	"fmt"
@@ -56,6 +59,8 @@ type schedule struct {
 	stopping bool       // nothing is started any more
 }
 
+// newSchedule returns the schedule of a population of which no member runs yet. Jitter is drawn from Config.Seed, so
+// that equal seeds and events give equal waits.
 func newSchedule(d Config) *schedule {
 	s := &schedule{d: d, seats: make([]seat, d.NumPolicies), random: rand.New(rand.NewPCG(uint64(d.Seed), 0x6c61756e6368))}
 	for i := range s.seats {
@@ -75,6 +80,7 @@ type start struct {
 func (s *schedule) due(now time.Time) []start {
 	var starts []start
 	for !s.stopping && s.count(running) < s.d.parallel() {
+		// A linear search each time: populations are small, and the order changes with every heartbeat.
 		next := -1
 		for i := range s.seats {
 			if p := &s.seats[i]; p.state == ready && !p.notBefore.After(now) && (next < 0 || s.before(i, next)) {
@@ -105,7 +111,8 @@ func (s *schedule) begin(member, gpu int) start {
 	return start{member: member, gpu: gpu}
 }
 
-// chooseGPU is the GPU with most free slots, the lowest number among equals. ok is false where none is free.
+// chooseGPU returns the GPU with the most free slots, of equals the lowest number, so that members spread over the
+// devices. ok is false where no slot is free. Without GPUs there is always room, and gpu is noGPU.
 func (s *schedule) chooseGPU() (gpu int, ok bool) {
 	if s.d.GPUs == 0 {
 		return noGPU, true
@@ -123,6 +130,7 @@ func (s *schedule) chooseGPU() (gpu int, ok bool) {
 	return gpu, free[gpu] > 0
 }
 
+// count returns the number of members in a state.
 func (s *schedule) count(what state) int {
 	n := 0
 	for _, p := range s.seats {
@@ -133,7 +141,8 @@ func (s *schedule) count(what state) int {
 	return n
 }
 
-// beat tells how far a member is. Progress clears the counts of idle exits, which are only those in a row.
+// beat notes how far a member has trained. Progress clears the counts of exits without progress, which are of exits
+// in a row.
 func (s *schedule) beat(member int, at progress) {
 	p := &s.seats[member]
 	if p.known && at != p.at {
@@ -142,8 +151,8 @@ func (s *schedule) beat(member int, at progress) {
 	p.at, p.known = at, true
 }
 
-// exited tells how a process ended, and returns the member to start in its place at once, where there is one. status is
-// its exit status, -1 with a description in how where a signal ended it or it could not be started.
+// exited notes how a process ended, and returns the member to start again at once, where there is one. status is its
+// exit status; -1, with a description in how, where a signal ended it or it could not be started.
 func (s *schedule) exited(member, status int, how string, now time.Time) (again start, ok bool) {
 	p := &s.seats[member]
 	gpu := p.gpu
@@ -152,6 +161,8 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 		p.state, p.note = finished, ""
 		return start{}, false
 	}
+	// While the run stops every exit ends the member's run, failures too: a process that was killed has not failed by
+	// itself.
 	if s.stopping || status == StatusStopped {
 		p.state = stopped
 		p.note = cmp.Or(how, "stopped by a signal")
@@ -160,6 +171,8 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 		}
 		return start{}, false
 	}
+	// A member that exits without progress, and is started again at once, would do nothing but start. Without a
+	// heartbeat its progress is unknown, and counts as made.
 	advanced := !p.known || p.at != p.startedAt
 	switch status {
 	case StatusYielded:
@@ -168,7 +181,7 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 			p.idle = 0
 			return start{}, false
 		}
-		// It waits for others that are not there yet: do not ask it again at once.
+		// It needs records of members that have not published them yet. Asking again at once would only start processes.
 		wait := doubled(s.d.Restarts.Backoff, p.idle, s.d.Restarts.MaxBackoff)
 		p.idle++
 		p.notBefore = now.Add(wait)
@@ -178,6 +191,7 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 		if advanced {
 			p.idleAgain = 0
 		}
+		// The member keeps its GPU and does not queue: its turn is not over.
 		if p.idleAgain++; p.idleAgain <= maxIdleRestarts {
 			return s.begin(member, gpu), true
 		}
@@ -194,6 +208,7 @@ func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 		how = fmt.Sprintf("exit status %d", status)
 	}
 	r := s.d.Restarts
+	// Only failures within the window count, so that rare ones in a run of weeks never add up.
 	p.failures = slices.DeleteFunc(p.failures, func(t time.Time) bool { return now.Sub(t) >= r.Window })
 	p.failures = append(p.failures, now)
 	p.idleAgain = 0
@@ -206,6 +221,7 @@ func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 		return
 	}
 	wait := doubled(r.Backoff, len(p.failures)-1, r.MaxBackoff)
+	// Jitter only lengthens, so that a wait is never shorter than the file says.
 	wait += time.Duration(r.Jitter * s.random.Float64() * float64(wait))
 	p.restarts++
 	p.notBefore = now.Add(wait)
@@ -228,7 +244,7 @@ func doubled(first time.Duration, n int, longest time.Duration) time.Duration {
 	return min(first, longest)
 }
 
-// stop ends all starting; running members are the caller's to end.
+// stop starts no more members. Those that wait are stopped at once; ending those that run is up to the caller.
 func (s *schedule) stop() {
 	s.stopping = true
 	for i := range s.seats {
@@ -238,7 +254,8 @@ func (s *schedule) stop() {
 	}
 }
 
-// wake is the next time at which something may have become due, ok false where nothing but an exit can change anything.
+// wake returns the next time at which a back-off ends. ok is false where none does, so that only an exit or a signal
+// can change anything.
 func (s *schedule) wake(now time.Time) (at time.Time, ok bool) {
 	for _, p := range s.seats {
 		if p.state == ready && p.notBefore.After(now) && (!ok || p.notBefore.Before(at)) {
@@ -248,5 +265,5 @@ func (s *schedule) wake(now time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// over says that nothing runs and nothing will.
+// over reports whether no member runs and none is left to start.
 func (s *schedule) over() bool { return s.count(running) == 0 && s.count(ready) == 0 }

@@ -1,5 +1,8 @@
 package launch
 
+// This file turns signals at a launcher into what Run understands: a context that ends, so that members save, and a
+// channel that closes, so that they are killed. Signals at a member are handled in member.go.
+
 import (
 	"context"
 	"os"
@@ -30,11 +33,12 @@ func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct
 	again, ended := make(chan struct{}), make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, so that the run survives the end of the terminal
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	go func() {
 		watch(signals, ended, time.Now, cancel, func() {
+			// The default action returns, so that a third signal ends the process.
 			signal.Stop(signals)
 			close(again)
 		})
@@ -49,8 +53,8 @@ func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct
 	}
 }
 
-// watch calls first for the first signal and second for the second, and returns then or with ended. Signals within the time
-// together after the first are the same one.
+// watch calls first at the first signal and second at the next one that comes later than together after it, and
+// returns then. It also returns when ended is closed. now is the clock, which tests replace.
 func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time, first context.CancelCauseFunc, second func()) {
 	var since time.Time
 	for {

@@ -1,5 +1,9 @@
 package launch
 
+// This file turns a population's file into a Slurm job array, one task a member. No launcher runs: the batch script
+// restarts its member after failures, and puts the task back into the queue when the member yields or its time is
+// nearly up. A task that is requeued keeps its number, so it continues the same member.
+
 import (
 	"bytes"
 	"context"
@@ -19,6 +23,9 @@ import (
 
 // SlurmJob is a population as a job array: every array task is one member. Slurm queues the tasks, which need not run at the
 // same time, and no launcher has to stay alive for them.
+//
+// Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
+// run of a task anew.
 type SlurmJob struct {
 	// Script is the batch script.
 	Script string
@@ -36,6 +43,7 @@ func Slurm(f *File) (*SlurmJob, error) {
 	if len(d.Command) == 0 {
 		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments")
 	}
+	// Tasks start on other nodes and are requeued days later, so every path in the script is absolute.
 	here, err := filepath.Abs(".")
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -48,6 +56,7 @@ func Slurm(f *File) (*SlurmJob, error) {
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
+	// Refuse paths that the script cannot hold, rather than submit one that reads another path.
 	for _, path := range []string{here, dir, logs} {
 		if strings.ContainsFunc(path, unicode.IsControl) {
 			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder", path)
@@ -70,9 +79,11 @@ func Slurm(f *File) (*SlurmJob, error) {
 func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	s := c.Slurm
 	array := fmt.Sprintf("0-%d", c.NumPolicies-1)
+	// Slurm then runs at most n tasks at a time (0-7%4).
 	if n := c.parallel(); n < c.NumPolicies {
 		array += fmt.Sprintf("%%%d", n)
 	}
+	// --requeue lets a task go back into the queue, and append keeps the log of its earlier runs.
 	options := []string{
 		"--job-name=" + c.Name, "--array=" + array, "--requeue", "--open-mode=append", "--signal=B:USR1@60",
 		"--chdir=" + quoteOption(here),
@@ -153,6 +164,9 @@ func (c Config) batchScript(options []string, config string) string {
 // seconds rounds up, as bash counts in whole ones.
 func seconds(s float64) string { return strconv.Itoa(int(s + 0.999)) }
 
+// batchBody is the part of the script that runs the member, with @NAMES@ for batchScript to fill in. The member runs
+// in the background and the shell waits for it: bash handles a trapped signal only between commands or in wait. Each
+// round runs the member once and looks at its exit status; only failures get to the lines after the case.
 const batchBody = `
 child= stopping= early=
 forward() { [ "$stopping" = TERM ] || stopping=$1; if [ -n "$child" ]; then kill -"$1" "$child" 2>/dev/null; else early=$1; fi; }
@@ -208,7 +222,8 @@ while :; do
 done
 `
 
-// Write puts the canonical file, the batch script and the folder of its logs in place. Nothing is submitted.
+// Write writes the canonical file, the folder of the logs and the batch script. Nothing is submitted. The file comes
+// first: it refuses a folder that belongs to another run.
 func (j *SlurmJob) Write() error {
 	if _, err := j.file.Install(); err != nil {
 		return err
@@ -234,6 +249,7 @@ func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	// The job is submitted by now, so the errors below return its number too: the user must be able to cancel it.
 	argv := []string{"scancel"}
 	if cluster != "" {
 		argv = append(argv, "--clusters="+cluster)
@@ -261,7 +277,7 @@ func parseJob(text string) (id, cluster string, err error) {
 	return id, cluster, nil
 }
 
-// writeText writes a file as a whole, so that a crash leaves no half of a script.
+// writeText replaces a file as a whole, so that a crash never leaves half a script.
 func writeText(path, text string) error {
 	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return fmt.Errorf("launch: %w", err)

@@ -1,5 +1,8 @@
 package launch
 
+// This file shows where a population stands from its folder alone, for gorl-pbt status, and lays out the table that
+// Run shows too. It needs no launcher: the members may have been started by Slurm, by Kubernetes or by hand.
+
 import (
 	"context"
 	"errors"
@@ -79,6 +82,7 @@ func countMembers(dir string) (int, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
+	// Without the file the members were started one by one. Their folders tell how many have begun.
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, fmt.Errorf("launch: %w", err)
@@ -90,6 +94,7 @@ func countMembers(dir string) (int, error) {
 		}
 	}
 	if n == 0 {
+		// Say where to look instead, as this is an easy mistake.
 		if _, err := os.Stat(filepath.Join(dir, "state.json")); err == nil {
 			return 0, fmt.Errorf("launch: %s is a population that trains in one process; gorl inspect shows where it stands", dir)
 		}
@@ -118,6 +123,7 @@ func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 	var notes []string
 	if b := p.Heartbeat; b != nil {
 		row.Phase = string(b.Phase)
+		// A member that is finished or stopped writes no more heartbeats, so its silence means nothing.
 		if age > silence && (b.Phase == workspace.Training || b.Phase == workspace.Waiting) {
 			row.Phase = "silent"
 			notes = append(notes, fmt.Sprintf("%s when last seen %v ago", b.Phase, age.Round(time.Second)))

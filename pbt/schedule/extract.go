@@ -1,5 +1,9 @@
 package schedule
 
+// This file reads a schedule from a population's journal. The journal tells for every member and interval which
+// hyperparameters were set and from whom weights were copied; package journal finds the line of ancestors, and this
+// file joins their stretches into one course.
+
 import (
 	"errors"
 	"fmt"
@@ -9,10 +13,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Extract is the course of hyperparameters that a member's present weights were trained with, all their ancestors'
-// stretches one after the other. It holds the tuned hyperparameters, or all of them where the journal does not say which
-// were tuned. Of a population whose networks evolve it also says which architectures the weights had; edits of these and
-// noise on weights are not part of a schedule.
+// Extract returns the course of hyperparameters that a member's present weights were trained with, the stretches of
+// all their ancestors one after the other. It holds the tuned hyperparameters, or all of them where the journal does
+// not say which were tuned. Of a population whose networks evolve it also says which architectures the weights had;
+// edits of these and noise on weights are not part of a schedule.
 func Extract(h *journal.History, member int) (Schedule, error) {
 	if h == nil {
 		return Schedule{}, errors.New("schedule: there is no history; make one with pbt.NewHistory")
@@ -48,10 +52,14 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 			set[e.Member] = append(set[e.Member], e)
 		}
 	}
+	// From the first ancestor to the member itself: s.Steps is the number of steps behind the weights so far, at
+	// which the next stretch is appended.
 	for i, a := range ancestry {
 		last := i == len(ancestry)-1
 		var begin *journal.Event // what the stretch begins with
 		var inside []journal.Event
+		// The stretch begins with the last values set up to its first interval. Values set later count only if the
+		// weights trained with them: before the copy in an ancestor, before the end in the member itself.
 		for _, e := range set[a.Member] {
 			switch {
 			case e.Iteration <= a.From:
@@ -63,12 +71,15 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 		if begin == nil {
 			return Schedule{}, fmt.Errorf("schedule: the journal does not say which hyperparameters member %d began with", a.Member)
 		}
+		// Only the founding member was initialised; the weights of the others are copies.
 		if i == 0 {
 			s.Seed = begin.Seed
 		}
 		if a.ToSteps < a.FromSteps {
 			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at step %d after it had taken over weights at step %d", a.Member, a.ToSteps, a.FromSteps)
 		}
+		// Steps in events are the member's own, counted since training began, so a.FromSteps is subtracted to
+		// continue the count of the weights.
 		if err := s.add(h.Run.Tuned, s.Steps, *begin); err != nil {
 			return Schedule{}, err
 		}
@@ -107,4 +118,5 @@ func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 	return nil
 }
 
+// sorted returns the names in values in order, so that messages and files are the same on every run.
 func sorted(values map[string]float64) []string { return slices.Sorted(maps.Keys(values)) }

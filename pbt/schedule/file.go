@@ -1,5 +1,8 @@
 package schedule
 
+// This file stores a schedule as JSON, and reads it back. Reading is strict: a key or a version that this program
+// does not know could mean something that it would silently leave out.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -65,6 +68,8 @@ func Decode(r io.Reader) (Schedule, error) {
 	if err := decoder.Decode(&d); err != nil {
 		return Schedule{}, fmt.Errorf("schedule: it is not a schedule as JSON: %w", err)
 	}
+	// The decoder stops after the object. Anything behind it means that two files were joined, or one was written
+	// over a longer one.
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Schedule{}, errors.New("schedule: something follows the JSON object")
 	}
@@ -74,7 +79,8 @@ func Decode(r io.Reader) (Schedule, error) {
 	return d.Schedule, d.Validate()
 }
 
-// readAll reads to the end, and no more than maxFile.
+// readAll reads to the end. More than maxFile bytes are an error, so that a wrong path, such as one to a checkpoint,
+// does not fill the memory.
 func readAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

@@ -1,5 +1,8 @@
 package schedule
 
+// This file reads the files in which Ray Tune records what a trial of its population based training took over, so
+// that the finding of a population in Ray can be replayed with gorl.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -34,7 +37,9 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	if len(rows) == 0 {
 		return Schedule{}, errors.New("schedule: the policy file has no rows: the trial never took anything over; train with its own configuration")
 	}
-	// The trial's present weights go back from the last row through the rows of those that were copied before.
+	// Each row says that target copied source. The present weights came by the last row, those of its source by the row
+	// before, if that one's target is this source; and so on. Rows before the chain breaks belong to weights that were
+	// given up.
 	first := len(rows) - 1
 	for first > 0 && rows[first-1].target == rows[first].source {
 		first--
@@ -45,6 +50,8 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d steps is too great", row.iteration, stepsPerIteration)
 		}
 		s.Steps = row.iteration * stepsPerIteration
+		// Of two rows at the same step only the later counts: nothing was trained with the configuration of the
+		// earlier.
 		if last := len(s.Phases) - 1; s.Phases[last].From == s.Steps {
 			s.Phases = s.Phases[:last]
 		}
@@ -79,6 +86,8 @@ func readRayRows(r io.Reader) ([]rayRow, error) {
 		switch {
 		case err == nil:
 			rows = append(rows, row)
+		// A malformed line without its line break is the last one, and a crash of Ray cut it off; any other is
+		// damage.
 		case bytes.HasSuffix(line, []byte("\n")) || len(line) > maxRayRow:
 			return nil, fmt.Errorf("schedule: policy file, line %d: %w", n, err)
 		}
@@ -104,6 +113,7 @@ func parseRayRow(text []byte) (rayRow, error) {
 			return rayRow{}, fmt.Errorf("field %d: %w", i+1, errors.Join(wrong, err))
 		}
 	}
+	// Above 2^53 a float64 no longer holds every whole number.
 	for _, n := range iterations {
 		if !(n >= 0 && n < 1<<53 && n == math.Trunc(n)) {
 			return rayRow{}, fmt.Errorf("iteration %v is not a whole number of 0 or more", n)

@@ -1,7 +1,10 @@
-// Package schedule takes from a population what it has found out and trains one agent with it. What a population finds
-// is seldom one best setting but a course of settings: great learning rates at first, small ones later. [Extract] reads
-// that course from a journal, following the weights of a member back through all that they were copied from;
-// [Write] and [Read] keep it as a JSON file; [Train] plays it to a fresh trainee.
+// Package schedule trains one agent with the hyperparameters that a population has found. A population seldom finds
+// one best setting; it finds a course of settings, such as large learning rates at first and small ones later.
+// [Extract] reads that course from a journal: it follows the weights of a member back through the members that they
+// were copied from. [Write] and [Read] keep the course as a JSON file, and [Train] trains a fresh trainee with it.
+//
+// extract.go reads gorl's journals and ray.go Ray Tune's files; both return a [Schedule], which file.go stores and
+// train.go plays.
 package schedule
 
 import (
@@ -39,7 +42,8 @@ type Phase struct {
 	Architecture string `json:"architecture,omitempty"`
 }
 
-// At are the hyperparameters after a number of environment steps.
+// At returns the hyperparameters after a number of environment steps: those of all phases up to there, later ones
+// over earlier ones. It is empty for a negative number.
 func (s Schedule) At(steps int64) map[string]float64 {
 	values := make(map[string]float64)
 	for _, p := range s.Phases[:s.phase(steps)+1] {
@@ -48,8 +52,9 @@ func (s Schedule) At(steps int64) map[string]float64 {
 	return values
 }
 
-// Architectures are the different ones that the weights had, in order; none where the population's networks did not
-// evolve. Of a list of more than one, Train replays the hyperparameters only.
+// Architectures returns the architectures that the weights had, in order, without repetitions in a row; it is empty
+// where the population's networks did not evolve. Where there is more than one, Train still replays the
+// hyperparameters only.
 func (s Schedule) Architectures() []string {
 	var all []string
 	for _, p := range s.Phases {
@@ -60,7 +65,7 @@ func (s Schedule) Architectures() []string {
 	return all
 }
 
-// Keys are all hyperparameters that any phase names, sorted.
+// Keys returns all hyperparameters that any phase names, sorted.
 func (s Schedule) Keys() []string {
 	named := make(map[string]float64)
 	for _, p := range s.Phases {
@@ -69,7 +74,8 @@ func (s Schedule) Keys() []string {
 	return sorted(named)
 }
 
-// phase is the index of the phase that a number of steps lies in; -1 where there is none.
+// phase returns the index of the phase that a number of steps lies in, found by bisection as phases ascend; -1 where
+// there is none.
 func (s Schedule) phase(steps int64) int {
 	return sort.Search(len(s.Phases), func(i int) bool { return s.Phases[i].From > steps }) - 1
 }

@@ -1,5 +1,8 @@
 package schedule
 
+// This file trains a trainee with a schedule. The trainee is any pbt.Trainee, so the same code replays a schedule
+// with every agent that a population can train.
+
 import (
 	"context"
 	"errors"
@@ -16,11 +19,15 @@ type Options struct {
 	Steps int64
 	// ProgressSteps is the number of environment steps after which Progress is called, beside at every change. A smaller
 	// number shows more and calls Trainee.Train more often. Default (0): at changes only.
+	//
+	// Give about the number of steps of a few rollouts for a live display; leave it at 0 for unattended runs.
 	ProgressSteps int64
 	// Progress, when not nil, is told where training stands.
 	Progress func(Position)
 	// New builds the trainee anew, for hyperparameters that only take effect so (see pbt.ErrRebuild). The old one's
 	// weights are restored into it, and the old one is closed. Default (nil): such hyperparameters are an error.
+	//
+	// Give it where the schedule changes settings for which SetHyperparameters of the trainee returns pbt.ErrRebuild.
 	New func(hyperparameters map[string]float64) (pbt.Trainee, error)
 }
 
@@ -77,6 +84,7 @@ func NewPlayer(trainee pbt.Trainee, s Schedule, opt Options) (*Player, error) {
 	case opt.ProgressSteps < 0:
 		return nil, fmt.Errorf("schedule: ProgressSteps is %d; give 0 or more", opt.ProgressSteps)
 	}
+	// Every key is checked before training, so that a misspelt one does not end a run after days.
 	has := trainee.Hyperparameters()
 	for _, key := range s.Keys() {
 		if _, ok := has[key]; !ok {
@@ -93,6 +101,9 @@ func NewPlayer(trainee pbt.Trainee, s Schedule, opt Options) (*Player, error) {
 func (p *Player) Trainee() pbt.Trainee { return p.trainee }
 
 // Train trains to the end. It may be called again after it was cancelled.
+//
+// Each round trains up to the next change, the next call of Progress or the end, whichever comes first. The step
+// count is read from the trainee every time, as it trains whole timesteps and may go beyond what was asked.
 func (p *Player) Train(ctx context.Context) error {
 	for {
 		steps := p.trainee.Steps()
@@ -114,6 +125,8 @@ func (p *Player) Train(ctx context.Context) error {
 		if p.opt.ProgressSteps > 0 && next-steps > p.opt.ProgressSteps {
 			next = steps + p.opt.ProgressSteps
 		}
+		// An error that the cancelled context caused is no failure of the training. A trainee that does not advance
+		// would make this loop endless.
 		switch err := p.trainee.Train(ctx, next-steps); {
 		case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 			return p.stopped(ctx)
@@ -138,6 +151,7 @@ func (p *Player) stopped(ctx context.Context) error {
 func (p *Player) enter(phase int, steps int64) error {
 	values := p.schedule.At(steps)
 	if from := p.schedule.Phases[phase].From; steps == from || !holds(p.trainee.Hyperparameters(), values) {
+		// Clones, as the trainee may keep the map.
 		err := p.trainee.SetHyperparameters(maps.Clone(values))
 		if errors.Is(err, pbt.ErrRebuild) && p.opt.New != nil {
 			err = p.rebuild(values)
@@ -175,6 +189,8 @@ func (p *Player) rebuild(values map[string]float64) error {
 	if err != nil {
 		return fmt.Errorf("building it anew: %w", err)
 	}
+	// Restore comes before SetHyperparameters: a snapshot may hold hyperparameters of its own, which the schedule's
+	// must replace.
 	if err := fresh.Restore(snapshot); err != nil {
 		return errors.Join(fmt.Errorf("restore: %w", err), fresh.Close())
 	}
