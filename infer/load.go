@@ -30,10 +30,15 @@ func Load(path string) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
 	p, err := FromSnapshot(saved.Snapshot)
-	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, path)
+	return p, at(path, err)
+}
+
+// at says which file an error is of; nil stays nil.
+func at(path string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return p, nil
+	return fmt.Errorf("%w (%s)", err, path)
 }
 
 // loadBare reads a file without a manifest, which is that of a policy alone or a checkpoint whose save was interrupted.
@@ -50,10 +55,7 @@ func loadBare(path string, uncommitted error) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a policy that Policy.WriteFile wrote does not", uncommitted)
 	}
 	p, err := FromSnapshot(snap)
-	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, path)
-	}
-	return p, nil
+	return p, at(path, err)
 }
 
 // Decode reads a policy from the bytes of a checkpoint's .safetensors file, embedded in a program or sent by a server.
@@ -89,10 +91,7 @@ func LoadMember(path string, i int) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
 	p, err := Member(saved.Snapshot, i)
-	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, path)
-	}
-	return p, nil
+	return p, at(path, err)
 }
 
 // Member is FromSnapshot for agent i of the snapshot of a group (trainers.Group).
@@ -124,31 +123,25 @@ func (p *Policy) weights(snap *checkpoint.Snapshot, name string, shape ...int64)
 		return v, nil // used twice
 	}
 	v, err := snap.Float32s(name, shape...)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range v {
-		if x-x != 0 {
-			return nil, fmt.Errorf("array %q is not finite; take an earlier checkpoint", name)
-		}
-	}
-	p.float32s[name] = slices.Clone(v)
-	return p.float32s[name], nil
+	return keep(p.float32s, name, v, err)
 }
 
 // statistics copies an F64 array of the normalizer.
 func (p *Policy) statistics(snap *checkpoint.Snapshot, name string) ([]float64, error) {
 	v, err := snap.Float64s(name, int64(p.d.Network.Inputs))
+	return keep(p.float64s, name, v, err)
+}
+
+// keep puts a copy of an array that has been read, which must be finite, among the policy's, and returns it.
+func keep[T float32 | float64](arrays map[string][]T, name string, v []T, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range v {
-		if x-x != 0 {
-			return nil, fmt.Errorf("array %q is not finite; take an earlier checkpoint", name)
-		}
+	if slices.ContainsFunc(v, func(x T) bool { return x-x != 0 }) {
+		return nil, fmt.Errorf("array %q is not finite; take an earlier checkpoint", name)
 	}
-	p.float64s[name] = slices.Clone(v)
-	return p.float64s[name], nil
+	arrays[name] = slices.Clone(v)
+	return arrays[name], nil
 }
 
 func product(shape []int64) int64 {
@@ -230,14 +223,7 @@ func (s *scaler) apply(x, y []float32) {
 	w := len(s.mean)
 	for ; len(x) >= w; x, y = x[w:], y[w:] {
 		for i, m := range s.mean {
-			z := (x[i] - m) / s.deviation[i]
-			switch {
-			case z < -s.clip:
-				z = -s.clip
-			case z > s.clip:
-				z = s.clip
-			}
-			y[i] = z
+			y[i] = min(max((x[i]-m)/s.deviation[i], -s.clip), s.clip)
 		}
 	}
 }

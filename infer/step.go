@@ -95,7 +95,10 @@ func (p *Policy) run(s *step, at, n int) {
 		if s.Op == description.Activate {
 			activate(s.Activation, y)
 		} else {
-			apply(s.Op, y)
+			f := functions[s.Op]
+			for i, x := range y {
+				y[i] = float32(f(float64(x)))
+			}
 		}
 	}
 }
@@ -118,22 +121,13 @@ func combine(op string, x, z, y []float32, v, u, w int) {
 	}
 }
 
-// apply changes every value by a function.
-func apply(op string, y []float32) {
-	for i, x := range y {
-		switch op {
-		case description.Neg:
-			y[i] = -x
-		case description.Exp:
-			y[i] = float32(math.Exp(float64(x)))
-		case description.Abs:
-			y[i] = float32(math.Abs(float64(x)))
-		case description.Sin:
-			y[i] = float32(math.Sin(float64(x)))
-		case description.Cos:
-			y[i] = float32(math.Cos(float64(x)))
-		}
-	}
+// functions are the operations that change every value by a function.
+var functions = map[string]func(x float64) float64{
+	description.Neg: func(x float64) float64 { return -x },
+	description.Exp: math.Exp,
+	description.Abs: math.Abs,
+	description.Sin: math.Sin,
+	description.Cos: math.Cos,
 }
 
 // softmax computes that of one row.

@@ -98,8 +98,7 @@ func (e *Evolvable) chain(gen *tensor.Generator, m Module, outputs int, last ten
 			out, name, g = m.Hidden[i], fmt.Sprintf("%s.%d", m.Name, i), 0
 		}
 		w, b := newLinear(e.scope, gen, in, out, g)
-		c.Weights, c.Biases, c.Activations = append(c.Weights, w), append(c.Biases, b), append(c.Activations, f)
-		e.params = append(e.params, tensor.Parameter{Name: name + ".weight", Tensor: w}, tensor.Parameter{Name: name + ".bias", Tensor: b})
+		e.params = append(e.params, addLinear(c, name, w, b, f)...)
 		in = out
 	}
 	e.chains = append(e.chains, c)

@@ -109,12 +109,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
 		}
 		w, b := newLinear(m.scope, gen, in, out, gain)
-		m.layers.Weights = append(m.layers.Weights, w)
-		m.layers.Biases = append(m.layers.Biases, b)
-		m.layers.Activations = append(m.layers.Activations, f)
-		m.params = append(m.params,
-			tensor.Parameter{Name: fmt.Sprintf("net.%d.weight", 2*i), Tensor: w},
-			tensor.Parameter{Name: fmt.Sprintf("net.%d.bias", 2*i), Tensor: b})
+		m.params = append(m.params, addLinear(&m.layers, fmt.Sprintf("net.%d", 2*i), w, b, f)...)
 		in = out
 	}
 	if err := m.scope.Err(); err != nil {
@@ -136,6 +131,16 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64
 		gain = 1
 	}
 	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+}
+
+// addLinear puts a linear layer and what follows it behind others and returns its parameters: no bias where b is zero.
+func addLinear(to *tensor.Layers, name string, w, b tensor.Tensor, f tensor.Activation) []tensor.Parameter {
+	to.Weights, to.Biases, to.Activations = append(to.Weights, w), append(to.Biases, b), append(to.Activations, f)
+	params := []tensor.Parameter{{Name: name + ".weight", Tensor: w}}
+	if b.T != nil {
+		params = append(params, tensor.Parameter{Name: name + ".bias", Tensor: b})
+	}
+	return params
 }
 
 // Forward implements [Network].

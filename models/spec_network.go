@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -78,17 +79,11 @@ type assembler struct {
 // linear adds a linear layer to a box.
 func (a *assembler) linear(b *box, name string, out int, bias bool) {
 	w, bb := newLinear(a.scope, a.gen, int(b.width), out, 0)
-	a.params = append(a.params, tensor.Parameter{Name: name + ".weight", Tensor: w})
-	a.weights = append(a.weights, w)
-	if bias {
-		a.params = append(a.params, tensor.Parameter{Name: name + ".bias", Tensor: bb})
-	} else {
+	if !bias {
 		bb = tensor.Tensor{}
 	}
-	st := b.last()
-	st.layers.Weights = append(st.layers.Weights, w)
-	st.layers.Biases = append(st.layers.Biases, bb)
-	st.layers.Activations = append(st.layers.Activations, tensor.Identity)
+	a.weights = append(a.weights, w)
+	a.params = append(a.params, addLinear(&b.last().layers, name, w, bb, tensor.Identity)...)
 	b.width = int64(out)
 	b.next++
 }
@@ -160,39 +155,24 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 
 // layerOf says what the output layer is: the number of its outputs, or 0 where the expression asks for none.
 func layerOf(root *node, outputs int) (name string, width int, err error) {
-	uses := map[string]bool{}
-	root.visit(func(n *node) {
-		if n.op == "name" {
-			uses[n.name] = true
-		}
-	})
-	switch {
-	case uses["ACTIONS"] && uses["ONE"]:
+	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
+	case actions && one:
 		return "", 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one of them")
-	case uses["ACTIONS"]:
+	case actions:
 		return "ACTIONS", outputs, nil
-	case uses["ONE"]:
+	case one:
 		return "ONE", 1, nil
 	}
 	return "", 0, nil
 }
 
-// visit calls f for every node.
-func (n *node) visit(f func(*node)) {
-	if n == nil {
-		return
-	}
-	f(n)
-	for _, a := range n.args {
-		a.visit(f)
-	}
-}
-
 // uses reports whether an expression has a name.
 func (n *node) uses(name string) bool {
-	found := false
-	n.visit(func(x *node) { found = found || x.op == "name" && x.name == name })
-	return found
+	if n == nil {
+		return false
+	}
+	uses := func(a *node) bool { return a.uses(name) }
+	return n.op == "name" && n.name == name || slices.ContainsFunc(n.args, uses)
 }
 
 // finish compiles the output, and returns an [MLP] where the network is no more than one.

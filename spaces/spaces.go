@@ -237,16 +237,38 @@ type Set struct {
 
 // Validate checks every space and names the one that is wrong.
 func (s Set) Validate() error {
-	for _, x := range []struct {
-		name string
-		s    Space
-	}{{"observation", s.Observation}, {"state", s.State}, {"action", s.Action}, {"AMP observation", s.AMPObservation}} {
-		if err := x.s.Validate(); err != nil {
-			return fmt.Errorf("%s space: %w", x.name, err)
+	for i, x := range s.all() {
+		if err := x.Validate(); err != nil {
+			return fmt.Errorf("%s space: %w", setNames[i], err)
 		}
 	}
 	if s.Observation.Kind == None || s.Action.Kind == None {
 		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v", s.Observation, s.Action)
 	}
 	return nil
+}
+
+// setNames are what errors call the spaces of a Set, in the order of all.
+var setNames = [4]string{"observation", "state", "action", "AMP observation"}
+
+func (s Set) all() [4]Space { return [4]Space{s.Observation, s.State, s.Action, s.AMPObservation} }
+
+// Difference returns the first spaces in which two sets are not [Space.Equal], and what they are of: "observation",
+// "state", "action" or "AMP observation", and "" where there is no difference.
+func (s Set) Difference(o Set) (name string, of, other Space) {
+	spaces, others := s.all(), o.all()
+	for i := range spaces {
+		if !spaces[i].Equal(others[i]) {
+			return setNames[i], spaces[i], others[i]
+		}
+	}
+	return "", Space{}, Space{}
+}
+
+// Rows makes a batch of n rows of the space, all zeros; nil where the space is None.
+func (s Space) Rows(n int) []float32 {
+	if s.Width() == 0 {
+		return nil
+	}
+	return make([]float32, n*s.Width())
 }

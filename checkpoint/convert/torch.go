@@ -74,8 +74,11 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 // nested arranges arrays in dictionaries by the parts of their names, where no name is also a part of another's; otherwise
 // all stand in one.
 func nested(s *checkpoint.Snapshot) *torchfile.Dict {
-	top := torchfile.NewDict()
+	top, flat := torchfile.NewDict(), torchfile.NewDict()
 	names := slices.Sorted(maps.Keys(s.Arrays))
+	for _, name := range names {
+		flat.Set(name, torchfile.NewTensor(s.Arrays[name]))
+	}
 	for _, name := range names {
 		d, parts := top, strings.Split(name, "/")
 		for _, part := range parts[:len(parts)-1] {
@@ -86,24 +89,16 @@ func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 			}
 			inner, isDict := v.(*torchfile.Dict)
 			if !isDict {
-				return flat(s, names)
+				return flat
 			}
 			d = inner
 		}
 		if _, taken := d.Get(parts[len(parts)-1]); taken {
-			return flat(s, names)
+			return flat
 		}
 		d.Set(parts[len(parts)-1], torchfile.NewTensor(s.Arrays[name]))
 	}
 	return top
-}
-
-func flat(s *checkpoint.Snapshot, names []string) *torchfile.Dict {
-	d := torchfile.NewDict()
-	for _, name := range names {
-		d.Set(name, torchfile.NewTensor(s.Arrays[name]))
-	}
-	return d
 }
 
 // ours says whether a .pt was written from another format, with values: beside them there are only tensors.
@@ -112,7 +107,7 @@ func ours(d *torchfile.Dict) bool {
 	if !ok || d.Ordered {
 		return false
 	}
-	if _, err := fromPlain(v); err != nil {
+	if _, ok := fromPlain(v); !ok {
 		return false
 	}
 	for k, v := range d.All() {
@@ -149,10 +144,7 @@ func fromOurs(s *checkpoint.Snapshot, d *torchfile.Dict) error {
 	for k, v := range d.All() {
 		switch k {
 		case valuesKey:
-			plain, err := fromPlain(v)
-			if err != nil {
-				return err
-			}
+			plain, _ := fromPlain(v) // ours has seen that all of it can be read
 			s.Values, _ = plain.(map[string]any)
 		case metadataKey:
 			s.Metadata = map[string]string{}
@@ -208,36 +200,33 @@ func toPlain(v any, path string) (any, error) {
 	return nil, fmt.Errorf("value %s is a %T, which has no place in a .pt", path, v)
 }
 
-func fromPlain(v any) (any, error) {
+func fromPlain(v any) (plain any, ok bool) {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string:
-		return v, nil
+		return v, true
 	case *torchfile.List:
 		list := []any{}
 		for _, x := range v.Items {
-			item, err := fromPlain(x)
-			if err != nil {
-				return nil, err
+			item, ok := fromPlain(x)
+			if !ok {
+				return nil, false
 			}
 			list = append(list, item)
 		}
-		return list, nil
+		return list, true
 	case *torchfile.Dict:
 		m := map[string]any{}
 		for k, x := range v.All() {
-			item, err := fromPlain(x)
-			if err != nil {
-				return nil, err
-			}
-			name, ok := k.(string)
-			if !ok {
-				return nil, fmt.Errorf("%q has the key %v, which is no text", valuesKey, k)
+			item, ok := fromPlain(x)
+			name, isText := k.(string)
+			if !ok || !isText {
+				return nil, false
 			}
 			m[name] = item
 		}
-		return m, nil
+		return m, true
 	}
-	return nil, fmt.Errorf("%q holds a %T, which is no plain value", valuesKey, v)
+	return nil, false
 }
 
 func keyName(k any) string {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -109,11 +111,7 @@ func safetensorsMotions(data []byte) ([]float32, []int64, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("neither NumPy's nor a safetensors file: %w", err)
 	}
-	var names []string
-	for name := range snap.Arrays {
-		names = append(names, name)
-	}
-	name, err := only(names)
+	name, err := only(slices.Sorted(maps.Keys(snap.Arrays)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,10 +137,8 @@ func only(names []string) (string, error) {
 	if len(names) == 1 {
 		return names[0], nil
 	}
-	for _, n := range names {
-		if n == motionsArray {
-			return n, nil
-		}
+	if slices.Contains(names, motionsArray) {
+		return motionsArray, nil
 	}
 	if len(names) == 0 {
 		return "", errors.New("it has no arrays")

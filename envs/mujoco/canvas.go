@@ -152,8 +152,7 @@ func (c *canvas) ground(z float64, col color.RGBA) {
 // shadow darkens a flat ellipse on the ground, strength in [0, 1].
 func (c *canvas) shadow(x, z, radius, strength float64) {
 	outline := make([]point, 0, arc)
-	for i := range arc {
-		sin, cos := math.Sincos(2 * math.Pi * float64(i) / arc)
+	for sin, cos := range circle {
 		outline = append(outline, point{x + radius*cos, z + 0.12*radius*sin - 0.02*c.cfg.Span/2.4})
 	}
 	// In few steps, for the sake of a GIF's palette.

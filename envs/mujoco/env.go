@@ -110,11 +110,11 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 		e.pcg, e.rng = append(e.pcg, p), append(e.rng, rand.New(p))
 	}
 	s := spec.Spaces
-	e.observation, e.state = rows(s.Observation, n), rows(s.State, n)
-	e.final = envs.Step{FinalObservations: rows(s.Observation, n), FinalStates: rows(s.State, n)}
+	e.observation, e.state = s.Observation.Rows(n), s.State.Rows(n)
+	e.final = envs.Step{FinalObservations: s.Observation.Rows(n), FinalStates: s.State.Rows(n)}
 	e.out = envs.Step{
 		Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-		AMPObservations: rows(s.AMPObservation, n), Episodes: make([]envs.Episode, 0, n),
+		AMPObservations: s.AMPObservation.Rows(n), Episodes: make([]envs.Episode, 0, n),
 	}
 	if t, ok := task.(MetricTask); ok {
 		e.metered, e.names = t, t.MetricNames()
@@ -130,14 +130,6 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	e.stepWork, e.resetWork = e.stepPiece, e.resetPiece
 	e.seed(cfg.Seed)
 	return e, nil
-}
-
-// rows is a batch of rows, nil where the space is None.
-func rows(s spaces.Space, n int) []float32 {
-	if s.Kind == spaces.None {
-		return nil
-	}
-	return make([]float32, n*s.Width())
 }
 
 func (e *Env) seed(seed int64) {

@@ -147,9 +147,14 @@ func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
 	if i < 0 || i >= m.NU() {
 		panic(fmt.Sprintf("mujoco: ControlRange: actuator %d of %d", i, m.NU()))
 	}
-	r := floats(m.m.actuator_ctrlrange, 2*m.NU())
-	limited := unsafe.Slice((*byte)(unsafe.Pointer(m.m.actuator_ctrllimited)), m.NU())
-	return r[2*i], r[2*i+1], limited[i] != 0
+	low, high = limits(m.m.actuator_ctrlrange, i)
+	return low, high, unsafe.Slice(m.m.actuator_ctrllimited, i+1)[i] != 0
+}
+
+// limits is the i-th pair of an array of ranges.
+func limits(ranges *C.mjtNum, i int) (low, high float64) {
+	r := floats(ranges, 2*i+2)
+	return r[2*i], r[2*i+1]
 }
 
 // Kind is a kind of named object in a model.
@@ -170,22 +175,9 @@ var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site
 // String returns the MJCF word.
 func (k Kind) String() string { return kindNames[k] }
 
+// count is how many objects of the kind a model has.
 func (k Kind) count(m *C.mjModel) int {
-	switch k {
-	case Body:
-		return int(m.nbody)
-	case Joint:
-		return int(m.njnt)
-	case Geom:
-		return int(m.ngeom)
-	case Site:
-		return int(m.nsite)
-	case Actuator:
-		return int(m.nu)
-	case Sensor:
-		return int(m.nsensor)
-	}
-	return 0
+	return int(map[Kind]C.int{Body: m.nbody, Joint: m.njnt, Geom: m.ngeom, Site: m.nsite, Actuator: m.nu, Sensor: m.nsensor}[k])
 }
 
 // ID returns the index of a named object. The error lists the names that there are.
@@ -225,10 +217,8 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 	if err != nil {
 		return 0, 0, false, err
 	}
-	n := int(m.m.njnt)
-	r := floats(m.m.jnt_range, 2*n)
-	limited := unsafe.Slice((*byte)(unsafe.Pointer(m.m.jnt_limited)), n)
-	return r[2*id], r[2*id+1], limited[id] != 0, nil
+	low, high = limits(m.m.jnt_range, id)
+	return low, high, unsafe.Slice(m.m.jnt_limited, id+1)[id] != 0, nil
 }
 
 // floats is a view of n numbers in C memory.

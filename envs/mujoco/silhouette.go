@@ -14,6 +14,15 @@ type point struct{ x, z float64 }
 
 const arc = 40 // points on a full circle
 
+// circle visits sine and cosine of the angles of a full circle's points.
+func circle(yield func(sin, cos float64) bool) {
+	for i := range arc {
+		if !yield(math.Sincos(2 * math.Pi * float64(i) / arc)) {
+			return
+		}
+	}
+}
+
 // silhouette returns the outline of a geom seen along y, counter-clockwise; nil for planes and height fields. pos (3) is
 // its centre and mat (9, row-major) its orientation.
 func (s *shape) silhouette(pos, mat []float64) []point {
@@ -22,8 +31,7 @@ func (s *shape) silhouette(pos, mat []float64) []point {
 	}
 	var pts []point
 	disc := func(c point, r float64) {
-		for i := range arc {
-			sin, cos := math.Sincos(2 * math.Pi * float64(i) / arc)
+		for sin, cos := range circle {
 			pts = append(pts, point{c.x + r*cos, c.z + r*sin})
 		}
 	}
@@ -35,14 +43,12 @@ func (s *shape) silhouette(pos, mat []float64) []point {
 		disc(at(0, 0, b), a)
 		disc(at(0, 0, -b), a)
 	case C.mjGEOM_CYLINDER:
-		for i := range arc {
-			sin, cos := math.Sincos(2 * math.Pi * float64(i) / arc)
+		for sin, cos := range circle {
 			pts = append(pts, at(a*cos, a*sin, b), at(a*cos, a*sin, -b))
 		}
 	case C.mjGEOM_ELLIPSOID:
 		// The farthest point in direction n of the image of the unit ball under A is A A'n / |A'n|.
-		for i := range arc {
-			nz, nx := math.Sincos(2 * math.Pi * float64(i) / arc)
+		for nz, nx := range circle {
 			var v [3]float64
 			for j, r := range s.size {
 				v[j] = r * (mat[j]*nx + mat[6+j]*nz)

@@ -1,10 +1,9 @@
 package mujoco
 
 import (
+	"errors"
 	"fmt"
 	"image"
-
-	"github.com/gorl-dev/gorl/envs"
 )
 
 // FilmConfig describes [WalkerFilm].
@@ -41,13 +40,13 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 	if err != nil {
 		return err
 	}
-	defer func() { err = joinClose(err, walker) }()
+	defer func() { err = errors.Join(err, walker.Close()) }()
 	w.Render.Title = "reference gait"
 	reference, err := NewWalker(w)
 	if err != nil {
 		return err
 	}
-	defer func() { err = joinClose(err, reference) }()
+	defer func() { err = errors.Join(err, reference.Close()) }()
 	step, err := walker.Reset(cfg.Seed)
 	if err != nil {
 		return err
@@ -70,12 +69,4 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		return reference.RenderPose(pose)
 	}
 	return SaveGIF(path, frames, rate, Panel{Frame: policy}, Panel{Frame: gait})
-}
-
-// joinClose closes and keeps the first error.
-func joinClose(err error, e envs.Env) error {
-	if closed := e.Close(); err == nil {
-		return closed
-	}
-	return err
 }

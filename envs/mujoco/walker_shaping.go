@@ -43,11 +43,8 @@ func (w *Walker) SetRewardShaping(values map[string]any, environments []int) err
 	if environments == nil {
 		w.shaping = common
 		for i := range terms {
-			if err := terms[i].assign(values); err != nil {
-				return err
-			}
+			environments = append(environments, i)
 		}
-		return nil
 	}
 	for _, i := range environments {
 		if i < 0 || i >= len(terms) {

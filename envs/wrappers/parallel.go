@@ -101,19 +101,9 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 		}
 		p.set = set
 	}
-	for _, x := range []struct {
-		name      string
-		got, want spaces.Space
-	}{
-		{"observation", set.Observation, p.set.Observation},
-		{"state", set.State, p.set.State},
-		{"action", set.Action, p.set.Action},
-		{"AMP observation", set.AMPObservation, p.set.AMPObservation},
-	} {
-		if !x.got.Equal(x.want) {
-			return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, environment 0 has %v with limits %v to %v; they must be the same",
-				i, s, x.name, x.got, x.got.Low, x.got.High, x.want, x.want.Low, x.want.High)
-		}
+	if name, got, want := set.Difference(p.set); name != "" {
+		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, environment 0 has %v with limits %v to %v; they must be the same",
+			i, s, name, got, got.Low, got.High, want, want.Low, want.High)
 	}
 	m, _ := envs.SingleAs[envs.Metered](s)
 	p.meters = append(p.meters, m)
@@ -124,9 +114,9 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 func (p *Parallel) allocate(n int) {
 	p.widthObs, p.widthState = p.set.Observation.Width(), p.set.State.Width()
 	p.widthAMP, p.widthAction = p.set.AMPObservation.Width(), p.set.Action.Width()
-	p.observations, p.finalObservations = rows(n, p.widthObs), rows(n, p.widthObs)
-	p.states, p.finalStates = rows(n, p.widthState), rows(n, p.widthState)
-	p.amp = rows(n, p.widthAMP)
+	p.observations, p.finalObservations = p.set.Observation.Rows(n), p.set.Observation.Rows(n)
+	p.states, p.finalStates = p.set.State.Rows(n), p.set.State.Rows(n)
+	p.amp = p.set.AMPObservation.Rows(n)
 	p.rewards = make([]float32, n)
 	p.terminated, p.truncated = make([]bool, n), make([]bool, n)
 	p.returns, p.lengths = make([]float64, n), make([]int, n)
@@ -245,14 +235,6 @@ func (p *Parallel) closeSingles() error {
 		errs = append(errs, p.of(i, s.Close()))
 	}
 	return errors.Join(errs...)
-}
-
-// rows makes an (n, w) batch, nil where w is 0.
-func rows(n, w int) []float32 {
-	if w == 0 {
-		return nil
-	}
-	return make([]float32, n*w)
 }
 
 // row is row i of a batch of rows of width w, nil where w is 0.

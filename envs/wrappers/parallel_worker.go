@@ -36,7 +36,7 @@ type chunk struct {
 func (p *Parallel) startWorkers(workers int) {
 	n := len(p.singles)
 	for w := range workers {
-		c := &chunk{from: w * n / workers, to: (w + 1) * n / workers, scratch: rows(1, p.widthAMP)}
+		c := &chunk{from: w * n / workers, to: (w + 1) * n / workers, scratch: p.set.AMPObservation.Rows(1)}
 		p.chunks = append(p.chunks, c)
 		if w == 0 {
 			continue

@@ -106,26 +106,19 @@ func (g *graph) oneHot(x string, choices []int) string {
 	return g.node("Concat", "", parts, attributeOfInt("axis", 1))
 }
 
+// activations are PyTorch's that ONNX has, too, without attributes.
+var activations = map[string]string{"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid", "softplus": "Softplus", "softsign": "Softsign"}
+
 // activate adds an activation of PyTorch's.
 func (g *graph) activate(x, name string) (string, error) {
 	one := func(op string, attributes ...message) string { return g.node(op, "", []string{x}, attributes...) }
 	switch name {
 	case "", "identity":
 		return x, nil
-	case "relu":
-		return one("Relu"), nil
 	case "elu":
 		return one("Elu", attributeOfFloat("alpha", 1)), nil
-	case "tanh":
-		return one("Tanh"), nil
-	case "sigmoid":
-		return one("Sigmoid"), nil
 	case "leaky_relu":
 		return one("LeakyRelu", attributeOfFloat("alpha", 0.01)), nil
-	case "softplus":
-		return one("Softplus"), nil
-	case "softsign":
-		return one("Softsign"), nil
 	case "selu":
 		return one("Selu", attributeOfFloat("alpha", 1.6732632), attributeOfFloat("gamma", 1.050701)), nil
 	case "silu":
@@ -135,5 +128,9 @@ func (g *graph) activate(x, name string) (string, error) {
 		half := g.node("Mul", "", []string{x, g.scalar(0.5)})
 		return g.node("Mul", "", []string{half, g.node("Add", "", []string{erf, g.scalar(1)})}), nil
 	}
-	return "", fmt.Errorf("the activation %q has no form in ONNX here", name)
+	op, ok := activations[name]
+	if !ok {
+		return "", fmt.Errorf("the activation %q has no form in ONNX here", name)
+	}
+	return one(op), nil
 }

@@ -69,20 +69,12 @@ func (d *Decoder) Fail(format string, args ...any) {
 
 // Int reads a whole number.
 func (d *Decoder) Int() int {
-	b := d.take(8)
-	if b == nil {
-		return 0
-	}
-	return int(int64(binary.LittleEndian.Uint64(b)))
+	return int(int64(d.word()))
 }
 
 // Float reads a float64 and refuses NaN and infinities.
 func (d *Decoder) Float() float64 {
-	b := d.take(8)
-	if b == nil {
-		return 0
-	}
-	v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	v := math.Float64frombits(d.word())
 	if v-v != 0 {
 		d.Fail("it holds %g where a finite number must stand", v)
 		return 0
@@ -119,6 +111,15 @@ func (d *Decoder) End() error {
 		d.Fail("%d bytes are left over", len(d.b))
 	}
 	return d.err
+}
+
+// word reads 8 bytes, 0 where there are fewer.
+func (d *Decoder) word() uint64 {
+	b := d.take(8)
+	if b == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
 }
 
 func (d *Decoder) take(n int) []byte {

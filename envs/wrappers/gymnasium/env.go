@@ -130,16 +130,8 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
 		return nil
 	}
-	for _, x := range []struct {
-		name      string
-		got, want spaces.Space
-	}{
-		{"observation", set.Observation, e.set.Observation}, {"state", set.State, e.set.State},
-		{"action", set.Action, e.set.Action}, {"AMP observation", set.AMPObservation, e.set.AMPObservation},
-	} {
-		if !x.got.Equal(x.want) {
-			return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; they must be the same", x.name, x.got, x.want)
-		}
+	if name, got, want := set.Difference(e.set); name != "" {
+		return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; they must be the same", name, got, want)
 	}
 	return nil
 }
@@ -166,22 +158,16 @@ func (e *Env) allocate() error {
 		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l, "amp_observations"),
 		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
 	}
+	o, s, amp := e.set.Observation, e.set.State, e.set.AMPObservation
 	e.own = batch{
-		observations: rows(n, e.wO), former: rows(n, e.wO), finals: rows(n, e.wO), states: rows(n, e.wS), formerStates: rows(n, e.wS), finalStates: rows(n, e.wS),
-		amp: rows(n, e.wM), formerAMP: rows(n, e.wM), rewards: rows(n, 1), exact: make([]float64, n), terminated: make([]bool, n), truncated: make([]bool, n),
+		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n), states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
+		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
+		terminated: make([]bool, n), truncated: make([]bool, n),
 	}
 	e.returns, e.lengths = make([]float64, n), make([]int, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
 	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, n), make([]json.RawMessage, n)
 	return nil
-}
-
-// rows makes an (n, w) batch, nil where w is 0.
-func rows(n, w int) []float32 {
-	if w == 0 {
-		return nil
-	}
-	return make([]float32, n*w)
 }
 
 // NumEnvs is the number of environments.

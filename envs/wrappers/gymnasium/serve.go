@@ -130,7 +130,7 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	s.block.server = uint32(os.Getpid())
 	s.asked, s.askedStates = view[float32](s.memory, l, "observations"), view[float32](s.memory, l, "states")
 	s.actions, s.message = view[float32](s.memory, l, "actions"), view[uint8](s.memory, l, "message")
-	s.observations, s.states = rows(n, set.Observation.Width()), rows(n, set.State.Width())
+	s.observations, s.states = set.Observation.Rows(n), set.State.Rows(n)
 	if err = os.Rename(s.file.Name(), path); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}

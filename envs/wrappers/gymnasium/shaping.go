@@ -44,53 +44,41 @@ func (e *Env) defaults() (map[string]any, error) {
 	if err := decoder.Decode(&said); err != nil {
 		return nil, c.fault(FaultProtocol, err, "reward_shaping: %v", err)
 	}
-	values, err := typed(said.Values)
-	if err != nil {
+	typed(said.Values)
+	if _, err := envs.FlattenShaping(said.Values); err != nil {
 		return nil, c.fault(FaultData, err, "reward_shaping: %v", err)
 	}
-	if _, err := envs.FlattenShaping(values.(map[string]any)); err != nil {
-		return nil, c.fault(FaultData, err, "reward_shaping: %v", err)
-	}
-	return values.(map[string]any), nil
+	return said.Values, nil
 }
 
-// typed makes int64 of JSON's whole numbers and float64 of the others, as Python has them.
-func typed(v any) (any, error) {
+// typed makes int64 of JSON's whole numbers and float64 of the others, as Python has them, within maps and lists. A number
+// that no float64 holds becomes an infinity.
+func typed(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if i, err := v.Int64(); err == nil {
-			return i, nil
+			return i
 		}
-		return v.Float64()
+		x, _ := v.Float64()
+		return x
 	case map[string]any:
 		for k, x := range v {
-			y, err := typed(x)
-			if err != nil {
-				return nil, err
-			}
-			v[k] = y
+			v[k] = typed(x)
 		}
 	case []any:
 		for k, x := range v {
-			y, err := typed(x)
-			if err != nil {
-				return nil, err
-			}
-			v[k] = y
+			v[k] = typed(x)
 		}
 	}
-	return v, nil
+	return v
 }
 
 // SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
 // environments is nil. Keys that reward_shaping() does not return are refused before any is called; where one refuses its
 // values, those before it get back what they had. See [envs.RewardShaper].
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
-	if err := e.usable("SetRewardShaping"); err != nil {
+	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err
-	}
-	if !e.about.RewardShaping {
-		return fmt.Errorf("gymnasium: the environments have no set_reward_shaping: %w", errors.ErrUnsupported)
 	}
 	base := e.RewardShaping()
 	if base == nil {
@@ -144,6 +132,17 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 	return nil
 }
 
+// has is an error where a method cannot be called: the batch is not usable, or the environments lack what it calls.
+func (e *Env) has(there bool, method, lacks string) error {
+	if err := e.usable(method); err != nil {
+		return err
+	}
+	if !there {
+		return fmt.Errorf("gymnasium: the environments have no %s: %w", lacks, errors.ErrUnsupported)
+	}
+	return nil
+}
+
 // shapingOf are the reward parameters of environment i.
 func (e *Env) shapingOf(i int, base map[string]any) map[string]any {
 	if e.shaped[i] != nil {
@@ -164,11 +163,8 @@ func (e *Env) shape(i int, values map[string]any) error {
 
 // CurriculumState returns what curriculum_state() of every environment returns, as JSON.
 func (e *Env) CurriculumState() ([]byte, error) {
-	if err := e.usable("CurriculumState"); err != nil {
+	if err := e.has(e.about.Curriculum, "CurriculumState", "set_curriculum_state"); err != nil {
 		return nil, err
-	}
-	if !e.about.Curriculum {
-		return nil, fmt.Errorf("gymnasium: the environments have no set_curriculum_state: %w", errors.ErrUnsupported)
 	}
 	states, err := e.curricula()
 	if err != nil {
@@ -209,11 +205,8 @@ func parseCurricula(b []byte) ([]json.RawMessage, error) {
 // SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an error)
 // nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
 func (e *Env) SetCurriculumState(state []byte) error {
-	if err := e.usable("SetCurriculumState"); err != nil {
+	if err := e.has(e.about.Curriculum, "SetCurriculumState", "set_curriculum_state"); err != nil {
 		return err
-	}
-	if !e.about.Curriculum {
-		return fmt.Errorf("gymnasium: the environments have no set_curriculum_state: %w", errors.ErrUnsupported)
 	}
 	states, err := parseCurricula(state)
 	if err != nil {

@@ -144,16 +144,16 @@ func (e *Env) hear(c *child, head []byte) error {
 
 // copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any more.
 func (e *Env) copyRows(c *child, what command) error {
-	if err := take(c, "observation", e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
+	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
 		return err
 	}
-	if err := take(c, "state", e.own.states, e.shared.states, e.wS, e.kS); err != nil {
+	if err := take(c, "state", c.from, c.to, e.own.states, e.shared.states, e.wS, e.kS); err != nil {
 		return err
 	}
 	if what == commandReset {
 		return nil
 	}
-	if err := take(c, "AMP observation", e.own.amp, e.shared.amp, e.wM, e.kM); err != nil {
+	if err := take(c, "AMP observation", c.from, c.to, e.own.amp, e.shared.amp, e.wM, e.kM); err != nil {
 		return err
 	}
 	for i := c.from; i < c.to; i++ {
@@ -170,20 +170,20 @@ func (e *Env) copyRows(c *child, what command) error {
 		if flags == 0 {
 			continue
 		}
-		if err := takeRow(c, "last observation", i, e.own.finals, e.shared.finals, e.wO, e.kO); err != nil {
+		if err := take(c, "last observation", i, i+1, e.own.finals, e.shared.finals, e.wO, e.kO); err != nil {
 			return err
 		}
-		if err := takeRow(c, "last state", i, e.own.finalStates, e.shared.finalStates, e.wS, e.kS); err != nil {
+		if err := take(c, "last state", i, i+1, e.own.finalStates, e.shared.finalStates, e.wS, e.kS); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take copies the rows of a child, of width w, and checks them.
-func take(c *child, name string, to, from []float32, w int, choices []int) error {
-	rows := to[c.from*w : c.to*w]
-	copy(rows, from[c.from*w:c.to*w])
+// take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
+func take(c *child, name string, first, last int, to, from []float32, w int, choices []int) error {
+	rows := to[first*w : last*w]
+	copy(rows, from[first*w:last*w])
 	if choices == nil {
 		bad := float32(0) // of what is not finite, x-x is NaN
 		for _, x := range rows {
@@ -193,14 +193,7 @@ func take(c *child, name string, to, from []float32, w int, choices []int) error
 			return nil
 		}
 	}
-	return inspect(c, name, c.from, rows, w, choices)
-}
-
-// takeRow is take for one environment.
-func takeRow(c *child, name string, i int, to, from []float32, w int, choices []int) error {
-	row := to[i*w : (i+1)*w]
-	copy(row, from[i*w:(i+1)*w])
-	return inspect(c, name, i, row, w, choices)
+	return inspect(c, name, first, rows, w, choices)
 }
 
 // inspect checks rows from that of environment first on.
