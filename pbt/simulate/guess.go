@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 )
@@ -34,7 +35,7 @@ func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landsc
 		if b, ok := explorer(o).BoundsOf(key); ok {
 			l.Optimum = min(max(l.Optimum, b[0]), b[1])
 		}
-		if finite(l.Optimum) && l.side(l.Optimum) > 0 {
+		if number.Finite(l.Optimum) && l.side(l.Optimum) > 0 {
 			landscapes[key] = l
 		}
 	}
@@ -92,7 +93,7 @@ func middle(o pbt.Options, key string) float64 {
 		return p.Choices[len(p.Choices)/2]
 	case p.Sample != (explore.Range{}):
 		return between(p.Sample.Low, p.Sample.High, p.Sample.Log)
-	case bounded && finite(b[0]) && finite(b[1]):
+	case bounded && number.Finite(b[0]) && number.Finite(b[1]):
 		return between(b[0], b[1], b[0] > 0)
 	case bounded && discounts(o, key):
 		return min(max(0.99, b[0]), b[1])

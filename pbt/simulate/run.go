@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,25 +74,20 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Steps = append(r.Steps, steps)
 	}
 	errs := make([]error, 2*c.Seeds)
-	jobs := make(chan int)
-	var workers sync.WaitGroup
-	for range min(c.Parallel, len(errs)) {
-		workers.Go(func() {
-			for i := range jobs {
-				seed, to := c.seed(i/2), &r.Runs[i/2]
-				opt := c.Options
-				if i%2 == 1 {
-					opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
-				}
-				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
+	slots := make(chan struct{}, min(c.Parallel, len(errs))) // a population's goroutine begins once there is room
+	var all sync.WaitGroup
+	for i := range errs {
+		slots <- struct{}{}
+		all.Go(func() {
+			seed, to, opt := c.seed(i/2), &r.Runs[i/2], c.Options
+			if i%2 == 1 { // the control, whose members have the same luck
+				opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
 			}
+			*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
+			<-slots
 		})
 	}
-	for i := range errs {
-		jobs <- i
-	}
-	close(jobs)
-	workers.Wait()
+	all.Wait()
 	for _, err := range errs { // one says it all: configurations fail alike
 		if err != nil {
 			return nil, fmt.Errorf("simulate: %w", err)
@@ -108,12 +104,8 @@ const maxIntervals = 1_000_000
 
 // complete fills in defaults and checks everything but the options, which pbt.New checks.
 func (c Config) complete() (Config, error) {
-	if c.Seeds == 0 {
-		c.Seeds = 20
-	}
-	if c.Parallel == 0 {
-		c.Parallel = runtime.GOMAXPROCS(0)
-	}
+	c.Seeds = cmp.Or(c.Seeds, 20)
+	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 	o := &c.Options
 	c.Model = c.Model.withDefaults(o.TotalSteps, o.Measure.Minimise)
 	switch {

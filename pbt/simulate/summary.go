@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -103,12 +104,7 @@ func Write(w io.Writer, results ...*Result) error {
 }
 
 // label is a result's name, or its number where it has none.
-func label(r *Result, i int) string {
-	if r.Name == "" {
-		return fmt.Sprint(i + 1)
-	}
-	return r.Name
-}
+func label(r *Result, i int) string { return cmp.Or(r.Name, fmt.Sprint(i+1)) }
 
 // Panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
 // environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile are drawn too.
