@@ -95,7 +95,8 @@ func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	return m
 }
 
-// validate reports the first value that makes no sense.
+// validate returns an error for the first value that members cannot learn by, with what to give instead. Defaults are
+// filled in already.
 func (m Model) validate(minimise bool) error {
 	switch {
 	case m.Horizon < 1:
@@ -133,7 +134,7 @@ func (m Model) validate(minimise bool) error {
 	return nil
 }
 
-// side is what distances are measured of.
+// side returns what distances are measured between: the value, or with OneMinus its distance from 1.
 func (l Landscape) side(value float64) float64 {
 	if l.OneMinus {
 		return 1 - value
@@ -168,7 +169,8 @@ func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	return limit + (skill-limit)*math.Exp(-luck*rate*float64(steps)/float64(m.Horizon))
 }
 
-// risky reports whether any value is above its limit, so that the member may diverge.
+// risky reports whether any value is above its limit, so that the member may diverge. How far above does not matter:
+// Divergence is the same for all.
 func (m *Model) risky(values map[string]float64) bool {
 	for key, l := range m.Landscapes {
 		if l.Limit != 0 && values[key] > l.Limit {

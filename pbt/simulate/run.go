@@ -96,13 +96,15 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
-// seed is that of population i. It differs between configurations with different seeds, too.
+// seed returns the seed of population i. Configurations with different seeds share none of them, so that their
+// means are independent.
 func (c Config) seed(i int) int64 { return c.Seed*1_000_003 + int64(i) }
 
 // maxIntervals bounds the memory that a mistyped number of steps can take.
 const maxIntervals = 1_000_000
 
-// complete fills in defaults and checks everything but the options, which pbt.New checks.
+// complete fills in defaults and checks everything but the options, which pbt.New checks. It works on a copy: the
+// caller's configuration stays as it was.
 func (c Config) complete() (Config, error) {
 	c.Seeds = cmp.Or(c.Seeds, 20)
 	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
@@ -121,7 +123,9 @@ func (c Config) complete() (Config, error) {
 	return c, c.Model.validate(o.Measure.Minimise)
 }
 
-// start are the hyperparameters that members are built with: every one that the model or the options name.
+// start returns the hyperparameters that members are built with: every one that the model or the options name. The
+// model comes first, since a landscape says where its members begin. What the population sets or draws for a member
+// replaces these values.
 func (c Config) start(opt pbt.Options) map[string]float64 {
 	values := make(map[string]float64)
 	for _, key := range tuned(opt) {
@@ -133,7 +137,10 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 	return values
 }
 
-// once trains one population.
+// once trains one population in memory and returns what came of it at each of the intervals' ends. Skills are read from
+// the members at every interval's end, before any decision, rather than from the journal: that has objectives with
+// noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
+// error.
 func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
 	members := make([]*Trainee, opt.Members)
 	skills := make([][]float64, intervals)
