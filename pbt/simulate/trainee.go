@@ -90,7 +90,8 @@ func (t *Trainee) reading(noise float64) float64 {
 // Steps implements pbt.Trainee.
 func (t *Trainee) Steps() int64 { return t.steps }
 
-// Metrics implements pbt.Trainee: the latest reading since the weights were last replaced.
+// Metrics implements pbt.Trainee: the latest reading since the weights were last replaced. Before the first reading the
+// objective is unknown, and not in it.
 func (t *Trainee) Metrics() map[string]float64 {
 	metrics := make(map[string]float64)
 	if n := len(t.readings); n > 0 {
@@ -175,5 +176,5 @@ func (t *Trainee) Reseed(seed int64) error {
 	return nil
 }
 
-// Close implements pbt.Trainee.
+// Close implements pbt.Trainee. A synthetic member holds nothing that has to be released.
 func (t *Trainee) Close() error { return nil }
