@@ -68,24 +68,18 @@ func appendJSONString(b []byte, s string) []byte {
 	return append(b, quoted...)
 }
 
+// notFinite are the strings that stand for the values that JSON has no number for.
+var notFinite = map[string]float64{`"NaN"`: math.NaN(), `"Infinity"`: math.Inf(1), `"-Infinity"`: math.Inf(-1)}
+
 // jsonNumber reads a JSON number or one of the three strings.
 type jsonNumber float64
 
 func (n *jsonNumber) UnmarshalJSON(b []byte) error {
-	switch string(b) {
-	case `"NaN"`:
-		*n = jsonNumber(math.NaN())
-	case `"Infinity"`:
-		*n = jsonNumber(math.Inf(1))
-	case `"-Infinity"`:
-		*n = jsonNumber(math.Inf(-1))
-	default:
-		var v float64
-		if err := json.Unmarshal(b, &v); err != nil {
-			return fmt.Errorf("value %s is neither a number nor \"NaN\", \"Infinity\" or \"-Infinity\"", b)
-		}
-		*n = jsonNumber(v)
+	v, ok := notFinite[string(b)]
+	if !ok && json.Unmarshal(b, &v) != nil {
+		return fmt.Errorf("value %s is neither a number nor \"NaN\", \"Infinity\" or \"-Infinity\"", b)
 	}
+	*n = jsonNumber(v)
 	return nil
 }
 

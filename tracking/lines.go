@@ -104,7 +104,6 @@ func (f *lineFormat) tidy(path string, opt Options) error {
 // with the error.
 func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
 	var scalars []Scalar
-	tags := names{}
 	err := eachLine(r, func(line []byte, number int, whole bool) error {
 		header := f.hasHeader(number)
 		if !header && len(bytes.TrimSpace(line)) == 0 {
@@ -118,7 +117,7 @@ func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
 			return fmt.Errorf("tracking: %s: line %d: %w", f.name, number, err)
 		}
 		if !header {
-			s.Tag = tags.one(s.Tag)
+			s.Tag = one(s.Tag)
 			scalars = append(scalars, s)
 		}
 		return nil

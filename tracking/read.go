@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unique"
 )
 
 // ErrTruncated is returned, wrapped, with the scalars before it, where a log ends inside its last record: its writer
@@ -23,7 +24,6 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	var buf bytes.Buffer
 	var offset int64
-	tags := names{}
 	for n := 0; ; n++ {
 		data, err := readRecord(br, &buf)
 		if errors.Is(err, io.EOF) {
@@ -33,7 +33,7 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 			before := len(scalars)
 			scalars, err = parseEvent(scalars, data)
 			for i := before; i < len(scalars); i++ {
-				scalars[i].Tag = tags.one(scalars[i].Tag)
+				scalars[i].Tag = one(scalars[i].Tag)
 			}
 		}
 		if err != nil {
@@ -43,6 +43,9 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 	}
 }
 
+// one returns a tag in memory that all equal tags share: a log repeats few of them many times.
+func one(tag string) string { return unique.Make(tag).Value() }
+
 // ReadJSONLines reads what [JSONLines] wrote. Fields other than time, step, tag and value are ignored. Where a line is
 // damaged, the scalars before it are returned together with an error that names it; a damaged last line without a
 // line break is [ErrTruncated].
@@ -50,17 +53,6 @@ func ReadJSONLines(r io.Reader) ([]Scalar, error) { return jsonFormat.read(r) }
 
 // ReadCSV reads what [CSV] wrote, with errors as [ReadJSONLines] has them.
 func ReadCSV(r io.Reader) ([]Scalar, error) { return csvFormat.read(r) }
-
-// names holds every tag once: a log repeats few of them many times.
-type names map[string]string
-
-func (n names) one(tag string) string {
-	if same, ok := n[tag]; ok {
-		return same
-	}
-	n[tag] = tag
-	return tag
-}
 
 // ReadFile reads the scalars of a file by its name: *.jsonl, *.csv, or a name with "tfevents" in it. Errors name the
 // file; as with the readers themselves, scalars before a damaged place are returned too.

@@ -36,7 +36,16 @@ func (r *Recorder) Track(tag string, value float64) {
 // Drain calls f for every tag that was tracked since the last Drain, in sorted order, and forgets the values. f may
 // call the recorder.
 func (r *Recorder) Drain(f func(tag string, value float64)) {
-	for _, s := range r.take() {
+	var taken []Scalar
+	r.mu.Lock()
+	for _, tag := range r.tags {
+		if t := r.kept[tag]; t.count > 0 {
+			taken = append(taken, Scalar{Tag: tag, Value: t.by(tag)})
+			*t = tally{}
+		}
+	}
+	r.mu.Unlock() // before f is called, which may lock it again
+	for _, s := range taken {
 		f(s.Tag, s.Value)
 	}
 }
@@ -44,19 +53,6 @@ func (r *Recorder) Drain(f func(tag string, value float64)) {
 // Emit drains into a writer. It does not flush.
 func (r *Recorder) Emit(w Writer, step int64) {
 	r.Drain(func(tag string, value float64) { w.Scalar(tag, step, value) })
-}
-
-func (r *Recorder) take() []Scalar {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := make([]Scalar, 0, len(r.tags))
-	for _, tag := range r.tags {
-		if t := r.kept[tag]; t.count > 0 {
-			taken = append(taken, Scalar{Tag: tag, Value: t.by(tag)})
-			*t = tally{}
-		}
-	}
-	return taken
 }
 
 // tally reduces a stream of values.

@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -48,11 +49,8 @@ func (r *Run) Path(elem ...string) string {
 // ExperimentDir joins the folder of all runs and the name of one, with skrl's defaults: directory "" is "runs", name
 // "" is the time and the agent's name, as in 24-05-31_18-04-09-512043_AMP.
 func ExperimentDir(directory, name, agent string, now time.Time) string {
-	if directory == "" {
-		directory = "runs"
-	}
 	if name == "" {
 		name = fmt.Sprintf("%s-%06d_%s", now.Format("06-01-02_15-04-05"), now.Nanosecond()/1000, agent)
 	}
-	return filepath.Join(directory, name)
+	return filepath.Join(cmp.Or(directory, "runs"), name)
 }

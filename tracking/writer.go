@@ -67,18 +67,15 @@ func (m multi) Scalar(tag string, step int64, value float64) {
 	}
 }
 
-func (m multi) Flush() error {
-	var errs []error
-	for _, w := range m {
-		errs = append(errs, w.Flush())
-	}
-	return errors.Join(errs...)
-}
+func (m multi) Flush() error { return m.each(Writer.Flush) }
 
-func (m multi) Close() error {
+func (m multi) Close() error { return m.each(Writer.Close) }
+
+// each calls f for every writer, also after an error, and joins the errors.
+func (m multi) each(f func(Writer) error) error {
 	var errs []error
 	for _, w := range m {
-		errs = append(errs, w.Close())
+		errs = append(errs, f(w))
 	}
 	return errors.Join(errs...)
 }

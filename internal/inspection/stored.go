@@ -86,12 +86,10 @@ func committed(file string, m checkpoint.Manifest) Stored {
 	return Stored{File: file, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy, SHA256: m.SHA256, sequence: m.Sequence}
 }
 
-// uncommitted is a file that a checkpoint could not be read of.
+// uncommitted says of a file why no checkpoint could be loaded from it, given that error: it is damaged, or it has no
+// manifest and is read as it is. Any other error is returned.
 func uncommitted(file string, err error) (Stored, *checkpoint.Snapshot, error) {
-	s := Stored{File: file}
-	if info, err := os.Stat(file); err == nil {
-		s.Bytes = info.Size()
-	}
+	s := size(file)
 	var damaged *checkpoint.DamagedError
 	switch {
 	case errors.Is(err, checkpoint.ErrUncommitted):
@@ -113,6 +111,15 @@ func uncommitted(file string, err error) (Stored, *checkpoint.Snapshot, error) {
 	return s, nil, err
 }
 
+// size returns what is known of a file without a manifest.
+func size(path string) Stored {
+	s := Stored{File: path, State: Unverified}
+	if info, err := os.Stat(path); err == nil {
+		s.Bytes = info.Size()
+	}
+	return s
+}
+
 // unverified reads a safetensors file that has no manifest.
 func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
 	data, err := os.ReadFile(s.File)
@@ -124,7 +131,6 @@ func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
 		s.State, s.Reason = Damaged, strings.TrimPrefix(err.Error(), "checkpoint: ")
 		return s, nil, nil
 	}
-	s.State = Unverified
 	return s, snap, nil
 }
 

@@ -2,7 +2,6 @@ package inspection
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,15 +11,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/number"
 )
-
-// size is what is known of a file without a manifest.
-func size(path string) Stored {
-	s := Stored{File: path, State: Unverified}
-	if info, err := os.Stat(path); err == nil {
-		s.Bytes = info.Size()
-	}
-	return s
-}
 
 // ofTorch describes a file of PyTorch: one of skrl's agents, or any with tensors.
 func ofTorch(path string, o Options) (*Checkpoint, error) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -36,8 +37,10 @@ type facts struct {
 	intervals, steps int64
 	// span is the number of steps at the right end of horizontal axes. It is never 0.
 	span int64
-	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged.
-	copies, selfMutations, failures, divergences, rescues, notApplied int
+	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged. happened
+	// has the kinds of events, and counts a divergence once, however many intervals the member stays diverged.
+	copies, rescues int
+	happened        map[journal.Kind]int
 
 	// lanes are the members that are drawn, in the order of their numbers; lane is, by member, its place in lanes, or
 	// -1.
@@ -111,7 +114,9 @@ func gather(h *journal.History) (*facts, error) {
 	case len(h.Members) == 0:
 		return nil, errors.New("report: the journal has no members yet: the population has not begun to train")
 	}
-	f := &facts{History: h, alive: make(map[int]int), copied: make([]int, len(h.Members))}
+	f := &facts{
+		History: h, alive: make(map[int]int), copied: make([]int, len(h.Members)), happened: make(map[journal.Kind]int),
+	}
 	for i, t := range h.Members {
 		if t.Member != i {
 			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i, t.Member)
@@ -196,35 +201,22 @@ func (f *facts) count() error {
 				"make it with journal.NewHistory", e.Member)
 		}
 		// An objective that is not finite. The population replaces such a member like one that failed.
-		diverged := e.HasObjective && (math.IsNaN(e.Objective) || math.IsInf(e.Objective, 0))
-		mark := func() {
+		diverged := e.HasObjective && !number.Finite(e.Objective)
+		f.happened[e.Kind]++
+		if _, marked := signs[e.Kind]; marked {
 			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: e.Kind, cause: e.Cause})
 		}
 		switch e.Kind {
-		case journal.Failed:
-			f.failures++
+		case journal.Failed, journal.Diverged:
 			lost[e.Member] = true
-			mark()
 			continue // the event has no objective, and says nothing of a rescue
-		case journal.Diverged:
-			f.divergences++
-			lost[e.Member] = true
-			mark()
-			continue
-		case journal.SelfMutate:
-			f.selfMutations++
-			mark()
-		case journal.ApplyFailed:
-			f.notApplied++
-			mark()
 		case journal.Hopeless:
 			f.state = "given up: no healthy member was left"
 		case journal.Final:
 			f.state = "finished"
 		}
-		// Each divergence is counted once, however many intervals the member stays diverged.
 		if diverged && e.Kind != journal.Start && !lost[e.Member] {
-			f.divergences++
+			f.happened[journal.Diverged]++
 			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
 			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: cause})
 		}

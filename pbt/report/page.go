@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
@@ -58,17 +60,13 @@ type pair struct{ Name, Value string }
 // its Content-Security-Policy forbids scripts and everything from elsewhere, so that text from a journal can do no
 // harm even if it were to get through the template's escaping.
 func (f *facts) page(w io.Writer, opt Options) error {
-	if opt.MaxEvents == 0 {
-		opt.MaxEvents = 2000
-	}
+	opt.MaxEvents = cmp.Or(opt.MaxEvents, 2000)
 	if opt.MaxEvents < 0 {
 		return fmt.Errorf("report: MaxEvents is %d; give 1 or more, or 0 for 2000", opt.MaxEvents)
 	}
-	if opt.Title == "" {
-		opt.Title = fmt.Sprintf("Population of %d", f.Run.Members)
-	}
+	title := cmp.Or(opt.Title, fmt.Sprintf("Population of %d", f.Run.Members))
 	p := page{
-		Title: plot.Plain(opt.Title, 200), Summary: f.summary(),
+		Title: plot.Plain(title, 200), Summary: f.summary(),
 		Light:   template.CSS(plot.Styles(false, f.inks()...)), // which are made of numbers
 		Dark:    template.CSS(plot.Styles(true, f.inks()...)),
 		Lineage: f.lineage().SVG(), Objective: f.objectivePicture().SVG(),
@@ -138,9 +136,11 @@ func (f *facts) summary() []pair {
 		{"Intervals", fmt.Sprintf("%d of %d steps", f.intervals, f.Run.IntervalSteps)},
 		{"Environment steps", fmt.Sprintf("%d a member at most", f.steps)},
 		{"Copies", fmt.Sprint(f.copies)},
-		{"Mutated themselves", nonzero(f.selfMutations)},
-		{"Failures", nonzero(f.failures)}, {"Divergences", nonzero(f.divergences)}, {"Rescues", nonzero(f.rescues)},
-		{"Not applied", nonzero(f.notApplied)},
+		{"Mutated themselves", nonzero(f.happened[journal.SelfMutate])},
+		{"Failures", nonzero(f.happened[journal.Failed])},
+		{"Divergences", nonzero(f.happened[journal.Diverged])},
+		{"Rescues", nonzero(f.rescues)},
+		{"Not applied", nonzero(f.happened[journal.ApplyFailed])},
 		{"Lineages left", alive},
 		{"Seed", fmt.Sprint(f.Run.Seed)},
 		{"Strategy", plot.Plain(f.Run.Strategy, 400)},

@@ -284,7 +284,10 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []int{f.copies, f.selfMutations, f.failures, f.divergences, f.rescues, f.notApplied, len(f.alive)}
+	got := []int{
+		f.copies, f.happened[journal.SelfMutate], f.happened[journal.Failed], f.happened[journal.Diverged], f.rescues,
+		f.happened[journal.ApplyFailed], len(f.alive),
+	}
 	if d := cmp.Diff([]int{6, 1, 1, 1, 2, 1, 1}, got); d != "" {
 		t.Errorf("copies, self-mutations, failures, divergences, rescues, not applied, lineages: %s", d)
 	}

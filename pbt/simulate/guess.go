@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 )
@@ -34,7 +35,7 @@ func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landsc
 		if b, ok := explorer(o).BoundsOf(key); ok {
 			l.Optimum = min(max(l.Optimum, b[0]), b[1])
 		}
-		if finite(l.Optimum) && l.side(l.Optimum) > 0 {
+		if number.Finite(l.Optimum) && l.side(l.Optimum) > 0 {
 			landscapes[key] = l
 		}
 	}
@@ -49,8 +50,8 @@ func explorer(o pbt.Options) explore.Explorer {
 	return o.Explore
 }
 
-// tuned are the hyperparameters that the options name, sorted. A pattern such as "env.*" stands for one hyperparameter, as
-// the synthetic members' environments have none of their own.
+// tuned returns the hyperparameters that the options name, sorted: those that are explored, sampled or set. A pattern
+// such as "env.*" stands for one hyperparameter, since the environments of synthetic members have none of their own.
 func tuned(o pbt.Options) []string {
 	keys := make(map[string]bool)
 	for _, key := range explorer(o).Keys() {
@@ -70,8 +71,9 @@ func tuned(o pbt.Options) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// middle is where a member begins: what Initial says, else the middle of what can be drawn, else of the bounds, else a usual
-// value. It has to lie inside the bounds, which a population checks when members begin.
+// middle returns where a member begins: what Initial says, else the middle of what can be drawn, else of the bounds,
+// else a usual value, 0.99 for discount factors and 1 for all others. It lies inside the bounds, which a population
+// checks when members begin.
 func middle(o pbt.Options, key string) float64 {
 	for _, initial := range o.Initial {
 		if v, ok := initial[key]; ok {
@@ -92,7 +94,7 @@ func middle(o pbt.Options, key string) float64 {
 		return p.Choices[len(p.Choices)/2]
 	case p.Sample != (explore.Range{}):
 		return between(p.Sample.Low, p.Sample.High, p.Sample.Log)
-	case bounded && finite(b[0]) && finite(b[1]):
+	case bounded && number.Finite(b[0]) && number.Finite(b[1]):
 		return between(b[0], b[1], b[0] > 0)
 	case bounded && discounts(o, key):
 		return min(max(0.99, b[0]), b[1])
@@ -104,7 +106,8 @@ func middle(o pbt.Options, key string) float64 {
 	return 1
 }
 
-// between is the middle of a range, that of the logarithms with log.
+// between returns the middle of a range, with log that of the logarithms: a learning rate between 1e-5 and 1e-3 is in
+// the middle at 1e-4, not at 5e-4. Of a range between whole numbers it is a whole number.
 func between(low, high float64, log bool) float64 {
 	v := low + (high-low)/2
 	if log {

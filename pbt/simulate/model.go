@@ -7,11 +7,14 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Model is how synthetic members learn. A member has a skill s from 0 to 1, 0 at first, and
@@ -71,26 +74,19 @@ type Landscape struct {
 
 // withDefaults fills in what is zero.
 func (l Landscape) withDefaults() Landscape {
-	if l.Width == 0 {
-		l.Width = 0.5
-	}
-	if l.Start == 0 {
-		l.Start = l.Optimum
-	}
+	l.Width = cmp.Or(l.Width, 0.5)
+	l.Start = cmp.Or(l.Start, l.Optimum)
 	return l
 }
 
 // withDefaults fills in what is zero, for a population that trains so long and in this direction.
 func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
-	if m.Horizon == 0 {
-		m.Horizon = max(1, totalSteps/3)
+	m.Horizon = cmp.Or(m.Horizon, max(1, totalSteps/3))
+	direction := 1.0
+	if minimise {
+		direction = -1
 	}
-	if m.Scale == 0 {
-		m.Scale = 1
-		if minimise {
-			m.Scale = -1
-		}
-	}
+	m.Scale = cmp.Or(m.Scale, direction)
 	landscapes := make(map[string]Landscape, len(m.Landscapes))
 	for key, l := range m.Landscapes {
 		landscapes[key] = l.withDefaults()
@@ -99,7 +95,8 @@ func (m Model) withDefaults(totalSteps int64, minimise bool) Model {
 	return m
 }
 
-// validate reports the first value that makes no sense.
+// validate returns an error for the first value that members cannot learn by, with what to give instead. Defaults are
+// filled in already.
 func (m Model) validate(minimise bool) error {
 	switch {
 	case m.Horizon < 1:
@@ -117,7 +114,7 @@ func (m Model) validate(minimise bool) error {
 			return fmt.Errorf("simulate: Model.%s is %v; give a finite number of 0 or more", f.name, f.value)
 		}
 	}
-	if !finite(m.Offset) || !finite(m.Scale) {
+	if !number.Finite(m.Offset) || !number.Finite(m.Scale) {
 		return errors.New("simulate: Model.Offset and Model.Scale must be finite numbers")
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Landscapes)) {
@@ -126,20 +123,18 @@ func (m Model) validate(minimise bool) error {
 			return fmt.Errorf("simulate: Model.Landscapes[%q]: %s", key, what)
 		}
 		switch {
-		case !finite(l.Optimum) || !(l.side(l.Optimum) > 0):
+		case !number.Finite(l.Optimum) || !(l.side(l.Optimum) > 0):
 			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with OneMinus below 1", l.Optimum))
 		case !(l.Width > 0) || math.IsInf(l.Width, 0):
 			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))
-		case !finite(l.Drift) || !finite(l.Start) || !finite(l.Limit):
+		case !number.Finite(l.Drift) || !number.Finite(l.Start) || !number.Finite(l.Limit):
 			return wrong("Drift, Start and Limit must be finite numbers")
 		}
 	}
 	return nil
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-// side is what distances are measured of.
+// side returns what distances are measured between: the value, or with OneMinus its distance from 1.
 func (l Landscape) side(value float64) float64 {
 	if l.OneMinus {
 		return 1 - value
@@ -174,7 +169,8 @@ func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	return limit + (skill-limit)*math.Exp(-luck*rate*float64(steps)/float64(m.Horizon))
 }
 
-// risky reports whether any value is above its limit, so that the member may diverge.
+// risky reports whether any value is above its limit, so that the member may diverge. How far above does not matter:
+// Divergence is the same for all.
 func (m *Model) risky(values map[string]float64) bool {
 	for key, l := range m.Landscapes {
 		if l.Limit != 0 && values[key] > l.Limit {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,25 +74,20 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Steps = append(r.Steps, steps)
 	}
 	errs := make([]error, 2*c.Seeds)
-	jobs := make(chan int)
-	var workers sync.WaitGroup
-	for range min(c.Parallel, len(errs)) {
-		workers.Go(func() {
-			for i := range jobs {
-				seed, to := c.seed(i/2), &r.Runs[i/2]
-				opt := c.Options
-				if i%2 == 1 {
-					opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
-				}
-				*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
+	slots := make(chan struct{}, min(c.Parallel, len(errs))) // a population's goroutine begins once there is room
+	var all sync.WaitGroup
+	for i := range errs {
+		slots <- struct{}{}
+		all.Go(func() {
+			seed, to, opt := c.seed(i/2), &r.Runs[i/2], c.Options
+			if i%2 == 1 { // the control, whose members have the same luck
+				opt.Strategy, to = strategy.Never{}, &r.Controls[i/2]
 			}
+			*to, errs[i] = c.once(ctx, opt, seed, len(r.Steps))
+			<-slots
 		})
 	}
-	for i := range errs {
-		jobs <- i
-	}
-	close(jobs)
-	workers.Wait()
+	all.Wait()
 	for _, err := range errs { // one says it all: configurations fail alike
 		if err != nil {
 			return nil, fmt.Errorf("simulate: %w", err)
@@ -100,20 +96,18 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
-// seed is that of population i. It differs between configurations with different seeds, too.
+// seed returns the seed of population i. Configurations with different seeds share none of them, so that their
+// means are independent.
 func (c Config) seed(i int) int64 { return c.Seed*1_000_003 + int64(i) }
 
 // maxIntervals bounds the memory that a mistyped number of steps can take.
 const maxIntervals = 1_000_000
 
-// complete fills in defaults and checks everything but the options, which pbt.New checks.
+// complete fills in defaults and checks everything but the options, which pbt.New checks. It works on a copy: the
+// caller's configuration stays as it was.
 func (c Config) complete() (Config, error) {
-	if c.Seeds == 0 {
-		c.Seeds = 20
-	}
-	if c.Parallel == 0 {
-		c.Parallel = runtime.GOMAXPROCS(0)
-	}
+	c.Seeds = cmp.Or(c.Seeds, 20)
+	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 	o := &c.Options
 	c.Model = c.Model.withDefaults(o.TotalSteps, o.Measure.Minimise)
 	switch {
@@ -129,7 +123,9 @@ func (c Config) complete() (Config, error) {
 	return c, c.Model.validate(o.Measure.Minimise)
 }
 
-// start are the hyperparameters that members are built with: every one that the model or the options name.
+// start returns the hyperparameters that members are built with: every one that the model or the options name. The
+// model comes first, since a landscape says where its members begin. What the population sets or draws for a member
+// replaces these values.
 func (c Config) start(opt pbt.Options) map[string]float64 {
 	values := make(map[string]float64)
 	for _, key := range tuned(opt) {
@@ -141,7 +137,10 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 	return values
 }
 
-// once trains one population.
+// once trains one population in memory and returns what came of it at each of the intervals' ends. Skills are read from
+// the members at every interval's end, before any decision, rather than from the journal: that has objectives with
+// noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
+// error.
 func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
 	members := make([]*Trainee, opt.Members)
 	skills := make([][]float64, intervals)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,21 +63,27 @@ func (r *Result) Summary() Summary {
 			s.Hopeless++
 		}
 	}
-	for _, v := range []*float64{&s.Best, &s.Median, &s.ControlBest, &s.ControlMedian, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged, &s.Wins, &s.Hopeless} {
+	// Until here these are sums over the seeds.
+	for _, v := range []*float64{
+		&s.Best, &s.Median, &s.ControlBest, &s.ControlMedian, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged,
+		&s.Wins, &s.Hopeless,
+	} {
 		*v /= float64(n)
 	}
 	s.Fraction = s.Copies / float64(r.Members)
 	s.Gain = stat.Mean(gains, nil)
-	if n > 1 {
+	if n > 1 { // one seed says nothing of how far seeds differ: the error is then 0
 		s.Error = stat.StdDev(gains, nil) / math.Sqrt(float64(n))
 	}
 	return s
 }
 
-// last is the figure at the end of training.
+// last returns the figure at the end of training, of figures at every interval's end.
 func last[T any](values []T) T { return values[len(values)-1] }
 
-// Write writes a table with a line for each result.
+// Write writes a table with a line for each result: the means of [Result.Summary], with the gain's standard error. A
+// gain of less than about two standard errors may be luck: simulate more seeds before preferring a setting for it. No
+// results are an error.
 func Write(w io.Writer, results ...*Result) error {
 	if len(results) == 0 {
 		return errors.New("simulate: there are no results to show")
@@ -103,15 +110,11 @@ func Write(w io.Writer, results ...*Result) error {
 }
 
 // label is a result's name, or its number where it has none.
-func label(r *Result, i int) string {
-	if r.Name == "" {
-		return fmt.Sprint(i + 1)
-	}
-	return r.Name
-}
+func label(r *Result, i int) string { return cmp.Or(r.Name, fmt.Sprint(i+1)) }
 
 // Panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
-// environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile are drawn too.
+// environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile of the objectives
+// are drawn too. Results whose controls are equal, as with settings of strategies alone, share one curve for them.
 func Panels(results ...*Result) []plot.Panel {
 	best := plot.Panel{Title: "best member", YLabel: "objective, without noise"}
 	median := plot.Panel{Title: "median member", YLabel: "objective, without noise"}
@@ -160,7 +163,8 @@ func Panels(results ...*Result) []plot.Panel {
 	return panels
 }
 
-// bands are mean and percentiles over the seeds, without the last omit intervals where there are more.
+// bands returns the mean, the tenth and the ninetieth percentile over the seeds of a figure at every interval's end,
+// without the last omit intervals where there are more. A percentile is the figure of one of the seeds.
 func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) float64) (mean, low, high plot.Series) {
 	values := make([]float64, len(outcomes))
 	for i, steps := range r.Steps[:max(1, len(r.Steps)-omit)] {
@@ -168,18 +172,16 @@ func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) f
 			values[j] = of(&outcomes[j], i)
 		}
 		slices.Sort(values)
-		x := float64(steps)
-		for _, p := range []struct {
-			to *plot.Series
-			y  float64
-		}{{&mean, stat.Mean(values, nil)}, {&low, stat.Quantile(0.1, stat.Empirical, values, nil)}, {&high, stat.Quantile(0.9, stat.Empirical, values, nil)}} {
-			p.to.X, p.to.Y = append(p.to.X, x), append(p.to.Y, p.y)
-		}
+		add := func(s *plot.Series, y float64) { s.X, s.Y = append(s.X, float64(steps)), append(s.Y, y) }
+		add(&mean, stat.Mean(values, nil))
+		add(&low, stat.Quantile(0.1, stat.Empirical, values, nil))
+		add(&high, stat.Quantile(0.9, stat.Empirical, values, nil))
 	}
 	return mean, low, high
 }
 
-// WritePNG draws Panels.
+// WritePNG draws [Panels] at path, under a title that says how large the populations are and of how many seeds the
+// means are. Both are those of the first result: compare results of one size.
 func WritePNG(path string, results ...*Result) error {
 	if len(results) == 0 {
 		return errors.New("simulate: there are no results to draw")

@@ -15,7 +15,7 @@ import (
 // Objective is the figure that synthetic members report.
 const Objective = "objective"
 
-// keptReadings bounds what Samples can return. Windows of objectives are smaller.
+// keptReadings bounds what Samples can return, and with it the memory of a member. Windows of objectives are smaller.
 const keptReadings = 256
 
 // Trainee is a synthetic member: a pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator. How it learns does not
@@ -42,7 +42,7 @@ func newTrainee(model *Model, grain, seed int64, values map[string]float64) *Tra
 	return t
 }
 
-// drawLuck draws the member's own speed, the same however its hyperparameters are.
+// drawLuck draws the member's own speed, which does not depend on its hyperparameters. Its median is 1.
 func (t *Trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
 
 // Skill is how far the member is, from 0 to 1, without noise; 0 once it has diverged.
@@ -78,7 +78,8 @@ func (t *Trainee) Train(ctx context.Context, steps int64) error {
 	return nil
 }
 
-// reading is the objective as the member reports it: with noise, NaN once it has diverged.
+// reading returns the objective as the member reports it: with noise, which has a standard deviation of 1 here and of
+// Model.Noise in the objective's units; NaN once the member has diverged.
 func (t *Trainee) reading(noise float64) float64 {
 	if t.diverged {
 		return math.NaN()
@@ -89,7 +90,8 @@ func (t *Trainee) reading(noise float64) float64 {
 // Steps implements pbt.Trainee.
 func (t *Trainee) Steps() int64 { return t.steps }
 
-// Metrics implements pbt.Trainee: the latest reading since the weights were last replaced.
+// Metrics implements pbt.Trainee: the latest reading since the weights were last replaced. Before the first reading the
+// objective is unknown, and not in it.
 func (t *Trainee) Metrics() map[string]float64 {
 	metrics := make(map[string]float64)
 	if n := len(t.readings); n > 0 {
@@ -98,7 +100,8 @@ func (t *Trainee) Metrics() map[string]float64 {
 	return metrics
 }
 
-// Samples implements pbt.Sampler with the latest readings, up to 256 of them.
+// Samples implements pbt.Sampler with the latest readings, up to 256 of them, oldest first. Any other figure than
+// [Objective] has none.
 func (t *Trainee) Samples(figure string, n int) []float64 {
 	if figure != Objective {
 		return nil
@@ -107,7 +110,8 @@ func (t *Trainee) Samples(figure string, n int) []float64 {
 	return append([]float64{}, t.readings[len(t.readings)-n:]...)
 }
 
-// EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes.
+// EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the square
+// root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
 func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
 	if episodes < 1 {
 		return nil, fmt.Errorf("simulate: an evaluation of %d episodes; give at least 1", episodes)
@@ -119,7 +123,7 @@ func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (
 // Hyperparameters implements pbt.Trainee.
 func (t *Trainee) Hyperparameters() map[string]float64 { return maps.Clone(t.values) }
 
-// SetHyperparameters implements pbt.Trainee.
+// SetHyperparameters implements pbt.Trainee. A name that the member was not built with is an error, and changes nothing.
 func (t *Trainee) SetHyperparameters(values map[string]float64) error {
 	for key := range values {
 		if _, ok := t.values[key]; !ok {
@@ -141,7 +145,8 @@ func (t *Trainee) Snapshot() (*checkpoint.Snapshot, error) {
 	}}, nil
 }
 
-// Restore implements pbt.Trainee.
+// Restore implements pbt.Trainee. Hyperparameters stay as they are: the population decides about them. Readings are
+// forgotten, because they were taken with other weights. After an error the member is as it was.
 func (t *Trainee) Restore(s *checkpoint.Snapshot) error {
 	skill, err1 := s.Float("skill")
 	luck, err2 := s.Float("luck")
@@ -163,12 +168,13 @@ func (t *Trainee) Restore(s *checkpoint.Snapshot) error {
 	return nil
 }
 
-// Reseed implements pbt.Reseeder.
+// Reseed implements pbt.Reseeder. A population calls it after a copy: without luck of its own the copy would repeat the
+// course of the member it was copied from.
 func (t *Trainee) Reseed(seed int64) error {
 	t.source.Seed(uint64(seed), 0)
 	t.drawLuck()
 	return nil
 }
 
-// Close implements pbt.Trainee.
+// Close implements pbt.Trainee. A synthetic member holds nothing that has to be released.
 func (t *Trainee) Close() error { return nil }

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -72,15 +73,9 @@ func newGrid(f Figure) *grid {
 		f.Columns = int(math.Ceil(math.Sqrt(float64(n))))
 	}
 	f.Columns = max(1, min(f.Columns, n))
-	if f.PanelWidth == 0 {
-		f.PanelWidth = panelWidth
-	}
-	if f.PanelHeight == 0 {
-		f.PanelHeight = panelHeight
-	}
-	if f.TextScale == 0 {
-		f.TextScale = 1
-	}
+	f.PanelWidth = cmp.Or(f.PanelWidth, panelWidth)
+	f.PanelHeight = cmp.Or(f.PanelHeight, panelHeight)
+	f.TextScale = cmp.Or(f.TextScale, 1)
 	g := &grid{Figure: f, rows: (n + f.Columns - 1) / f.Columns, names: map[string]int{}}
 	g.collectLegend()
 	return g

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -93,7 +94,7 @@ func (s Series) Smoothed(weight float64) (Series, error) {
 	average, missing := 0.0, 1.0 // missing is weightⁿ
 	y := make([]float64, len(s.Y))
 	for i, v := range s.Y {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !number.Finite(v) {
 			y[i] = v
 			continue
 		}
@@ -183,11 +184,12 @@ func (p *Panel) at(s *Series, x float64) (y float64, ok bool) {
 // extent returns the ranges of all visible points and events; ok is false without any point.
 func (p *Panel) extent() (x, y [2]float64, ok bool) {
 	x, y = [2]float64{math.Inf(1), math.Inf(-1)}, [2]float64{math.Inf(1), math.Inf(-1)}
+	include := func(r *[2]float64, v float64) { r[0], r[1] = min(r[0], v), max(r[1], v) }
 	for _, s := range p.Series {
 		for i := range s.X {
 			if p.visible(s.X[i], s.Y[i]) {
-				x = [2]float64{math.Min(x[0], s.X[i]), math.Max(x[1], s.X[i])}
-				y = [2]float64{math.Min(y[0], s.Y[i]), math.Max(y[1], s.Y[i])}
+				include(&x, s.X[i])
+				include(&y, s.Y[i])
 			}
 		}
 	}
@@ -196,7 +198,7 @@ func (p *Panel) extent() (x, y [2]float64, ok bool) {
 	}
 	for _, e := range p.Events {
 		if drawable(e.X) && within(p.XLimits, e.X) {
-			x = [2]float64{math.Min(x[0], e.X), math.Max(x[1], e.X)}
+			include(&x, e.X)
 		}
 	}
 	return x, y, true

@@ -44,10 +44,7 @@ func tickLabels(values []float64) []string {
 	if len(values) == 0 {
 		return nil
 	}
-	largest := 0.0
-	for _, v := range values {
-		largest = max(largest, math.Abs(v))
-	}
+	largest := max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 	step := largest
 	if len(values) > 1 {
 		step = values[1] - values[0]

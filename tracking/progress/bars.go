@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -77,13 +78,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 
 // barStyle uses block characters where the locale says that the terminal has them.
 func barStyle() mpb.BarStyleComposer {
-	locale := ""
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale = os.Getenv(name); locale != "" {
-			break
-		}
-	}
-	locale = strings.ToLower(locale)
+	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
 		return mpb.BarStyle().Lbound("▕").Filler("█").Tip("").Padding("░").Rbound("▏")
 	}

@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -30,9 +31,7 @@ type Options struct {
 
 // New draws bars on w where it is a terminal, and otherwise writes a plain line for each bar now and then.
 func New(w io.Writer, opt Options) tracking.Progress {
-	if opt.Unit == "" {
-		opt.Unit = "steps"
-	}
+	opt.Unit = cmp.Or(opt.Unit, "steps")
 	if !(opt.LineEvery > 0) {
 		opt.LineEvery = 0.05
 	}

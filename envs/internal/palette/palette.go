@@ -25,10 +25,8 @@ func New(reserved int, pictures ...*image.RGBA) *Palette {
 			count[color.RGBA{img.Pix[at], img.Pix[at+1], img.Pix[at+2], img.Pix[at+3]}]++
 		}
 	}
-	p := &Palette{colors: make(color.Palette, reserved), index: map[color.RGBA]uint8{}}
-	for i := range p.colors {
-		p.colors[i] = color.RGBA{}
-	}
+	transparent := color.Palette{color.RGBA{}}
+	p := &Palette{colors: slices.Repeat(transparent, reserved), index: map[color.RGBA]uint8{}}
 	for _, c := range medianCut(count, 256-reserved) {
 		p.colors = append(p.colors, c)
 	}
