@@ -34,11 +34,6 @@ func (s *Snapshot) Bytes(name string, shape ...int64) ([]byte, error) {
 	return arrayOf(s, name, shape, Array.Bytes)
 }
 
-// Bools is Float32s for BOOL, and always a copy.
-func (s *Snapshot) Bools(name string, shape ...int64) ([]bool, error) {
-	return arrayOf(s, name, shape, Array.Bools)
-}
-
 func arrayOf[T any](s *Snapshot, name string, shape []int64, read func(Array) ([]T, error)) ([]T, error) {
 	a, ok := s.Arrays[name]
 	if !ok {
@@ -97,25 +92,15 @@ func (s *Snapshot) Float(path ...string) (float64, error) {
 
 // Text returns the string at a path through the maps of Values. Anything else, or nothing, is an error that names it.
 func (s *Snapshot) Text(path ...string) (string, error) {
-	return typed[string](s, path, "a string")
-}
-
-// Flag returns the boolean at a path through the maps of Values. Anything else, or nothing, is an error that names it.
-func (s *Snapshot) Flag(path ...string) (bool, error) {
-	return typed[bool](s, path, "true or false")
-}
-
-// typed returns the value of type T at a path.
-func typed[T any](s *Snapshot, path []string, want string) (value T, err error) {
 	v, err := s.Value(path...)
 	if err != nil {
-		return value, err
+		return "", err
 	}
-	value, ok := v.(T)
+	text, ok := v.(string)
 	if !ok {
-		err = wrongType(path, v, want)
+		return "", wrongType(path, v, "a string")
 	}
-	return value, err
+	return text, nil
 }
 
 // Value returns what stands at a path through the maps of Values, or an error that names the path.

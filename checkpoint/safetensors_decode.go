@@ -7,24 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 )
 
-// ReadSafetensors reads all of r, see DecodeSafetensors.
-func ReadSafetensors(r io.Reader) (*Snapshot, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	return DecodeSafetensors(data)
-}
-
-// DecodeSafetensors reads a file in the safetensors format, of gorl or of any other program. The arrays of the snapshot share data's
-// memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets, holes,
+// DecodeSafetensors reads a file in the safetensors format, of gorl or of any other program. The arrays of the snapshot
+// share data's memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets, holes,
 // overlaps, names given twice. Nothing is executed.
 func DecodeSafetensors(data []byte) (*Snapshot, error) {
 	s, err := decode(data)

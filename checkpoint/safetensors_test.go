@@ -62,7 +62,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	want := sampleSnapshot()
 	want.Metadata = map[string]string{"format": "pt"}
 	data := encoded(t, want)
-	got, err := ReadSafetensors(bytes.NewReader(data))
+	got, err := DecodeSafetensors(data)
 	if err != nil {
 		t.Fatal(err)
 	}

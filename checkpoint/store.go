@@ -32,11 +32,10 @@ type Options struct {
 //
 // A Store may be used by several goroutines.
 type Store struct {
-	dir  string
-	opt  Options
-	fs   durable.FS
-	mu   sync.Mutex
-	best *Store
+	dir string
+	opt Options
+	fs  durable.FS
+	mu  sync.Mutex
 }
 
 // Saved is a snapshot read back from a store.
@@ -100,38 +99,25 @@ func (s *Store) Save(name string, step int64, snap *Snapshot) (path string, err 
 // SaveBest saves a snapshot as the best so far, in the folder "best", where it replaces the one before once it is
 // verified. Arguments and results are Save's.
 func (s *Store) SaveBest(name string, step int64, snap *Snapshot) (path string, err error) {
-	best, err := s.bestStore(true)
+	opt := s.opt
+	opt.Keep = 1
+	best, err := newStore(filepath.Join(s.dir, bestFolder), opt, s.fs)
 	if err != nil {
 		return "", err
 	}
+	s.mu.Lock() // for one after the other, as Save
+	defer s.mu.Unlock()
 	return best.Save(name, step, snap)
 }
 
 // Best returns the best snapshot, as Latest does the latest.
 func (s *Store) Best() (*Saved, []*DamagedError, error) {
-	best, err := s.bestStore(false)
-	if err != nil {
-		return nil, nil, err
-	}
+	best := &Store{dir: filepath.Join(s.dir, bestFolder), fs: s.fs}
 	return best.Latest()
 }
 
-func (s *Store) bestStore(create bool) (*Store, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.best != nil {
-		return s.best, nil
-	}
-	opt := s.opt
-	opt.Keep = 1
-	dir := filepath.Join(s.dir, "best")
-	if !create {
-		return &Store{dir: dir, opt: opt, fs: s.fs}, nil
-	}
-	best, err := newStore(dir, opt, s.fs)
-	s.best = best
-	return best, err
-}
+// bestFolder is the folder of the best snapshot in a store's.
+const bestFolder = "best"
 
 func checkName(name string) error {
 	bad := func(r rune) bool {

@@ -35,21 +35,14 @@ const (
 	Bool    DType = 11
 )
 
+var dtypeNames = map[DType]string{
+	Uint8: "uint8", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64", Bool: "bool",
+}
+
 // String returns the type's name in Go.
 func (d DType) String() string {
-	switch d {
-	case Uint8:
-		return "uint8"
-	case Int32:
-		return "int32"
-	case Int64:
-		return "int64"
-	case Float32:
-		return "float32"
-	case Float64:
-		return "float64"
-	case Bool:
-		return "bool"
+	if name, ok := dtypeNames[d]; ok {
+		return name
 	}
 	return fmt.Sprintf("dtype(%d)", int32(d))
 }

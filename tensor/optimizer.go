@@ -123,12 +123,9 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	o := &Optimizer{Groups: groups, Clips: clips, cfg: cfg, flat: flat, scope: NoGrad().On(DeviceOf(flat.Values))}
 	o.ExpAvg, o.ExpAvgSq = o.scope.Zeros(n), o.scope.Zeros(n)
 	o.Norms = o.scope.Zeros(int64(max(1, len(clips))))
-	for range groups {
-		o.begin, o.end, o.lr = append(o.begin, 0), append(o.end, 0), append(o.lr, 0)
-	}
-	for range clips {
-		o.clipBegin, o.clipEnd, o.clipMax = append(o.clipBegin, 0), append(o.clipEnd, 0), append(o.clipMax, 0)
-	}
+	o.begin, o.end, o.lr = make([]C.int64_t, len(groups)), make([]C.int64_t, len(groups)), make([]C.double, len(groups))
+	o.clipBegin, o.clipEnd = make([]C.int64_t, len(clips)), make([]C.int64_t, len(clips))
+	o.clipMax = make([]C.double, len(clips))
 	if err := o.scope.Err(); err != nil {
 		o.scope.Close()
 		return nil, err

@@ -165,7 +165,7 @@ func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	}
 	picture, err := r.Render(0)
 	if err != nil {
-		return err
+		return fmt.Errorf("trainers: render: %w", err)
 	}
 	return render(k, picture)
 }

@@ -142,14 +142,8 @@ func (t *Trainer) note(s *envs.Step) error {
 func (t *Trainer) after() error {
 	// A picture of environment 0, where OnRender wants pictures and the environment can draw itself.
 	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
-		if r, ok := envs.As[envs.Renderer](t.env); ok {
-			picture, err := r.Render(0)
-			if err != nil {
-				return fmt.Errorf("trainers: render: %w", err)
-			}
-			if err := t.cfg.OnRender(t.timestep, picture); err != nil {
-				return err
-			}
+		if err := renderTo(t.env, t.timestep, t.cfg.OnRender); err != nil {
+			return err
 		}
 	}
 	// "auto" writes a hundred times in a run, and saves ten times. A run without an end does neither by itself.

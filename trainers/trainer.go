@@ -162,25 +162,27 @@ func (t *Trainer) Train(ctx context.Context) error {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(ctx); err != nil {
-			// A step that ends with the context's own error was cancelled and is no failure: its update has been undone.
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return t.interrupted(err)
-			}
-			return err
+			return t.failed(ctx, err)
 		}
 	}
 	if t.agent.Ready() { // the last step's update was interrupted
 		if err := t.update(ctx); err != nil {
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return t.interrupted(err)
-			}
-			return err
+			return t.failed(ctx, err)
 		}
 	}
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}
 	return t.finish()
+}
+
+// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has been
+// undone, and the state is saved.
+func (t *Trainer) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return t.interrupted(err)
+	}
+	return err
 }
 
 // interrupted saves the state that a cancelled run has reached, and returns the cause with the timestep.

@@ -35,50 +35,50 @@ func DefaultGaussian() models.GaussianConfig {
 // deviation that starts at −1, value networks, and a discriminator of the AMP observation.
 func MLPs(sp spaces.Set, hidden []int, activation string) Models {
 	gaussian := DefaultGaussian()
-	return Models{Make: func(seed int64) (m Models, err error) {
-		defer func() {
-			if err != nil {
-				m.close()
-			}
-		}()
+	return made(func(m *Models, seed int64) (err error) {
 		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed); err != nil {
-			return m, err
+			return err
 		}
 		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {
-			return m, err
+			return err
 		}
 		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4)
-		return m, err
-	}}
+		return err
+	})
 }
 
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
 // value network's.
 func Evolvable(sp spaces.Set, policy, value, discriminator models.Architecture, gaussian models.GaussianConfig) Models {
-	return Models{Make: func(seed int64) (m Models, err error) {
-		defer func() {
-			if err != nil {
-				m.close()
-			}
-		}()
+	return made(func(m *Models, seed int64) (err error) {
 		if err := discriminator.Fits(sp.AMPObservation); err != nil {
-			return m, fmt.Errorf("amp: discriminator: %w", err)
+			return fmt.Errorf("amp: discriminator: %w", err)
 		}
 		if m.Policy, m.Value, err = models.EvolvableActorCritic(sp, policy, value, gaussian, seed); err != nil {
-			return m, err
+			return err
 		}
 		d, err := models.NewEvolvable(models.EvolvableConfig{Architecture: discriminator, Outputs: 1}, seed+2)
 		if err != nil {
-			return m, err
+			return err
 		}
 		m.Discriminator = d
 		style, err := models.EvolvableValue(sp, value, seed+4)
 		if err != nil {
-			return m, err
+			return err
 		}
 		m.StyleValue = style
-		return m, nil
+		return nil
+	})
+}
+
+// made returns models that fill makes. On its error those made so far are closed.
+func made(fill func(m *Models, seed int64) error) Models {
+	return Models{Make: func(seed int64) (m Models, err error) {
+		if err = fill(&m, seed); err != nil {
+			m.close()
+		}
+		return m, err
 	}}
 }
 
@@ -126,11 +126,7 @@ func (a *learner) probeStyleValue(s *tensor.Scope) error {
 	if a.styleValue == nil {
 		return nil
 	}
-	in := models.Inputs{Observations: s.Zeros(1, int64(a.Spaces().Observation.Width()))}
-	if w := a.Spaces().State.Width(); w > 0 {
-		in.States = s.Zeros(1, int64(w))
-	}
-	v := a.styleValue.Forward(s, in)
+	v := a.styleValue.Forward(s, a.ZeroInputs(s))
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("amp: the second critic (StyleValue) does not fit observations %v: %w", a.Spaces().Observation, err)
 	}

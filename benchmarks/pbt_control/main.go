@@ -33,24 +33,20 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-type options struct {
-	members, seeds, episodes int
-	steps, interval          int64
-	out                      string
-}
+var (
+	members  = flag.Int("members", 8, "members of each population")
+	seeds    = flag.Int("seeds", 3, "number of populations, with seeds 1, 2, ...")
+	episodes = flag.Int("episodes", 64, "episodes that every member is evaluated for")
+	steps    = flag.Int64("steps", 327_680, "environment steps of each member")
+	interval = flag.Int64("interval", 20_480, "environment steps between decisions")
+	out      = flag.String("out", filepath.Join("runs", "pbt_control"), "folder of the pictures")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 8, "members of each population")
-	flag.IntVar(&o.seeds, "seeds", 3, "number of populations, with seeds 1, 2, ...")
-	flag.IntVar(&o.episodes, "episodes", 64, "episodes that every member is evaluated for")
-	flag.Int64Var(&o.steps, "steps", 327_680, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 20_480, "environment steps between decisions")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "pbt_control"), "folder of the pictures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -58,54 +54,48 @@ func main() {
 // outcome is what the members of one population were worth at the end.
 type outcome struct{ best, median, worst float64 }
 
-func run(ctx context.Context, o options) error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
+func run(ctx context.Context) error {
+	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
 	bars := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	var rows [][]string
-	mean := map[string][]outcome{}
-	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+	columns := make([][]float64, 6) // of the table, without the seed
+	for seed := int64(1); seed <= int64(*seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
-		for _, kind := range []string{"population", "control"} {
-			result, err := population(ctx, o, kind, seed, bars)
+		for k, kind := range []string{"population", "control"} {
+			result, err := population(ctx, kind, seed, bars)
 			if err != nil {
 				return err
 			}
-			mean[kind] = append(mean[kind], result)
-			row = append(row, number(result.best), number(result.median), number(result.worst))
+			for i, x := range []float64{result.best, result.median, result.worst} {
+				row = append(row, number(x))
+				columns[3*k+i] = append(columns[3*k+i], x)
+			}
 		}
 		rows = append(rows, row)
 	}
 	bars.Wait()
 	row := []string{"mean"}
-	for _, kind := range []string{"population", "control"} {
-		for _, pick := range []func(outcome) float64{
-			func(r outcome) float64 { return r.best }, func(r outcome) float64 { return r.median }, func(r outcome) float64 { return r.worst },
-		} {
-			var values []float64
-			for _, r := range mean[kind] {
-				values = append(values, pick(r))
-			}
-			row = append(row, number(stat.Mean(values, nil)))
-		}
+	for _, values := range columns {
+		row = append(row, number(stat.Mean(values, nil)))
 	}
 	rows = append(rows, row)
-	fmt.Printf("\nReturn of Pendulum after %d steps of each of %d members (mean of %d episodes, mean action):\n\n", o.steps, o.members, o.episodes)
+	fmt.Printf("\nReturn of Pendulum after %d steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
 	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}, rows)
 }
 
 func number(x float64) string { return fmt.Sprintf("%.1f", x) }
 
 // population trains one population or its control, and evaluates all its members.
-func population(ctx context.Context, o options, kind string, seed int64, bars tracking.Progress) (result outcome, err error) {
-	bar := bars.Bar(fmt.Sprintf("%s %d", kind, seed), o.steps*int64(o.members))
+func population(ctx context.Context, kind string, seed int64, bars tracking.Progress) (result outcome, err error) {
+	bar := bars.Bar(fmt.Sprintf("%s %d", kind, seed), *steps*int64(*members))
 	done := map[int]int64{}
 	opt := pbt.Options{
-		Members:       o.members,
+		Members:       *members,
 		Objective:     "episode.return",
-		IntervalSteps: o.interval,
-		TotalSteps:    o.steps,
+		IntervalSteps: *interval,
+		TotalSteps:    *steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
 			"learning_rate": explore.MutateFloat, "entropy_loss_scale": explore.MutateFloat,
@@ -120,8 +110,8 @@ func population(ctx context.Context, o options, kind string, seed int64, bars tr
 			if u.Event == nil {
 				done[u.Status.Member] = u.Status.Steps
 				var total int64
-				for steps := range maps.Values(done) {
-					total += steps
+				for n := range maps.Values(done) {
+					total += n
 				}
 				bar.Set(total, "")
 			}
@@ -144,12 +134,12 @@ func population(ctx context.Context, o options, kind string, seed int64, bars tr
 	if err != nil {
 		return result, err
 	}
-	if err := report.WritePNG(filepath.Join(o.out, fmt.Sprintf("%s_%d.png", kind, seed)), history); err != nil {
+	if err := report.WritePNG(filepath.Join(*out, fmt.Sprintf("%s_%d.png", kind, seed)), history); err != nil {
 		return result, err
 	}
 	var returns []float64
-	for id := range o.members {
-		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
+	for id := range *members {
+		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
 		if err != nil {
 			return result, err
 		}

@@ -48,14 +48,13 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 		return nil, err
 	}
 	a := &Adam{}
-	if a.LearningRate, err = number(g, "lr"); err != nil {
-		return nil, err
-	}
-	if a.Eps, err = number(g, "eps"); err != nil {
-		return nil, err
-	}
-	if a.WeightDecay, err = number(g, "weight_decay"); err != nil {
-		return nil, err
+	for _, setting := range []struct {
+		key string
+		to  *float64
+	}{{"lr", &a.LearningRate}, {"eps", &a.Eps}, {"weight_decay", &a.WeightDecay}} {
+		if *setting.to, err = number(g, setting.key); err != nil {
+			return nil, err
+		}
 	}
 	v, _ := g.Get("betas")
 	betas := sequence(v)

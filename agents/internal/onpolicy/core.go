@@ -238,10 +238,7 @@ func (c *Core) allocate() error {
 func (c *Core) probe() error {
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
-	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
-	if w := c.spaces.State.Width(); w > 0 {
-		in.States = s.Zeros(1, int64(w))
-	}
+	in := c.ZeroInputs(s)
 	mode := c.Policy.Mode(s, in)
 	v := c.Value.Forward(s, in)
 	judged := c.Policy.Evaluate(s, in, mode).LogProb
@@ -258,6 +255,15 @@ func (c *Core) probe() error {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
 	}
 	return nil
+}
+
+// ZeroInputs returns one row of zeros as the networks read it, for probes of their widths.
+func (c *Core) ZeroInputs(s *tensor.Scope) models.Inputs {
+	in := models.Inputs{Observations: s.Zeros(1, int64(c.spaces.Observation.Width()))}
+	if w := c.spaces.State.Width(); w > 0 {
+		in.States = s.Zeros(1, int64(w))
+	}
+	return in
 }
 
 // Name returns the algorithm's name.

@@ -38,14 +38,8 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
 	order := s.RandPerm(c.Gen, n) // of all T·N rows
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, order) }
-	all := Batch{Actions: pick("actions"), LogProb: pick("log_prob"), Values: pick("values"), Returns: pick("returns"), Advantages: pick("advantages")}
-	all.Inputs.Observations = c.ObservationScaler.Forward(s, pick("observations"))
-	if c.spaces.State.Width() > 0 {
-		all.Inputs.States = c.StateScaler.Forward(s, pick("states"))
-	}
-	for _, name := range extra {
-		all.Extra = append(all.Extra, pick(name))
-	}
+	all := c.batch(pick, extra)
+	all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	return func(yield func(Batch) bool) {
 		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
 			if s.Err() != nil || !yield(all.rows(s, i, span)) {
@@ -60,14 +54,7 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
-	all := Batch{Actions: r.Rows("actions"), LogProb: r.Rows("log_prob"), Values: r.Rows("values"), Returns: r.Rows("returns"), Advantages: r.Rows("advantages")}
-	all.Inputs.Observations = r.Rows("observations")
-	if c.spaces.State.Width() > 0 {
-		all.Inputs.States = r.Rows("states")
-	}
-	for _, name := range extra {
-		all.Extra = append(all.Extra, r.Rows(name))
-	}
+	all := c.batch(r.Rows, extra)
 	return func(yield func(Batch) bool) {
 		for i, span := range memory.Chunks(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
@@ -77,15 +64,25 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 					c.StateScaler.Update(s, b.Inputs.States)
 				}
 			}
-			b.Inputs.Observations = c.ObservationScaler.Forward(s, b.Inputs.Observations)
-			if b.Inputs.States.T != nil {
-				b.Inputs.States = c.StateScaler.Forward(s, b.Inputs.States)
-			}
+			b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
 		}
 	}
+}
+
+// batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
+func (c *Core) batch(rows func(field string) tensor.Tensor, extra []string) Batch {
+	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
+	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
+	if c.spaces.State.Width() > 0 {
+		all.Inputs.States = rows("states")
+	}
+	for _, name := range extra {
+		all.Extra = append(all.Extra, rows(name))
+	}
+	return all
 }
 
 // rows cuts a span of rows out of every tensor of b. The parts share its memory.

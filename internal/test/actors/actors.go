@@ -124,15 +124,9 @@ func distributions() []Case {
 			if err != nil {
 				return nil, nil, err
 			}
-			dist, err := models.NewDistribution(c.sp.Action, models.DefaultGaussianConfig())
-			if err != nil {
-				return nil, nil, err
-			}
-			net, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: dist.Outputs(), OutputGain: 3}, seed)
-			if err != nil {
-				return nil, nil, err
-			}
-			policy, err := models.NewPolicy(net, dist)
+			policy, err := policyOf(c.sp, models.DefaultGaussianConfig(), func(outputs int) (models.Network, error) {
+				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
+			})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -164,21 +158,28 @@ func spec(input, output string) models.Spec {
 // perceptrons makes a policy whose actions are not near zero, as those of models.ActorCritic are.
 func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy, models.Network, error) {
 	return func(seed int64) (models.Policy, models.Network, error) {
-		dist, err := models.NewDistribution(sp.Action, gaussian)
-		if err != nil {
-			return nil, nil, err
-		}
-		net, err := models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: dist.Outputs(), Hidden: []int{70, 33}, Activation: activation, OutputGain: 3}, seed)
-		if err != nil {
-			return nil, nil, err
-		}
-		policy, err := models.NewPolicy(net, dist)
+		policy, err := policyOf(sp, gaussian, func(outputs int) (models.Network, error) {
+			return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33}, Activation: activation, OutputGain: 3}, seed)
+		})
 		if err != nil {
 			return nil, nil, err
 		}
 		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed+1)
 		return policy, value, err
 	}
+}
+
+// policyOf makes a policy of a network with as many outputs as the distribution of the actions has parameters.
+func policyOf(sp spaces.Set, gaussian models.GaussianConfig, network func(outputs int) (models.Network, error)) (models.Policy, error) {
+	dist, err := models.NewDistribution(sp.Action, gaussian)
+	if err != nil {
+		return nil, err
+	}
+	net, err := network(dist.Outputs())
+	if err != nil {
+		return nil, err
+	}
+	return models.NewPolicy(net, dist)
 }
 
 // New makes the agent, lets it learn a little, so that weights and normalizer are no initial ones, and puts it into
