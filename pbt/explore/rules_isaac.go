@@ -25,8 +25,7 @@ func mutateFloat(value float64, in RuleInput) float64 {
 	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
 }
 
-// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1
-// would leave [0, 1].
+// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1 would leave [0, 1].
 func mutateDiscount(value float64, in RuleInput) float64 {
 	in.ChangeRange = [2]float64{1.1, 1.2}
 	return 1 - mutateFloat(1-value, in)
