@@ -17,8 +17,8 @@ type isaacLab struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). The original's default is
-	// false.
+	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). The original's
+	// default is false.
 	Enabled bool `yaml:"enabled"`
 	// Objective is the figure to judge by.
 	Objective string `yaml:"objective"`
@@ -27,8 +27,8 @@ type isaacLab struct {
 	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation. A larger margin
 	// replaces fewer members.
 	//
-	// Raise it where the objective is noisy, so that luck decides less; lower it where members lie close together and too few are
-	// replaced.
+	// Raise it where the objective is noisy, so that luck decides less; lower it where members lie close together and
+	// too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
 	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`

@@ -18,8 +18,8 @@ import (
 type sampleFactory struct {
 	shared `yaml:",inline"`
 
-	// WithPBT false lets the members train without decisions, as independent runs (strategy.Never). The original's default is
-	// false.
+	// WithPBT false lets the members train without decisions, as independent runs (strategy.Never). The original's
+	// default is false.
 	WithPBT bool `yaml:"with_pbt"`
 	// MixPoliciesInOneEnv is accepted and does nothing: every member trains in environments of its own.
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
