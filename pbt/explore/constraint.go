@@ -1,5 +1,8 @@
 package explore
 
+// This file holds constraints between hyperparameters, which explorers apply last: rules and bounds look at one
+// hyperparameter at a time, and cannot see that a batch is smaller than its mini-batches.
+
 import (
 	"fmt"
 	"maps"
@@ -62,6 +65,7 @@ func AllOf(constraints ...Constraint) Constraint {
 	}
 }
 
+// has returns an error that names the first of keys that values lacks, so that a misspelt constraint is noticed.
 func has(values map[string]float64, keys ...string) error {
 	for _, key := range keys {
 		if _, ok := values[key]; !ok {
@@ -71,7 +75,10 @@ func has(values map[string]float64, keys ...string) error {
 	return nil
 }
 
-// apply returns the constrained values, or those from before where the constraint cannot be met within the bounds.
+// apply returns the constrained values, or those from before where the constraint cannot be met within the bounds: a
+// member that trains on with its old values is better than one with values that do not fit. before are the values
+// before the mutation, changed those after it. The constraint gets a copy, so that one which fails halfway leaves no
+// trace.
 func (c Constraint) apply(before, changed map[string]float64, boundsOf func(string) ([2]float64, bool)) map[string]float64 {
 	if c == nil {
 		return changed
@@ -83,6 +90,7 @@ func (c Constraint) apply(before, changed map[string]float64, boundsOf func(stri
 	for key, v := range result {
 		old, ok := before[key]
 		b, bounded := boundsOf(key)
+		// A value that is as before may lie outside the bounds, as members may have begun there.
 		outside := bounded && (v < b[0] || v > b[1])
 		if !ok || v != old && (!number.Finite(v) || outside) {
 			return maps.Clone(before)

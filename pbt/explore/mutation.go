@@ -1,5 +1,8 @@
 package explore
 
+// This file holds Mutation, the explorer of three of the four presets: it selects keys at random and changes each by
+// its rule. mutation_validate.go checks it before training; the rules are in rules.go and the files after it.
+
 import (
 	"maps"
 	"slices"
@@ -16,8 +19,14 @@ import (
 type Mutation struct {
 	// Rate is the probability that a key with a rule is mutated, each on its own. Default (0): 0.25. To mutate
 	// nothing, give no rules.
+	//
+	// A larger rate searches faster and disturbs training more; a smaller one lets members train with the same values
+	// for longer, so that their effect shows.
 	Rate float64
 	// ChangeRange are the least and greatest factor of change, both at least 1. Default (zero): 1.1 to 2.
+	//
+	// Larger factors cross a wide range in fewer intervals and overshoot good values more often. Narrow the range
+	// once values are nearly right.
 	ChangeRange [2]float64
 	// Rules are the rules by hyperparameter, e.g. "learning_rate": explore.MutateFloat.
 	Rules Rules
@@ -27,16 +36,21 @@ type Mutation struct {
 	Parameters map[string]Parameter
 	// Resample is the probability that a key that is mutated is drawn anew from its Parameter's Sample or Choices
 	// instead (Ray Tune: resample_probability). Keys with a Sample or Choices then need no rule. Default 0.
+	//
+	// Larger values explore more widely and forget what the population has found; a small one helps where members have become too much alike.
 	Resample float64
 	// Reset is the probability that a key that is mutated, and whose value is not its Parameter's Default, becomes
 	// that instead (Sample Factory: 0.01). Default 0.
+	//
+	// A larger value pulls the population back to settings known to work; 0 lets it wander off for good.
 	Reset float64
 	// Constrain, when not nil, has the last word on the mutated values, e.g. [AtMost]. Where it fails, or returns
 	// numbers that are not finite, out of bounds or missing, the values stay as they were before the mutation.
 	Constrain Constraint
 }
 
-// parameter is what applies to a hyperparameter, with its rule and bounds from wherever they come.
+// parameter returns what applies to a hyperparameter, with its rule and bounds from wherever they come. Of several
+// entries that match the closest one wins, separately for the rule, the bounds and the rest.
 func (m Mutation) parameter(key string) Parameter {
 	p, own := lookup(m.Parameters, key)
 	if rule, closer := lookup(m.Rules, key); closer > 0 && (p.Rule == nil || closer > own) {
@@ -95,9 +109,11 @@ func (m Mutation) Apply(values map[string]float64, u Uniform) map[string]float64
 
 // mutate returns the new value of one key.
 func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) float64 {
+	// A skipped key draws nothing more.
 	if u.Float64() > m.Rate {
 		return value
 	}
+	// Reset comes before resampling and both before the rule: each draws only where the one before did not apply.
 	known := traits(p.Rule)
 	var v float64
 	switch {
@@ -110,6 +126,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 			Uniform: u, ChangeRange: p.ChangeRange, Key: key, Bounds: [2]float64{p.Min, p.Max}, Bounded: p.bounded(),
 			Step: p.Step, Choices: p.Choices, Default: p.Default,
 		})
+		// The natural interval of a rule holds before the bounds of the user, which may be wider.
 		if known.limited {
 			v = min(max(v, known.natural[0]), known.natural[1])
 		}
@@ -122,6 +139,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 	return p.inside(v, known.scale)
 }
 
+// withDefaults fills in Rate and ChangeRange where they are zero.
 func (m Mutation) withDefaults() Mutation {
 	if m.Rate == 0 {
 		m.Rate = 0.25
@@ -132,7 +150,7 @@ func (m Mutation) withDefaults() Mutation {
 	return m
 }
 
-// clone is independent of maps and slices that the caller may go on to change.
+// Clone returns a copy that is independent of the maps and slices of m, which the caller may go on to change.
 func (m Mutation) Clone() Mutation {
 	m.Rules, m.Bounds, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Bounds), maps.Clone(m.Parameters)
 	for key, p := range m.Parameters {
@@ -145,8 +163,9 @@ func (m Mutation) Clone() Mutation {
 	return m
 }
 
-// lookup finds the entry of a name, or the longest pattern's that it matches, and how closely that one speaks of the
-// name: 0 for not at all, more for longer patterns and the most for the name itself.
+// lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 where there is none,
+// grows with the length of the pattern, and is greatest for the name itself. It shortens the name by a part at a
+// time, so that the first pattern found is the longest.
 func lookup[V any](entries map[string]V, name string) (v V, closeness int) {
 	if v, ok := entries[name]; ok {
 		return v, len(name) + 2
@@ -164,7 +183,7 @@ func lookup[V any](entries map[string]V, name string) (v V, closeness int) {
 	}
 }
 
-// matches reports whether a name, or pattern, speaks of a hyperparameter.
+// matches reports whether a name or pattern stands for a hyperparameter. Only "*" and a "*" after a dot are patterns.
 func matches(pattern, name string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, ".")) {
 		return strings.HasPrefix(name, prefix)
@@ -172,7 +191,7 @@ func matches(pattern, name string) bool {
 	return pattern == name
 }
 
-// expand replaces patterns by the hyperparameters that they match; names stay as they are. The result is sorted.
+// Expand replaces patterns by the hyperparameters that they match; names stay as they are. The result is sorted.
 func Expand(keys, hyperparameters []string) []string {
 	var names []string
 	for _, key := range keys {

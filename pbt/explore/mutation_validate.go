@@ -1,5 +1,8 @@
 package explore
 
+// This file checks a Mutation against the hyperparameters that members have. All of it runs before training, so that
+// a misspelt name or a bound the wrong way round does not show after hours.
+
 import (
 	"fmt"
 	"maps"
@@ -66,6 +69,7 @@ func (m Mutation) Validate(hyperparameters []string) error {
 	return nil
 }
 
+// ruleWords names a rule in an error.
 func ruleWords(r Rule) string {
 	if r == nil {
 		return "no rule"
@@ -73,7 +77,8 @@ func ruleWords(r Rule) string {
 	return "rule " + r.Name()
 }
 
-// checkKey checks that a name or pattern speaks of a hyperparameter.
+// checkKey checks that a name or pattern stands for at least one hyperparameter. where is the field that has it, for
+// the error.
 func checkKey(where, key string, hyperparameters []string) error {
 	if slices.ContainsFunc(hyperparameters, func(name string) bool { return matches(key, name) }) {
 		return nil

@@ -1,5 +1,8 @@
 package explore
 
+// This file holds Parameter, which describes one hyperparameter for Mutation and Perturbation: the values that it can
+// have, how a value that leaves its bounds comes back, and how it is drawn anew.
+
 import (
 	"fmt"
 	"math"
@@ -18,7 +21,7 @@ type Parameter struct {
 	// Min and Max are the least and greatest value. Both zero: the key's in Mutation.Bounds, or none. An infinity leaves
 	// one side open.
 	Min, Max float64
-	// Outside says what becomes of a value outside the bounds. Default OutsideClamp.
+	// Outside says how a value that a rule moves out of the bounds is brought back. Default OutsideClamp.
 	Outside Outside
 	// ChangeRange are the least and greatest factor of change of this key. Default (zero): Mutation.ChangeRange.
 	ChangeRange [2]float64
@@ -52,7 +55,7 @@ func (r Range) Draw(u Uniform) float64 {
 	return r.Low + x*(r.High-r.Low)
 }
 
-// Outside says what becomes of a value outside its bounds.
+// Outside says how a value outside its bounds is brought back.
 type Outside string
 
 const (
@@ -64,11 +67,15 @@ const (
 	OutsideReflect Outside = "reflect"
 )
 
+// bounded reports whether the parameter has bounds; both zero mean none.
 func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
 
+// sampled reports whether there is something to draw a value anew from.
 func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
 
-// resample draws a value anew.
+// resample draws a value anew, by one number from u. Whole numbers are drawn as multiples of the step, counted so
+// that both ends are as likely as the rest; rounding a number from the range would give the ends half. Logarithmic
+// ones are rounded, as equal chances are not wanted there.
 func (p Parameter) resample(u Uniform, whole bool) float64 {
 	switch r := p.Sample; {
 	case r == Range{}:
@@ -92,7 +99,8 @@ func (p Parameter) step() float64 {
 	return p.Step
 }
 
-// inside puts a value within the bounds.
+// inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
+// It clamps in either case, as reflecting rounds.
 func (p Parameter) inside(v float64, s scale) float64 {
 	if !p.bounded() {
 		return v
@@ -175,6 +183,7 @@ func (p Parameter) checkSpace(whole bool) error {
 	return nil
 }
 
+// checkChangeRange checks a range of factors. Both must be at least 1, since rules choose the direction themselves.
 func checkChangeRange(r [2]float64) error {
 	if low, high := r[0], r[1]; !(low >= 1 && low <= high) || math.IsInf(high, 0) {
 		return fmt.Errorf("ChangeRange is %v; give two factors of at least 1 in ascending order, e.g. [1.1 2]", r)
@@ -182,5 +191,5 @@ func checkChangeRange(r [2]float64) error {
 	return nil
 }
 
-// index draws one of n numbers from 0 on.
+// index draws one of the numbers 0 to n-1. The minimum guards against a product that rounds up to n.
 func index(u Uniform, n int) int { return min(int(u.Float64()*float64(n)), n-1) }

@@ -1,5 +1,9 @@
 package explore
 
+// This file holds PB2, its settings and their checks. Of the work, pb2_data.go reads trials from the journal,
+// pb2_process.go is the Gaussian process that learns from them, and pb2_bandit.go searches for the values with the
+// best prospects.
+
 import (
 	"fmt"
 	"maps"
@@ -24,7 +28,7 @@ import (
 // at two standard deviations. What other members were given in the same interval, and have not tried yet, counts as
 // known when the model's doubt is computed, so that members given values at one time get different ones.
 //
-// Before [PB2.Inform] has seen enough, values are drawn uniformly within the bounds.
+// Before [PB2.Fit] has seen enough, values are drawn uniformly within the bounds.
 type PB2 struct {
 	// Bounds are the ranges to explore by hyperparameter, at least one. Those with Log set are modelled and drawn by
 	// their logarithms.
@@ -33,8 +37,13 @@ type PB2 struct {
 	Integers []string
 	// Rows is the greatest number of intervals that the model knows, the latest ones. The time to choose grows with its
 	// cube. Default (0): 1000.
+	//
+	// More rows make the model surer and slower; fewer make it cheaper and forget the distant past for good.
 	Rows int
 	// MinRows is the number of intervals below which values are drawn uniformly. Default (0): 4.
+	//
+	// A larger number tries more at random before it trusts the model; raise it with many hyperparameters, which few
+	// points cannot cover.
 	MinRows int
 	// Constrain has the last word, as in [Mutation].
 	Constrain Constraint
@@ -91,8 +100,8 @@ func (p PB2) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	return p.Constrain.apply(values, changed, p.BoundsOf)
 }
 
-// Inform implements [Informed]: what it returns chooses by the model of the events, or, with fewer than MinRows intervals
-// that can be learned from, draws uniformly. It draws no random numbers.
+// Fit implements [Fitter]. The explorer that it returns chooses by a model of the events or, with fewer than MinRows
+// intervals to learn from, draws uniformly. Fit itself draws no random numbers.
 //
 // An interval can be learned from when the objective is known and finite at its beginning and its end and the member did
 // not fail. After a copy the objective at the beginning is the source's.
@@ -108,6 +117,7 @@ func (p PB2) Fit(events []journal.Event, _ *rand.Rand) Explorer {
 	if len(d.trials) < minRows || len(d.trials) == 0 {
 		return p
 	}
+	// Old trials are correlated least with the present, so the latest are kept.
 	if len(d.trials) > rows {
 		d.trials = d.trials[len(d.trials)-rows:]
 	}
@@ -117,7 +127,8 @@ func (p PB2) Fit(events []journal.Event, _ *rand.Rand) Explorer {
 	return p
 }
 
-// unit scales a value to its bounds: 0 to 1.
+// unit scales a value to 0 to 1 between its bounds, on the logarithm where Log is set, so that one length scale fits
+// all hyperparameters.
 func (p PB2) unit(key string, v float64) float64 {
 	r := p.Bounds[key]
 	v = min(max(v, r.Low), r.High)
@@ -127,7 +138,8 @@ func (p PB2) unit(key string, v float64) float64 {
 	return (v - r.Low) / (r.High - r.Low)
 }
 
-// at is the value at a place from 0 to 1 between the bounds.
+// at returns the value at a place from 0 to 1 between the bounds. It is the inverse of unit, up to the rounding of
+// whole numbers.
 func (p PB2) at(key string, unit float64) float64 {
 	r := p.Bounds[key]
 	v := r.Draw(fixed(unit))

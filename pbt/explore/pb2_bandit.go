@@ -1,5 +1,13 @@
 package explore
 
+// This file chooses hyperparameters by an upper confidence bound. For values x at the next interval it is
+//
+// m(x) + κ·s(x)
+//
+// where m is the mean and s the standard deviation of the improvement that the Gaussian process of pb2_process.go
+// predicts, and κ² = 0.2·ln(0.4·n) for n trials (0 where that is negative). A greater κ tries what is uncertain; it
+// grows with n, slowly, so that the search never stops. The constants are those of the authors' program.
+
 import (
 	"cmp"
 	"maps"
@@ -34,6 +42,7 @@ func newBandit(p PB2, d learned) *bandit {
 	for i, t := range d.trials {
 		points[i] = b.point(t)
 	}
+	// The kernel is fitted to finished trials only: pending ones have no gains.
 	k, ok := fitKernel(points, gains)
 	if !ok {
 		return nil
@@ -41,6 +50,8 @@ func newBandit(p PB2, d learned) *bandit {
 	b.gains = newProcess(k, points, gains)
 	b.doubts = b.gains
 	if len(d.pending) > 0 {
+		// A process without observations has no mean, but its deviation is small near all its points. So two members
+		// that choose in the same interval do not choose the same place.
 		all := slices.Clone(points)
 		for _, t := range d.pending {
 			all = append(all, b.point(t))
@@ -54,7 +65,8 @@ func newBandit(p PB2, d learned) *bandit {
 	return b
 }
 
-// standardise makes the mean 0 and the standard deviation 1, and clips at 2; equal numbers become 0.
+// standardise makes the mean of y 0 and its standard deviation 1, as the process assumes a mean of 0, and clips at 2,
+// so that one lucky interval does not rule the model. Equal numbers become 0.
 func standardise(y []float64) {
 	greatest := 0.0
 	for _, v := range y {
@@ -71,7 +83,8 @@ func standardise(y []float64) {
 	}
 }
 
-// point is a trial as the model sees it.
+// point is a trial as the model sees it: the hyperparameters scaled to their bounds, in order of the keys, then the
+// objective at the beginning of the interval.
 func (b *bandit) point(t trial) point {
 	keys := b.Keys()
 	x := make([]float64, len(keys)+1)
@@ -86,7 +99,8 @@ func (b *bandit) point(t trial) point {
 	return point{x: x, time: t.time}
 }
 
-// bound is the upper confidence bound.
+// bound is the upper confidence bound at a point; see the top of the file. The mean comes from finished trials, the
+// deviation from pending ones too.
 func (b *bandit) bound(at point) float64 {
 	return b.gains.mean(at) + b.kappa*b.doubts.deviation(at)
 }
@@ -102,12 +116,16 @@ const (
 
 // Apply draws banditPlaces times one number for each key, in sorted order, and returns the values with the greatest
 // upper confidence bound that a search from there finds.
+//
+// The number of draws depends on the keys alone, and not on where the bound is great.
 func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	keys := b.Keys()
 	old, ok := vector(keys, values)
 	if !ok {
 		return b.PB2.Apply(values, u)
 	}
+	// The values are for the coming interval, which begins at the objective of the weights that the member goes on
+	// with.
 	at := b.point(trial{time: b.learned.now + 1, score: b.learned.scoreOf(old), values: old})
 	best := b.search(at, len(keys), u)
 	changed := maps.Clone(values)
@@ -123,6 +141,7 @@ func (b *bandit) search(from point, n int, u Uniform) point {
 		at    point
 		bound float64
 	}
+	// The values that the member has are a place too: it keeps them where nothing better is found.
 	visit := func(at point) place { return place{at, b.bound(at)} }
 	places := []place{visit(from)}
 	for range banditPlaces {
@@ -134,6 +153,8 @@ func (b *bandit) search(from point, n int, u Uniform) point {
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(b.bound, a.bound) })
 	best := places[0]
+	// From each start take the best step along one feature until none is better, then halve the step. The bound has
+	// several local maxima, hence several starts.
 	for _, p := range places[:banditStarts] {
 		for step, rounds := banditStep, 0; step > banditLeast && rounds < banditImprove; rounds++ {
 			around := p

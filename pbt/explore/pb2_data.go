@@ -1,5 +1,9 @@
 package explore
 
+// This file turns a journal into what PB2 learns from: trials, each the improvement of one member in one interval
+// with the hyperparameters of that interval. It follows each member's score from event to event, because the event of
+// an interval holds the objective at its end only.
+
 import (
 	"cmp"
 	"maps"
@@ -32,13 +36,14 @@ type learned struct {
 	now     float64    // the latest interval
 }
 
-// learn reads a journal.
+// learn reads a journal in three passes: the objectives of all weights, by member and step; the trials, with each
+// member's score carried from one interval to the next; and where members stand now.
 func (p PB2) learn(events []journal.Event) learned {
 	type place struct {
 		member int
 		steps  int64
 	}
-	// An event in mid-list may speak of a source whose own event comes later.
+	// The scores come first, since a copy may name a source whose own event comes later in the list.
 	scores := make(map[place]float64)
 	sign := 1.0 // higher is better
 	if len(events) > 0 && events[0].Run != nil && events[0].Run.Minimise {
@@ -49,7 +54,7 @@ func (p PB2) learn(events []journal.Event) learned {
 			scores[place{e.Member, e.Steps}] = sign * e.Objective
 		}
 	}
-	for _, e := range events { // nor is anything known about weights that failed
+	for _, e := range events { // the score of weights that failed tells nothing about hyperparameters
 		if e.Kind == journal.Failed || e.Kind == journal.Diverged {
 			delete(scores, place{e.Member, e.Steps})
 		}
@@ -78,6 +83,8 @@ func (p PB2) learn(events []journal.Event) learned {
 			s.known, s.steps = false, e.Steps
 			continue
 		}
+		// An interval is a trial where the score is known at both ends; Before are the values that it was trained
+		// with.
 		score, known := scores[place{e.Member, e.Steps}]
 		values, complete := vector(keys, e.Before)
 		if s.known && known && complete && e.Steps > s.steps {
@@ -86,7 +93,7 @@ func (p PB2) learn(events []journal.Event) learned {
 				d.trials = append(d.trials, t)
 			}
 		}
-		if e.Kind == journal.Replace {
+		if e.Kind == journal.Replace { // the next interval begins with the weights, and so the score, of the source
 			score, known = scores[place{e.Parent, e.ParentSteps}]
 		}
 		s.score, s.known, s.steps = score, known, e.Steps
@@ -119,8 +126,9 @@ func vector(keys []string, values map[string]float64) ([]float64, bool) {
 	return list, true
 }
 
-// scoreOf is the objective of the weights that come with some hyperparameters: that of the member that has, or before
-// its latest decision had, exactly those, of several the best; of the best member where nobody has them.
+// scoreOf returns the objective of the weights that come with some hyperparameters: that of the member that has, or
+// before its latest decision had, exactly those, of several the best. Where no member has them it is that of the best
+// member.
 func (d learned) scoreOf(values []float64) float64 {
 	var best float64
 	found := false

@@ -1,5 +1,8 @@
 package explore
 
+// This file holds Perturbation, Ray Tune's way to explore. It differs from Mutation: there is no rate, so every key
+// changes at every decision, and the factors are two fixed numbers.
+
 import (
 	"fmt"
 	"maps"
@@ -17,8 +20,14 @@ import (
 type Perturbation struct {
 	// ResampleProbability is the probability that a key is drawn anew from its Sample or Choices. Ray Tune has 0.25; 0
 	// is never. See [DefaultPerturbation].
+	//
+	// Larger values explore more widely and forget more of what the population has found; 0 only multiplies, so that
+	// values creep away from good ones slowly.
 	ResampleProbability float64
 	// Factors are the two numbers to multiply by, each equally likely. Default (zero): 1.2 and 0.8.
+	//
+	// Factors further from 1 search faster and disturb more. 1.2 and 0.8 do not cancel out (0.96): values sink
+	// slightly over many decisions; 1.25 and 0.8 do.
 	Factors [2]float64
 	// Parameters are the hyperparameters to explore, by name or pattern as in [Mutation]. Each has either Choices or
 	// Sample. Min and Max are the bounds, by default those of Sample; Rule is nil or, for whole numbers, Integer, which
@@ -107,6 +116,8 @@ func (p Perturbation) Apply(values map[string]float64, u Uniform) map[string]flo
 	return p.Constrain.apply(values, changed, p.BoundsOf)
 }
 
+// explore returns the new value of one key, by the draws that Apply describes. In strict mode choices at an end may
+// stay and whole numbers are truncated, as in the original.
 func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
 	whole := q.Rule == Integer
 	resample := u.Float64() < p.ResampleProbability
@@ -142,11 +153,13 @@ func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
 	case factor == 1:
 		return q.inside(value, linear)
 	default:
+		// The size grows by a factor above 1; of a negative number that is downwards.
 		up := factor > 1 == (value >= 0)
 		return q.inside(moveWhole(value, v, q.step(), up, u), linear)
 	}
 }
 
+// withDefaults fills in Factors where they are zero.
 func (p Perturbation) withDefaults() Perturbation {
 	if p.Factors == [2]float64{} {
 		p.Factors = [2]float64{1.2, 0.8}

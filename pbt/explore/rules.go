@@ -1,5 +1,8 @@
 package explore
 
+// This file says what a rule is and keeps the registry by which YAML files name rules. The rules themselves are in
+// rules_isaac.go, rules_samplefactory.go and rules_gorl.go.
+
 import (
 	"errors"
 	"fmt"
@@ -77,10 +80,12 @@ func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule 
 }
 
 var (
+	// registryMutex guards registry: populations may be built in several goroutines.
 	registryMutex sync.RWMutex
 	registry      = builtinRules()
 )
 
+// builtinRules returns the package's own rules by name.
 func builtinRules() map[string]Rule {
 	known := make(map[string]Rule)
 	for _, list := range [][]Rule{isaacRules, sampleFactoryRules, gorlRules} {

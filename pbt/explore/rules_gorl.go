@@ -1,5 +1,10 @@
 package explore
 
+// This file holds gorl's own rules. They repair what the originals lack: factors are drawn by their logarithm, so
+// that up and down are equally likely and equally far, and whole numbers, truth values and lists stay what they are.
+// In every rule the size of the change is drawn first, then the direction, then the rounding: the order is part of a
+// run's results.
+
 import (
 	"errors"
 	"fmt"
@@ -35,14 +40,17 @@ func logFactor(in RuleInput) float64 {
 	return math.Exp(low + (high-low)*in.Uniform.Float64())
 }
 
+// logFloat is the rule float.
 func logFloat(value float64, in RuleInput) float64 {
 	return eitherWay(value, logFactor(in), in.Uniform)
 }
 
+// logOneMinus is the rule one_minus: 0.99 and 0.999 differ by a factor of ten in what is left of 1.
 func logOneMinus(value float64, in RuleInput) float64 {
 	return 1 - logFloat(1-value, in)
 }
 
+// integer is the rule integer: as float, then rounded to a multiple of Step.
 func integer(value float64, in RuleInput) float64 {
 	step := in.Step
 	if step == 0 {
@@ -56,8 +64,10 @@ func integer(value float64, in RuleInput) float64 {
 	return moveWhole(value, changed, step, up, in.Uniform)
 }
 
-// moveWhole rounds to a multiple of step, up with the probability of the part that is cut off, and moves by a step
-// where nothing would change.
+// moveWhole rounds value to a multiple of step at random: up with the probability of the part that is cut off, so
+// that the mean is value itself. Rounding to the nearest would leave small numbers where they are for ever (2·1.2
+// gives 2). Where the result is the old value it moves by one step, up or down as up says, so that a mutation always
+// changes something.
 func moveWhole(old, value, step float64, up bool, u Uniform) float64 {
 	n := math.Floor(value / step)
 	if u.Float64() < value/step-n {
@@ -73,6 +83,7 @@ func moveWhole(old, value, step float64, up bool, u Uniform) float64 {
 	return n * step
 }
 
+// additive is the rule additive: adds a number drawn from -Step to Step, by default a tenth of the bounds.
 func additive(value float64, in RuleInput) float64 {
 	step := in.Step
 	if step == 0 {
@@ -81,6 +92,7 @@ func additive(value float64, in RuleInput) float64 {
 	return value + step*(2*in.Uniform.Float64()-1)
 }
 
+// flip is the rules bool and perturb_bool.
 func flip(value float64, _ RuleInput) float64 {
 	if value == 0 {
 		return 1
@@ -88,6 +100,8 @@ func flip(value float64, _ RuleInput) float64 {
 	return 0
 }
 
+// categorical is the rule categorical: one of the other choices, each equally likely. check has made sure that there
+// are others.
 func categorical(value float64, in RuleInput) float64 {
 	others := make([]float64, 0, len(in.Choices))
 	for _, c := range in.Choices {
@@ -98,6 +112,7 @@ func categorical(value float64, in RuleInput) float64 {
 	return others[index(in.Uniform, len(others))]
 }
 
+// neighbour is the rule neighbour. The number is drawn at an end of the list too, so that every case draws one.
 func neighbour(value float64, in RuleInput) float64 {
 	last := len(in.Choices) - 1
 	switch at := slices.Index(in.Choices, value); {
@@ -110,6 +125,7 @@ func neighbour(value float64, in RuleInput) float64 {
 	}
 }
 
+// noStep is the check of rules that would ignore Step: a Step given to one of them is a misunderstanding.
 func noStep(p Parameter) error {
 	if p.Step != 0 {
 		return fmt.Errorf("Step is %v, which the rule does not look at; leave it at 0", p.Step)
@@ -117,6 +133,7 @@ func noStep(p Parameter) error {
 	return nil
 }
 
+// checkInteger is the check of rule integer; 0 stands for a Step of 1.
 func checkInteger(p Parameter) error {
 	if p.Step != math.Trunc(p.Step) {
 		return fmt.Errorf("Step is %v; rule integer needs a whole number", p.Step)
@@ -124,6 +141,7 @@ func checkInteger(p Parameter) error {
 	return nil
 }
 
+// checkAdditive is the check of rule additive, which needs a size for its change.
 func checkAdditive(p Parameter) error {
 	if p.Step == 0 && !(p.Max-p.Min > 0 && number.Finite(p.Max-p.Min)) {
 		return errors.New("rule additive needs Step, the greatest change, or finite bounds")
@@ -131,6 +149,7 @@ func checkAdditive(p Parameter) error {
 	return nil
 }
 
+// checkChoices is the check of the rules that choose from a list.
 func checkChoices(p Parameter) error {
 	if len(p.Choices) < 2 {
 		return errors.New("the rule needs Choices, at least two of them")

@@ -2,7 +2,8 @@ package explore
 
 import "math"
 
-// The rules of Isaac Lab and IsaacGymEnvs, whose originals do not keep discounts within [0, 1].
+// The rules of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1]; these do. Each draws the
+// factor first and the direction second.
 var (
 	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
 	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
@@ -18,16 +19,19 @@ var (
 
 var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
 
+// mutateFloat draws the factor uniformly from ChangeRange, then divides or multiplies.
 func mutateFloat(value float64, in RuleInput) float64 {
 	low, high := in.ChangeRange[0], in.ChangeRange[1]
 	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
 }
 
+// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1 would leave [0, 1].
 func mutateDiscount(value float64, in RuleInput) float64 {
 	in.ChangeRange = [2]float64{1.1, 1.2}
 	return 1 - mutateFloat(1-value, in)
 }
 
+// mutateMiniEpochs moves by 1; Mutation clamps the result to [1, 8].
 func mutateMiniEpochs(value float64, in RuleInput) float64 {
 	if in.Uniform.Float64() < 0.5 {
 		return value + 1

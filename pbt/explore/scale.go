@@ -1,5 +1,8 @@
 package explore
 
+// This file measures distances between values of a hyperparameter: 0.001 to 0.002 is as far as 0.01 to 0.02 for a
+// learning rate, and 0.9 to 0.99 as far as 0.99 to 0.999 for a discount.
+
 import "math"
 
 // scale is how a rule measures distances.
@@ -23,6 +26,7 @@ func (s scale) to(v float64) float64 {
 	}
 }
 
+// from is the inverse of to.
 func (s scale) from(z float64) float64 {
 	switch s {
 	case logScale:
@@ -34,7 +38,8 @@ func (s scale) from(z float64) float64 {
 	}
 }
 
-// reflect mirrors a value outside [low, high] at the bounds, as often as it takes.
+// reflect mirrors a value outside [low, high] at the bounds, as often as it takes. Where the value or a bound has no
+// place on the scale, such as the logarithm of a negative number, it measures linearly.
 func (s scale) reflect(v, low, high float64) float64 {
 	z, a, b := s.to(v), s.to(low), s.to(high)
 	if math.IsNaN(z) || math.IsNaN(a) || math.IsNaN(b) || math.IsInf(z, 0) {

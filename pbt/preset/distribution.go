@@ -1,5 +1,8 @@
 package preset
 
+// This file reads the distributions of Ray Tune's search spaces, from which members begin and from which resampling
+// draws. Ray writes them as Python calls; a YAML file gives them as a mapping, a list or the text of the call.
+
 import (
 	"hash/fnv"
 	"math"
@@ -33,6 +36,7 @@ var distributions = map[string]func(a []float64) (explore.Parameter, bool){
 	},
 }
 
+// spanOf is the range of two arguments; of another number of them it is empty, and the caller reports it.
 func spanOf(a []float64, log bool) explore.Range {
 	if len(a) != 2 {
 		return explore.Range{}
@@ -61,8 +65,8 @@ func isDistribution(m map[string]any) bool {
 	return false
 }
 
-// distribution reads what a key of hyperparam_mutations is drawn from: a list, {name: arguments}, or "name(arguments)",
-// with or without "tune." before the name.
+// distribution reads what a key of hyperparam_mutations is drawn from: a list of choices, {name: arguments}, or
+// "name(arguments)" with or without "tune." before the name. Any mistake gives the same error, which shows all forms.
 func distribution(spec any) (explore.Parameter, error) {
 	name, arguments := "choice", spec
 	switch v := spec.(type) {
@@ -135,7 +139,8 @@ func floats(v any) ([]float64, bool) {
 	return numbers, true
 }
 
-// wholeIn is the multiple of the step at a fraction of the way through a range.
+// wholeIn returns the multiple of the step at a fraction x, 0 to below 1, of the way through a range. Without a
+// logarithm each multiple is equally likely.
 func wholeIn(q explore.Parameter, x float64) float64 {
 	step, r := max(q.Step, 1), q.Sample
 	low, high := math.Ceil(r.Low/step), math.Floor(r.High/step)
@@ -146,7 +151,8 @@ func wholeIn(q explore.Parameter, x float64) float64 {
 	return step * min(low+math.Floor(x*(high-low+1)), high)
 }
 
-// keyed makes a number of a key and a member.
+// keyed makes the seed of a key's first value in a member. It depends on the name, not on the key's place in the
+// file, so that adding a key leaves the others' values as they were.
 func keyed(key string, member int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(key))

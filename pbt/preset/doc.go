@@ -21,17 +21,18 @@
 // # gorl's own keys
 //
 // In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
-// synchronous (members that are processes wait for each other; see [Settings]);
-// start_after; settle_mutations; measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit:
-// {optimizer, moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low,
-// high] or {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
-// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and for
-// members that are processes heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what the
-// fields of [pbt.Options], [pbt.Parameter], [pbt.Limited], [pbt.WorkerOptions] and workspace.FolderOptions with these names mean. A population
-// that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see [pbt.Never]; it is enabled where the file
-// does not say it. isaaclab has initial_delay and
-// diversify beside them, and both Isaac presets resample_probability and reset_probability; isaacgymenvs has an
-// objective.
+// synchronous (members that are processes wait for each other; see [Settings]); start_after; settle_mutations;
+// measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit: {optimizer,
+// moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low, high] or
+// {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
+// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and
+// for members that are processes heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what
+// the fields with these names mean in [pbt.Options], [explore.Parameter], [strategy.Limited], [pbt.WorkerOptions] and
+// workspace.FolderOptions.
+//
+// A population that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see
+// [strategy.Never]. Populations are enabled by default. isaaclab has initial_delay and diversify besides, both
+// Isaac presets have resample_probability and reset_probability, and isaacgymenvs has an objective.
 //
 // # Hyperparameters
 //

@@ -1,5 +1,9 @@
 package preset
 
+// This file holds the presets of Isaac Lab and IsaacGymEnvs, which share their rules and the names of rl_games. In
+// the originals a member that copies another restarts its process with new arguments; here it goes on in the same
+// process. start_after and settle_mutations stand for what the restart does to IsaacGymEnvs' step counts.
+
 import (
 	"strconv"
 	"strings"
@@ -13,8 +17,8 @@ type isaacLab struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (pbt.Never). The original's default is
-	// false.
+	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). The original's
+	// default is false.
 	Enabled bool `yaml:"enabled"`
 	// Objective is the figure to judge by.
 	Objective string `yaml:"objective"`
@@ -22,6 +26,9 @@ type isaacLab struct {
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
 	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation. A larger margin
 	// replaces fewer members.
+	//
+	// Raise it where the objective is noisy, so that luck decides less; lower it where members lie close together and
+	// too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
 	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
@@ -40,6 +47,8 @@ type isaacLab struct {
 	Diversify bool `yaml:"diversify"`
 }
 
+// defaultIsaacLab holds the original's defaults but for Enabled: who writes a section pbt: wants it. Directory is
+// empty, which is the working folder.
 func defaultIsaacLab() isaacLab {
 	c := isaacLab{
 		shared: sharedDefaults(), Enabled: true, Objective: "Episode_Reward/success", IntervalSteps: 100_000, ThresholdStd: 0.1, ThresholdAbs: 0.05,
@@ -57,6 +66,7 @@ type chances struct {
 	Reset float64 `yaml:"reset_probability" config:"min=0,max=1"`
 }
 
+// readIsaacLab turns the section into settings: first the keys that all presets share, then Isaac Lab's own.
 func readIsaacLab(f *file) (*Settings, error) {
 	c := defaultIsaacLab()
 	if err := readSection(f, &c); err != nil {
@@ -76,7 +86,9 @@ func readIsaacLab(f *file) (*Settings, error) {
 	return s, p.err()
 }
 
-// mutation makes the mutation of both Isaac systems.
+// mutation makes the explorer of both Isaac systems. rules are by the names of the file; they are renamed to gorl's,
+// and completed by the file's bounds and parameters. A rate of 0 means 0 here, while explore.Mutation takes 0 for its
+// default, so the whole mutation is left empty.
 func (c chances) mutation(add *shared, f *file, s *Settings, rate float64, change []float64, rules map[string]string, p *problems) explore.Mutation {
 	byName := make(map[string]explore.Rule)
 	for _, key := range sorted(rules) {
@@ -103,7 +115,7 @@ type isaacGymEnvs struct {
 	shared  `yaml:",inline"`
 	chances `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (pbt.Never).
+	// Enabled false lets the members train without decisions, as independent runs (strategy.Never).
 	Enabled bool `yaml:"enabled"`
 	// DebugMode counts all members among the worst; neither a peak nor too few objectives protect them then.
 	DebugMode bool `yaml:"dbg_mode"`
@@ -132,6 +144,7 @@ type isaacGymEnvs struct {
 	Diversify bool `yaml:"diversify"`
 }
 
+// defaultIsaacGymEnvs holds the original's defaults, and as gorl's keys what the original always does.
 func defaultIsaacGymEnvs() isaacGymEnvs {
 	c := isaacGymEnvs{
 		shared: sharedDefaults(), Enabled: true, IntervalSteps: 10_000_000, InitialDelay: 20_000_000,
@@ -154,6 +167,7 @@ func defaultMutation() map[string]string {
 	return group
 }
 
+// readIsaacGymEnvs turns the section into settings, as readIsaacLab does.
 func readIsaacGymEnvs(f *file) (*Settings, error) {
 	c := defaultIsaacGymEnvs()
 	if err := readSection(f, &c); err != nil {

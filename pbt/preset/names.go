@@ -1,5 +1,8 @@
 package preset
 
+// This file translates the names of hyperparameters from the four systems to gorl's. A file may use either, so that a
+// configuration can be moved over as it is and new keys be added in gorl's words.
+
 import (
 	"fmt"
 	"maps"
@@ -28,6 +31,7 @@ type names struct {
 	inert map[string]string
 }
 
+// fixed is the reason of settings that gorl's agents read only once, when they are made.
 const fixed = "it cannot change while gorl's agents train"
 
 // rlGames are the names of the library behind both Isaac systems, as in its agents' configurations.
@@ -67,6 +71,7 @@ var rllib = names{
 	},
 }
 
+// ofGroup is the number before a hyperparameter of one of several agents, such as "0." in "0.learning_rate".
 var ofGroup = regexp.MustCompile(`^[0-9]+\.`)
 
 // environment turns the names that the systems give to an environment's parameters into gorl's.
@@ -79,7 +84,8 @@ func environment(key string) (string, bool) {
 	return "", false
 }
 
-// find returns gorl's name of a hyperparameter; note is not empty where it has none because it does nothing.
+// find returns gorl's name of a hyperparameter. Gorl's own names win, then those of environments, then the system's
+// with or without a prefix. note is not empty where the system has the name and gorl cannot change it.
 func (n names) find(f *file, key string) (name, note string, ok bool) {
 	if key == "*" || slices.Contains(f.known, key) || slices.Contains(tunable, ofGroup.ReplaceAllString(key, "")) {
 		return key, "", true
@@ -121,7 +127,9 @@ func (n names) nearest(f *file, key string) string {
 	return ""
 }
 
-// rename returns a map by gorl's names, and what each was called. What does nothing becomes a note.
+// rename returns values by gorl's names, and called, what each was called in the file, for later messages. where is
+// the key under pbt: that holds the values. A setting that does nothing becomes a note; an unknown name, and two
+// names of the same hyperparameter, become problems.
 func rename[V any](f *file, n names, where string, values map[string]V, p *problems, notes *[]string) (renamed map[string]V, called map[string]string) {
 	renamed, called = make(map[string]V, len(values)), make(map[string]string, len(values))
 	raw, _ := f.PBT[where].(map[string]any)
@@ -147,4 +155,5 @@ func rename[V any](f *file, n names, where string, values map[string]V, p *probl
 	return renamed, called
 }
 
+// sorted returns the keys of m in order, so that messages are the same on every run.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

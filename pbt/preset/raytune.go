@@ -1,5 +1,10 @@
 package preset
 
+// This file holds the preset of Ray Tune's schedulers PopulationBasedTraining and PB2. It differs from the other
+// presets in two ways: values come from distributions, so that members begin with different ones, and Ray counts
+// intervals in any attribute of its results (seconds by default) where gorl counts environment steps, so that a run
+// can be repeated.
+
 import (
 	"cmp"
 	"fmt"
@@ -18,7 +23,7 @@ import (
 type rayTune struct {
 	shared `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (pbt.Never; gorl's own).
+	// Enabled false lets the members train without decisions, as independent runs (strategy.Never; gorl's own).
 	Enabled bool `yaml:"enabled"`
 	// TimeAttr names what an interval is counted in. gorl counts environment steps: give "timesteps_total",
 	// "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained" or "env_steps". The default,
@@ -55,6 +60,8 @@ type rayTune struct {
 	RequireAttrs bool `yaml:"require_attrs"`
 }
 
+// defaultRayTune holds the original's defaults. That of time_attr is refused later, so that a file must say that it
+// counts steps.
 func defaultRayTune() rayTune {
 	c := rayTune{
 		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25,
@@ -68,6 +75,8 @@ func defaultRayTune() rayTune {
 // stepAttrs are the names under which Ray's results count environment steps.
 var stepAttrs = []string{"timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained", "env_steps"}
 
+// readRayTune turns the section into settings. Each check reports its problem and goes on, so that the user sees all
+// of them at once.
 func readRayTune(f *file) (*Settings, error) {
 	c := defaultRayTune()
 	if err := readSection(f, &c); err != nil {
@@ -120,6 +129,7 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 		c.bandit(f, s, p)
 		return
 	}
+	// Nested mappings are joined by dots first, since gorl's names are flat; then renamed, read and bounded.
 	given := make(map[string]any)
 	flattenMutations("", c.HyperparamMutations, given)
 	parameters := make(map[string]explore.Parameter)
@@ -212,8 +222,9 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 	}
 }
 
-// begin draws what members begin with where the file does not say it, as Ray does for keys that a trial's configuration
-// lacks.
+// begin draws what members begin with where the file does not say it, as Ray does for keys that a trial's
+// configuration lacks. Ranges are left to Options.Sample; choices and whole numbers, which a range cannot describe,
+// are drawn here into Options.Initial, one map a member.
 func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Parameter) {
 	o := &s.Options
 	common := map[string]float64{}

@@ -1,5 +1,9 @@
 package preset
 
+// This file holds the preset of Sample Factory. The original trains all policies in one program that shares workers;
+// here every member has environments of its own. Its tunables are fixed: the optimizer's and loss settings below, and
+// every setting of the environment.
+
 import (
 	"fmt"
 	"maps"
@@ -14,12 +18,14 @@ import (
 type sampleFactory struct {
 	shared `yaml:",inline"`
 
-	// WithPBT false lets the members train without decisions, as independent runs (pbt.Never). The original's default is
-	// false.
+	// WithPBT false lets the members train without decisions, as independent runs (strategy.Never). The original's
+	// default is false.
 	WithPBT bool `yaml:"with_pbt"`
 	// MixPoliciesInOneEnv is accepted and does nothing: every member trains in environments of its own.
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
 	// PeriodEnvSteps is the number of environment steps between decisions.
+	//
+	// A shorter period decides more often and on less evidence; a longer one gives new settings time to show.
 	PeriodEnvSteps int64 `yaml:"pbt_period_env_steps" config:"min=1"`
 	// StartMutation is the number of a member's own environment steps before which it is neither replaced nor mutated.
 	StartMutation int64 `yaml:"pbt_start_mutation" config:"min=0"`
@@ -28,6 +34,9 @@ type sampleFactory struct {
 	// MutationRate is the probability that a setting is mutated, each on its own; 0 mutates nothing.
 	MutationRate float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
 	// ReplaceRewardGap is the least gap relative to the size of objectives.
+	//
+	// Raise it where objectives are noisy, so that luck replaces fewer members; lower it to move faster towards the
+	// best.
 	ReplaceRewardGap float64 `yaml:"pbt_replace_reward_gap" config:"min=0"`
 	// ReplaceRewardGapAbsolute is the least gap, in units of the objective.
 	ReplaceRewardGapAbsolute float64 `yaml:"pbt_replace_reward_gap_absolute" config:"min=0"`
@@ -62,6 +71,7 @@ type sampleFactory struct {
 	LRSchedule                 any `yaml:"lr_schedule"`
 }
 
+// defaultSampleFactory holds the original's defaults but for WithPBT: who writes a section pbt: wants it.
 func defaultSampleFactory() sampleFactory {
 	c := sampleFactory{
 		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3,
@@ -75,6 +85,8 @@ func defaultSampleFactory() sampleFactory {
 // resetProbability is that with which Sample Factory puts a perturbed setting back to its default.
 const resetProbability = 0.01
 
+// readSampleFactory turns the section into settings. As in the original all members but the reference, member 0,
+// begin with mutated settings.
 func readSampleFactory(f *file) (*Settings, error) {
 	c := defaultSampleFactory()
 	if err := readSection(f, &c); err != nil {
@@ -103,7 +115,8 @@ func readSampleFactory(f *file) (*Settings, error) {
 	return s, p.err()
 }
 
-// explore makes the mutation of the tunables.
+// explore makes the mutation of the tunables. Flags that the file gives become the members' first values and the
+// defaults that a reset puts back. The discount has no rule without pbt_optimize_gamma.
 func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
 	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: explore.Rules{"env.*": explore.PerturbFloat}, Parameters: make(map[string]explore.Parameter)}
@@ -131,6 +144,8 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 		}
 		m.Parameters[name] = explore.Parameter{Rule: rule, Default: f.initial(s, name)}
 	}
+	// Tunables that the preset adds by itself may be missing in members, such as a clip that the agent does not have;
+	// those that the file names may not.
 	optional := append(slices.Collect(maps.Keys(m.Parameters)), "env.*")
 	m = c.shared.mutation(f, sampleFactoryNames, s, m, p)
 	if c.MutationRate == 0 {
@@ -154,7 +169,7 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o.Explore = someOf{Mutation: m, optional: optional}
 }
 
-// note tells of flags that do nothing.
+// note adds a note for every flag that the file gives and that does nothing.
 func (c *sampleFactory) note(f *file, s *Settings) {
 	s.idle(f, "pbt_mix_policies_in_one_env", "every member trains in environments of its own")
 	for _, key := range []string{
@@ -171,7 +186,8 @@ type someOf struct {
 	optional []string
 }
 
-// Validate implements pbt.Explorer.
+// Validate implements explore.Explorer. It leaves out the optional keys that members do not have, and checks the
+// rest.
 func (o someOf) Validate(hyperparameters []string) error {
 	m := o.Mutation
 	m.Rules, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Parameters)

@@ -1,5 +1,9 @@
 package preset
 
+// This file is the way in: it reads the sections of a file, calls the reader of the preset that the file names, and
+// returns Settings. Each preset has a struct with its keys in a file of its own; shared.go has the keys that all of
+// them have.
+
 import (
 	"errors"
 	"fmt"
@@ -116,6 +120,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	); err != nil {
 		return nil, err
 	}
+	// The preset decides which keys pbt: may have, so nothing under it was looked at before.
 	read, ok := readers[f.Preset]
 	if !ok {
 		return nil, &config.Error{Prefix: "preset", Path: "preset", Given: f.Preset,
@@ -156,8 +161,8 @@ func readSection[T any](f *file, dst *T) error {
 	return nil
 }
 
-// initial is the value of a hyperparameter that all members begin with: that of pbt.initial, else that of the section
-// agent. It is nil where neither says it.
+// initial returns the value of a hyperparameter that all members begin with: that of pbt.initial, else that of the
+// section agent. It is nil where neither gives one, as gorl's own defaults belong to the agent's package.
 func (f *file) initial(s *Settings, name string) *float64 {
 	if len(s.Options.Initial) == 1 {
 		if v, ok := s.Options.Initial[0][name]; ok {
@@ -180,6 +185,7 @@ func (f *file) initial(s *Settings, name string) *float64 {
 // problems collects errors, so that all of a file's are reported at once.
 type problems struct{ errs []error }
 
+// add collects err, unless it is nil.
 func (p *problems) add(err error) {
 	if err != nil {
 		p.errs = append(p.errs, err)
@@ -191,4 +197,5 @@ func (p *problems) wrong(key string, given any, reason string, args ...any) {
 	p.add(&config.Error{Prefix: "preset", Path: "pbt." + key, Given: given, Reason: fmt.Sprintf(reason, args...)})
 }
 
+// err returns all problems as one error, nil where there were none.
 func (p *problems) err() error { return errors.Join(p.errs...) }

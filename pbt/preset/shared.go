@@ -1,5 +1,8 @@
 package preset
 
+// This file has the keys that every preset has beside the original's own. Where an original has a key of the same
+// meaning, its reader sets the shared one from it, so that the rest of gorl knows one key only.
+
 import (
 	"errors"
 	"math"
@@ -84,6 +87,7 @@ type shared struct {
 	RestartProcess bool `yaml:"restart_process"`
 }
 
+// measure is the key measure: how the objective is read; see pbt.Measure.
 type measure struct {
 	// Minimise makes less of the objective better.
 	Minimise bool `yaml:"minimise"`
@@ -102,6 +106,7 @@ type measure struct {
 	EvaluationSeed     int64 `yaml:"evaluation_seed"`
 }
 
+// inherit is the key inherit: the parts of a copy; see pbt.CopyOptions. What is empty is pbt's default.
 type inherit struct {
 	// Optimizer says what happens to the optimizer's moments and step counts: copy (also where it is empty) takes the
 	// source's, keep leaves the member's own, reset clears them, decay takes the source's times MomentDecay.
@@ -117,6 +122,7 @@ type inherit struct {
 	Buffers string `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 
+// parameter is an entry of the key parameters; see explore.Parameter. What it leaves out stays as the preset has it.
 type parameter struct {
 	// Rule is the rule that changes the value, in place of the preset's.
 	Rule string `yaml:"rule"`

@@ -1,5 +1,9 @@
 package workspace
 
+// This file replaces files of the store as a whole. Readers look at them at any time, from other machines too, and
+// processes may crash at any time; a file that is written under another name and then renamed is never seen half
+// written.
+
 import (
 	"errors"
 	"fmt"
@@ -25,6 +29,7 @@ func (f *Folder) writeAside(name, temporary string, text []byte, sync bool, perm
 		err = file.Sync()
 	}
 	err = errors.Join(err, file.Close())
+	// permitted is called as late as possible, so that the time in which another process can take over unseen is short.
 	if err == nil {
 		err = permitted()
 	}
@@ -49,7 +54,8 @@ func (f *Folder) irregular(name string) bool {
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// syncDir is durable.SyncDir within the store's folder, which it cannot leave by a link.
+// syncDir makes the names in a folder survive a power failure. It is durable.SyncDir within the store's folder, which
+// it cannot leave by a link. Windows cannot sync folders.
 func (f *Folder) syncDir(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil

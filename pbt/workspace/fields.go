@@ -1,5 +1,8 @@
 package workspace
 
+// This file reads YAML field by field, strictly, for the records in record_file.go. A record comes from another
+// process and decides which weights are copied, so anything in it that is not understood makes it damaged.
+
 import (
 	"bytes"
 	"errors"
@@ -56,6 +59,7 @@ func mapping(n *yaml.Node) (map[string]*yaml.Node, error) {
 	return m, nil
 }
 
+// has reports whether a key is there; use marks it as read, so that end does not call it unknown.
 func (f *fields) has(key string) bool { return f.node[key] != nil }
 func (f *fields) use(key string)      { f.used[key] = true }
 

@@ -1,5 +1,8 @@
 package workspace
 
+// This file uses advisory locks to notice at once that a process on this machine has died. Between machines such
+// locks cannot be relied on, and the age of a lease decides instead; see lease.go.
+
 import (
 	"os"
 	"strings"

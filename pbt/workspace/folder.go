@@ -131,6 +131,7 @@ func (f *Folder) Members() int { return f.members }
 // Dir is the store's folder, as an absolute path.
 func (f *Folder) Dir() string { return f.dir }
 
+// clockName is the file that now writes to read the file server's time.
 const clockName = "clock"
 
 // now returns the time of the file server, which is that of a file written now. Where none can be written it returns

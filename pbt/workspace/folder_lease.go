@@ -1,5 +1,9 @@
 package workspace
 
+// This file is the publishing side of a Folder: what the process that holds a member's lease writes. Each method
+// looks at the lease first and immediately before the rename that commits; view.go is the reading side, lease.go the
+// lease itself.
+
 import (
 	"context"
 	"errors"
@@ -188,6 +192,7 @@ func (s *folderLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimi
 	return s.did("publishing the best", s.publishBest(r, weights, minimise))
 }
 
+// publishBest does the work of PublishBest. A record that is not better is no error: members offer every interval.
 func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
 	if err := s.mine(); err != nil {
 		return err

@@ -1,5 +1,8 @@
 package workspace
 
+// This file says what a heartbeat is and how it stands in its file. Heartbeats are small and frequent: they tell the
+// other members and people that a process lives, and renew its lease. They decide nothing that must survive a crash.
+
 import (
 	"fmt"
 	"maps"
@@ -24,8 +27,8 @@ const (
 	Training Phase = "training"
 	// Waiting is for other members, at the end of an interval (WorkerOptions.Synchronous).
 	Waiting Phase = "waiting"
-	// Yielded has ended its process so that another member may use the machine, and comes back. Its silence is no
-	// death.
+	// Yielded has ended its process so that another member may use the machine, and will be started again. The others
+	// do not take its silence for death.
 	Yielded Phase = "yielded"
 	// Stopped was asked to stop, by a signal for example, and can be continued.
 	Stopped Phase = "stopped"

@@ -1,5 +1,8 @@
 package workspace
 
+// This file holds Memory, the store of populations whose members are goroutines, and of tests. It keeps encoded
+// weights rather than snapshots, so that a test with it finds what would break in a folder too.
+
 import (
 	"bytes"
 	"context"
@@ -87,6 +90,7 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	}
 }
 
+// memoryOwner is the owner in errors of Join: goroutines have no names.
 const memoryOwner = "another goroutine"
 
 // taken is the error of a Join that waited until its context ended. It names the owner.

@@ -1,5 +1,8 @@
 package workspace
 
+// This file knows the names of the store's files. They share the member's folder with its state and journal, which
+// package pbt keeps.
+
 import (
 	"fmt"
 	"regexp"

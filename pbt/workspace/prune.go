@@ -1,5 +1,8 @@
 package workspace
 
+// This file deletes records and weights that no member will look for. Without it a population fills the disk with a
+// snapshot an interval and member.
+
 import (
 	"cmp"
 	"errors"
@@ -174,6 +177,8 @@ func (k Keep) superfluous(iterations []int64) []int64 {
 		gone, rest = append(gone, rest[0]), rest[1:]
 	}
 	for int64(len(rest)) > k.Most {
+		// old are the records that may go: all but the newest ones. With fewer than three there is none between two
+		// others.
 		old := rest[:max(0, int64(len(rest))-max(1, k.Newest))]
 		if len(old) < 3 {
 			break

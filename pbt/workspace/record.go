@@ -1,5 +1,8 @@
 package workspace
 
+// This file says what a record is, which records are valid, and which of two is better. record_file.go writes and
+// reads its file.
+
 import (
 	"cmp"
 	"errors"
@@ -271,5 +274,5 @@ func noWeights(r Record) error {
 	return nil
 }
 
-// errNoBest is the error of PublishBest without weights: a best that cannot be fetched is worth nothing.
+// errNoBest is the error of PublishBest without weights, because FetchBest would have nothing to return.
 var errNoBest = errors.New("workspace: there are no weights to offer for the best")

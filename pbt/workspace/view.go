@@ -1,5 +1,9 @@
 package workspace
 
+// This file is the reading side of a Folder: View and Best list the members' folders and read what has changed. Other
+// processes write, prune and replace files meanwhile, so a file that disappears is normal, and one that changes is
+// read again.
+
 import (
 	"errors"
 	"fmt"
