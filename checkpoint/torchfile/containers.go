@@ -1,6 +1,9 @@
 package torchfile
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // container executes the instructions of lists, tuples and dicts.
 func (m *machine) container(op byte) {
@@ -109,41 +112,22 @@ func check(v any) error {
 	return visit(v, 0)
 }
 
+// words are Python's for the types of values.
+var words = map[reflect.Type]string{
+	nil: "None", reflect.TypeFor[bool](): "a bool", reflect.TypeFor[int64](): "an int", reflect.TypeFor[float64](): "a float",
+	reflect.TypeFor[string](): "a str", reflect.TypeFor[[]byte](): "bytes", reflect.TypeFor[Tuple](): "a tuple",
+	reflect.TypeFor[*List](): "a list", reflect.TypeFor[*Dict](): "a dict", reflect.TypeFor[*Tensor](): "a tensor",
+	reflect.TypeFor[typedStorage](): "a storage", reflect.TypeFor[numpyType](): "a NumPy dtype",
+	reflect.TypeFor[DType](): "a torch.dtype", reflect.TypeFor[Device](): "a torch.device", reflect.TypeFor[Size](): "a torch.Size",
+}
+
 // describe says in Python's words what a value is.
 func describe(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		return "a bool"
-	case int64:
-		return "an int"
-	case float64:
-		return "a float"
-	case string:
-		return "a str"
-	case []byte:
-		return "bytes"
-	case Tuple:
-		return "a tuple"
-	case *List:
-		return "a list"
-	case *Dict:
-		return "a dict"
-	case *Tensor:
-		return "a tensor"
-	case typedStorage:
-		return "a storage"
-	case numpyType:
-		return "a NumPy dtype"
-	case global:
-		return "the function or class " + string(v)
-	case DType:
-		return "a torch.dtype"
-	case Device:
-		return "a torch.device"
-	case Size:
-		return "a torch.Size"
+	if g, ok := v.(global); ok {
+		return "the function or class " + string(g)
+	}
+	if word, ok := words[reflect.TypeOf(v)]; ok {
+		return word
 	}
 	return "something else"
 }
