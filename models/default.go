@@ -24,25 +24,31 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 // hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
 // the value network reads states where there are any.
 func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
+	policy := func(outputs int) (Network, error) {
+		return NewMLP(MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation, OutputGain: 0.01}, seed)
+	}
+	value := func() (Network, error) { return ValueMLP(sp, hidden, activation, seed+1) }
+	return actorCritic(sp, gaussian, policy, value)
+}
+
+// actorCritic puts a policy together from the usual distribution and a network with its outputs, and makes the value.
+func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int) (Network, error), value func() (Network, error)) (Policy, Network, error) {
 	dist, err := NewDistribution(sp.Action, gaussian)
 	if err != nil {
 		return nil, nil, err
 	}
-	net, err := NewMLP(MLPConfig{Inputs: sp.Observation.Width(), Outputs: dist.Outputs(), Hidden: hidden, Activation: activation, OutputGain: 0.01}, seed)
+	p, err := policy(dist.Outputs())
 	if err != nil {
 		dist.Close()
 		return nil, nil, err
 	}
-	policy, err := NewPolicy(net, dist)
+	both := &Stochastic{Net: p, Dist: dist}
+	v, err := value()
 	if err != nil {
+		both.Close()
 		return nil, nil, err
 	}
-	value, err := ValueMLP(sp, hidden, activation, seed+1)
-	if err != nil {
-		policy.Close()
-		return nil, nil, err
-	}
-	return policy, value, nil
+	return both, v, nil
 }
 
 // ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
@@ -58,22 +64,9 @@ func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64) (*MLP,
 // EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
 // [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
 func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
-	dist, err := NewDistribution(sp.Action, gaussian)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := evolvable("policy", sp.Observation, EvolvableConfig{Architecture: policy, Outputs: dist.Outputs(), OutputGain: 0.01}, seed)
-	if err != nil {
-		dist.Close()
-		return nil, nil, err
-	}
-	v, err := EvolvableValue(sp, value, seed+1)
-	if err != nil {
-		p.Close()
-		dist.Close()
-		return nil, nil, err
-	}
-	return &Stochastic{Net: p, Dist: dist}, v, nil
+	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
+		return evolvable("policy", sp.Observation, EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: 0.01}, seed)
+	}, func() (Network, error) { return EvolvableValue(sp, value, seed+1) })
 }
 
 // EvolvableValue returns a value network of the given architecture, with one output, that reads states where there are

@@ -96,22 +96,31 @@ func (d *Description) Find(name string) (position, velocity int, ok bool) {
 	return 0, 0, false
 }
 
-// field names the position value at index i, for errors.
-func (d *Description) field(i int) string {
+// all visits the columns with the index of their first position value.
+func (d *Description) all(yield func(at int, c Column) bool) {
 	at := 0
 	for _, c := range d.Columns {
-		w := c.Kind.Width()
-		if i < at+w {
-			if w == 1 {
-				return c.Name
-			}
-			order := "wxyz"
-			if d.RotationsWLast {
-				order = "xyzw"
-			}
-			return c.Name + "." + order[i-at:i-at+1]
+		if !yield(at, c) {
+			return
 		}
-		at += w
+		at += c.Kind.Width()
+	}
+}
+
+// field names the position value at index i, for errors.
+func (d *Description) field(i int) string {
+	for at, c := range d.all {
+		switch {
+		case i >= at+c.Kind.Width():
+			continue
+		case c.Kind != Rotation:
+			return c.Name
+		}
+		order := "wxyz"
+		if d.RotationsWLast {
+			order = "xyzw"
+		}
+		return c.Name + "." + order[i-at:i-at+1]
 	}
 	return fmt.Sprintf("value %d", i)
 }

@@ -135,25 +135,25 @@ func (c *Clip) setPositions(frames [][]float64) error {
 
 // normalise brings the quaternions of frame k to unit length, w first.
 func (c *Clip) normalise(k int) error {
-	row, at := c.Frame(k), 0
-	for _, col := range c.description.Columns {
-		if col.Kind == Rotation {
-			q := row[at : at+4]
-			if c.description.RotationsWLast {
-				q[0], q[1], q[2], q[3] = q[3], q[0], q[1], q[2]
-			}
-			n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
-			if n < 1e-3 {
-				return fmt.Errorf("frame %d: %s is a zero quaternion", k, col.Name)
-			}
-			if n < 0.5 || n > 2 {
-				return fmt.Errorf("frame %d: %s has length %.3g, so it is no rotation; check the description of the columns", k, col.Name, n)
-			}
-			for i := range q {
-				q[i] /= n
-			}
+	row := c.Frame(k)
+	for at, col := range c.description.all {
+		if col.Kind != Rotation {
+			continue
 		}
-		at += col.Kind.Width()
+		q := row[at : at+4]
+		if c.description.RotationsWLast {
+			q[0], q[1], q[2], q[3] = q[3], q[0], q[1], q[2]
+		}
+		n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+		if n < 1e-3 {
+			return fmt.Errorf("frame %d: %s is a zero quaternion", k, col.Name)
+		}
+		if n < 0.5 || n > 2 {
+			return fmt.Errorf("frame %d: %s has length %.3g, so it is no rotation; check the description of the columns", k, col.Name, n)
+		}
+		for i := range q {
+			q[i] /= n
+		}
 	}
 	return nil
 }
@@ -165,12 +165,10 @@ func (c *Clip) setTravel() {
 		return
 	}
 	stretch := c.times[c.n] / c.times[c.n-1] // the closing stretch goes on at the mean speed
-	at := 0
-	for _, col := range c.description.Columns {
+	for at, col := range c.description.all {
 		if col.Kind == Travel {
 			c.travel[at] = (c.positions[(c.n-1)*c.w+at] - c.positions[at]) * stretch
 		}
-		at += col.Kind.Width()
 	}
 }
 

@@ -29,10 +29,8 @@ func planar(c *Clip, cfg GaitConfig) (*Clip, error) {
 		return nil, err
 	}
 	at := map[string]int{}
-	offset := 0
-	for _, col := range c.description.Columns {
-		at[col.Name] = offset
-		offset += col.Kind.Width()
+	for first, col := range c.description.all {
+		at[col.Name] = first
 	}
 	if c.Raw() || !slices.Equal(c.description.Columns, humanoid3D().Columns) {
 		return nil, errNotHumanoid

@@ -18,15 +18,13 @@ func guess(frame []float64, quadruped bool) *Description {
 	default:
 		return nil
 	}
-	at := 0
-	for _, col := range d.Columns {
+	for at, col := range d.all {
 		if col.Kind == Rotation {
 			q := quatOf(frame[at:])
 			if n := math.Sqrt(q.dot(q)); n > 1e-3 && math.Abs(n-1) > 0.1 {
 				return nil
 			}
 		}
-		at += col.Kind.Width()
 	}
 	return d
 }

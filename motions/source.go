@@ -18,14 +18,12 @@ type Features struct {
 // StateFeatures are all positions but the travelled distance, then all velocities.
 func StateFeatures(c *Clip) Features {
 	var keep []int
-	at := 0
-	for _, col := range c.description.Columns {
+	for at, col := range c.description.all {
 		for i := range col.Kind.Width() {
 			if col.Kind != Travel {
 				keep = append(keep, at+i)
 			}
 		}
-		at += col.Kind.Width()
 	}
 	return Features{Width: len(keep) + c.v, Write: func(pos, vel []float64, out []float32) {
 		for i, at := range keep {

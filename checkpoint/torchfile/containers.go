@@ -1,99 +1,85 @@
 package torchfile
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // container executes the instructions of lists, tuples and dicts.
-func (m *machine) container(op byte) error {
+func (m *machine) container(op byte) {
 	switch op {
 	case opEmptyDict:
-		return m.make(&Dict{})
+		m.make(&Dict{})
 	case opEmptyList:
-		return m.make(&List{})
+		m.make(&List{})
 	case opEmptyTuple:
-		return m.make(Tuple{})
+		m.make(Tuple{})
 	case opTuple:
-		items, err := m.popMark()
-		if err != nil {
-			return err
-		}
-		return m.make(Tuple(items))
+		m.make(Tuple(m.popMark()))
 	case opTuple1, opTuple2, opTuple3:
-		items, err := m.items(false, int(op-opTuple1)+1)
-		if err != nil {
-			return err
-		}
-		return m.make(Tuple(items))
-	case opAppend, opAppends:
-		return m.append(op)
+		m.make(Tuple(m.popLast(int(op-opTuple1) + 1)))
+	case opAppend:
+		m.append(m.popLast(1))
+	case opAppends:
+		m.append(m.popMark())
+	case opSetItem:
+		m.setItems(m.popLast(2))
+	case opSetItems:
+		m.setItems(m.popMark())
 	}
-	return m.setItems(op)
 }
 
-func (m *machine) append(op byte) error {
-	items, err := m.items(op == opAppends, 1)
-	if err != nil {
-		return err
-	}
-	v, err := m.top()
-	if err != nil {
-		return err
-	}
+// append adds items to the list on top of the stack.
+func (m *machine) append(items []any) {
+	v := m.top()
 	list, ok := v.(*List)
 	if !ok {
-		return hostile("", "an APPEND to what is no list (%s)", describe(v))
+		m.fail(hostile("", "an APPEND to what is no list (%s)", describe(v)))
+		return
 	}
 	list.Items = append(list.Items, items...)
-	return nil
 }
 
-func (m *machine) setItems(op byte) error {
-	items, err := m.items(op == opSetItems, 2)
-	if err != nil {
-		return err
-	}
-	v, err := m.top()
-	if err != nil {
-		return err
-	}
+// setItems sets keys and values, which stand in turn in items, of the dict on top of the stack.
+func (m *machine) setItems(items []any) {
+	v := m.top()
 	d, ok := v.(*Dict)
 	if !ok {
-		return hostile("", "a SETITEM of what is no dict (%s)", describe(v))
+		m.fail(hostile("", "a SETITEM of what is no dict (%s)", describe(v)))
+		return
 	}
 	if len(items)%2 != 0 {
-		return damaged("its pickle sets a key without a value")
+		m.fail(damaged("its pickle sets a key without a value"))
+		return
 	}
 	for i := 0; i < len(items); i += 2 {
 		switch key := items[i].(type) {
 		case string, int64:
 			if _, twice := d.Get(key); twice {
-				return damaged("a dict of its pickle has the key %.80s twice", fmt.Sprint(key))
+				m.fail(damaged("a dict of its pickle has the key %.80s twice", fmt.Sprint(key)))
+				return
 			}
 			d.Set(key, items[i+1])
 		default:
-			return unsupported("a dict's key is %s; strings and whole numbers are known", describe(key))
+			m.fail(unsupported("a dict's key is %s; strings and whole numbers are known", describe(key)))
+			return
 		}
 	}
-	return nil
 }
 
-// items returns what lies above the last mark, or the last n values.
-func (m *machine) items(marked bool, n int) ([]any, error) {
-	if marked {
-		return m.popMark()
-	}
-	if len(m.stack)-m.floor() < n {
-		return nil, damaged("its pickle uses a value that is not there")
-	}
-	items := append([]any{}, m.stack[len(m.stack)-n:]...)
-	m.stack = m.stack[:len(m.stack)-n]
-	return items, nil
-}
-
-// check verifies that a result is made of plain values only, and is finite in size when what is there twice is counted
-// twice, so that a program that walks over it ends.
+// check verifies that a result is made of plain values only, and is finite in size when a value that occurs twice is
+// counted twice: code that walks over the result then always comes to an end.
 func check(v any) error {
 	nodes := 0
 	var visit func(v any, depth int) error
+	all := func(items []any, depth int) error {
+		for _, x := range items {
+			if err := visit(x, depth); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	visit = func(v any, depth int) error {
 		if nodes++; nodes > maxNodes {
 			return damaged("its values, written out, are more than %d", maxNodes)
@@ -105,9 +91,9 @@ func check(v any) error {
 		case nil, bool, int64, float64, string, []byte, DType, Device, Size, *Tensor:
 			return nil
 		case Tuple:
-			return each(v, depth, visit)
+			return all(v, depth+1)
 		case *List:
-			return each(v.Items, depth, visit)
+			return all(v.Items, depth+1)
 		case *Dict:
 			for _, x := range v.All() {
 				if err := visit(x, depth+1); err != nil {
@@ -126,50 +112,32 @@ func check(v any) error {
 	return visit(v, 0)
 }
 
-func each(items []any, depth int, visit func(v any, depth int) error) error {
-	for _, x := range items {
-		if err := visit(x, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+// words are Python's for the types of values.
+var words = map[reflect.Type]string{
+	nil:                             "None",
+	reflect.TypeFor[bool]():         "a bool",
+	reflect.TypeFor[int64]():        "an int",
+	reflect.TypeFor[float64]():      "a float",
+	reflect.TypeFor[string]():       "a str",
+	reflect.TypeFor[[]byte]():       "bytes",
+	reflect.TypeFor[Tuple]():        "a tuple",
+	reflect.TypeFor[*List]():        "a list",
+	reflect.TypeFor[*Dict]():        "a dict",
+	reflect.TypeFor[*Tensor]():      "a tensor",
+	reflect.TypeFor[typedStorage](): "a storage",
+	reflect.TypeFor[numpyType]():    "a NumPy dtype",
+	reflect.TypeFor[DType]():        "a torch.dtype",
+	reflect.TypeFor[Device]():       "a torch.device",
+	reflect.TypeFor[Size]():         "a torch.Size",
 }
 
 // describe says in Python's words what a value is.
 func describe(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		return "a bool"
-	case int64:
-		return "an int"
-	case float64:
-		return "a float"
-	case string:
-		return "a str"
-	case []byte:
-		return "bytes"
-	case Tuple:
-		return "a tuple"
-	case *List:
-		return "a list"
-	case *Dict:
-		return "a dict"
-	case *Tensor:
-		return "a tensor"
-	case typedStorage:
-		return "a storage"
-	case numpyType:
-		return "a NumPy dtype"
-	case global:
-		return "the function or class " + string(v)
-	case DType:
-		return "a torch.dtype"
-	case Device:
-		return "a torch.device"
-	case Size:
-		return "a torch.Size"
+	if g, ok := v.(global); ok {
+		return "the function or class " + string(g)
+	}
+	if word, ok := words[reflect.TypeOf(v)]; ok {
+		return word
 	}
 	return "something else"
 }

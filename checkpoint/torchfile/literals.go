@@ -7,105 +7,94 @@ import (
 	"unicode/utf8"
 )
 
-// scalar pushes what the instruction spells out.
-func (m *machine) scalar(op byte) error {
-	switch op {
-	case opNone:
-		return m.push(nil)
-	case opNewTrue, opNewFalse:
-		return m.push(op == opNewTrue)
-	case opBinInt1, opBinInt2, opBinInt, opBinFloat:
-		b, err := m.take(map[byte]int{opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8}[op])
-		if err != nil {
-			return err
-		}
-		switch op {
-		case opBinInt1:
-			return m.push(int64(b[0]))
-		case opBinInt2:
-			return m.push(int64(binary.LittleEndian.Uint16(b)))
-		case opBinInt:
-			return m.push(int64(int32(binary.LittleEndian.Uint32(b))))
-		}
-		return m.push(math.Float64frombits(binary.BigEndian.Uint64(b)))
-	case opLong1, opLong4:
-		b, err := m.counted(map[byte]int{opLong1: 1, opLong4: 4}[op])
-		if err != nil {
-			return err
-		}
-		n, err := parseLong(b)
-		if err != nil {
-			return err
-		}
-		return m.push(n)
-	case opBinUnicode, opShortBinUnicode, opBinUnicode8:
-		b, err := m.counted(map[byte]int{opBinUnicode: 4, opShortBinUnicode: 1, opBinUnicode8: 8}[op])
-		if err != nil {
-			return err
-		}
-		if !utf8.Valid(b) {
-			return damaged("a string of its pickle is not UTF-8")
-		}
-		return m.make(string(b))
-	case opBinBytes, opShortBinBytes, opBinBytes8:
-		b, err := m.counted(map[byte]int{opBinBytes: 4, opShortBinBytes: 1, opBinBytes8: 8}[op])
-		if err != nil {
-			return err
-		}
-		return m.make(append([]byte{}, b...))
-	}
-	return unsupported("its pickle has the instruction %#02x, which files of tensors do not need", op)
+// widths are how many bytes follow an instruction: of the number itself, or of the length of what follows.
+var widths = map[byte]int{
+	opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8, opLong1: 1, opLong4: 4,
+	opBinUnicode: 4, opShortBinUnicode: 1, opBinUnicode8: 8, opBinBytes: 4, opShortBinBytes: 1, opBinBytes8: 8,
 }
 
-// parseLong reads a two's complement number of any width that fits 64 bits.
-func parseLong(b []byte) (int64, error) {
-	if len(b) == 0 {
-		return 0, nil
+// scalar pushes what the instruction spells out.
+func (m *machine) scalar(op byte) {
+	width := widths[op]
+	switch op {
+	case opNone:
+		m.push(nil)
+	case opNewTrue, opNewFalse:
+		m.push(op == opNewTrue)
+	case opBinInt1, opBinInt2:
+		m.push(int64(littleEndian(m.take(width))))
+	case opBinInt:
+		m.push(int64(int32(littleEndian(m.take(width)))))
+	case opBinFloat:
+		m.push(math.Float64frombits(binary.BigEndian.Uint64(m.take(width))))
+	case opLong1, opLong4:
+		m.long(m.counted(width))
+	case opBinUnicode, opShortBinUnicode, opBinUnicode8:
+		b := m.counted(width)
+		if !utf8.Valid(b) {
+			m.fail(damaged("a string of its pickle is not UTF-8"))
+		}
+		m.make(string(b))
+	case opBinBytes, opShortBinBytes, opBinBytes8:
+		m.make(append([]byte{}, m.counted(width)...))
+	default:
+		m.fail(unsupported("its pickle has the instruction %#02x, which files of tensors do not need", op))
 	}
+}
+
+// long pushes a two's complement number of any width that fits 64 bits.
+func (m *machine) long(b []byte) {
 	if len(b) > 8 {
-		return 0, unsupported("its pickle has a whole number of %d bytes; 8 are known", len(b))
+		m.fail(unsupported("its pickle has a whole number of %d bytes; 8 are known", len(b)))
+		return
 	}
+	m.push(signed(littleEndian(b), len(b)))
+}
+
+// littleEndian is the number that up to 8 bytes spell, the lowest first.
+func littleEndian(b []byte) uint64 {
 	var n uint64
 	for i, x := range b {
 		n |= uint64(x) << (8 * i)
 	}
-	shift := 64 - 8*len(b)
-	return int64(n<<shift) >> shift, nil
+	return n
 }
 
-// take returns the next n bytes of the pickle.
-func (m *machine) take(n int) ([]byte, error) {
+// signed reads the lowest bytes of n, width of them, as a two's complement number.
+func signed(n uint64, width int) int64 {
+	shift := 64 - 8*width
+	return int64(n<<shift) >> shift
+}
+
+// take returns the next n bytes of the pickle, zeros where fewer are left.
+func (m *machine) take(n int) []byte {
 	if n > len(m.code)-m.at {
-		return nil, damaged("its pickle is cut off")
+		m.fail(damaged("its pickle is cut off"))
+		return make([]byte, n)
 	}
 	b := m.code[m.at : m.at+n]
 	m.at += n
-	return b, nil
+	return b
 }
 
-// counted returns as many bytes as the next n bytes say.
-func (m *machine) counted(n int) ([]byte, error) {
-	b, err := m.take(n)
-	if err != nil {
-		return nil, err
-	}
-	var length uint64
-	for i, x := range b {
-		length |= uint64(x) << (8 * i)
-	}
+// counted returns as many bytes as the next n bytes say, none where fewer are left.
+func (m *machine) counted(n int) []byte {
+	length := littleEndian(m.take(n))
 	if length > uint64(len(m.code)-m.at) {
-		return nil, damaged("its pickle announces %d bytes, where %d follow", length, len(m.code)-m.at)
+		m.fail(damaged("its pickle announces %d bytes, where %d follow", length, len(m.code)-m.at))
+		return nil
 	}
 	return m.take(int(length))
 }
 
 // line returns the text up to the next line break.
-func (m *machine) line() (string, error) {
+func (m *machine) line() string {
 	rest := m.code[m.at:]
 	end := strings.IndexByte(string(rest[:min(len(rest), 1<<10)]), '\n')
 	if end < 0 || !utf8.Valid(rest[:end]) {
-		return "", damaged("a name in its pickle has no end, or is not UTF-8")
+		m.fail(damaged("a name in its pickle has no end, or is not UTF-8"))
+		return ""
 	}
 	m.at += end + 1
-	return string(rest[:end]), nil
+	return string(rest[:end])
 }

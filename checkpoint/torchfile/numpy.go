@@ -1,9 +1,8 @@
 package torchfile
 
 import (
-	"encoding/binary"
 	"math"
-	"strconv"
+	"slices"
 )
 
 // numpyType is a numpy.dtype of single numbers, e.g. f8.
@@ -14,20 +13,20 @@ type numpyType struct {
 }
 
 // newNumpyType is numpy.dtype(name, False, True).
-func newNumpyType(m *machine, args Tuple) (any, bool, error) {
+func newNumpyType(m *machine, args Tuple) (any, bool) {
 	if len(args) != 1 && len(args) != 3 {
-		return nil, false, nil
+		return nil, false
 	}
 	text, ok := args[0].(string)
 	if !ok || len(text) != 2 {
-		return nil, false, nil
+		return nil, false
 	}
 	t := numpyType{kind: text[0], width: int(text[1] - '0')}
 	switch text {
 	case "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1":
-		return t, true, nil
+		return t, true
 	}
-	return nil, false, nil
+	return nil, false
 }
 
 // build reads the state of a dtype, of which only the byte order matters: (3, "<", None, None, None, -1, -1, 0).
@@ -50,64 +49,50 @@ func (t numpyType) build(state any) (numpyType, bool) {
 }
 
 // encode is _codecs.encode(text, "latin1"), which is how bytes are spelt in pickles of protocol 2.
-func encode(m *machine, args Tuple) (any, bool, error) {
+func encode(m *machine, args Tuple) (any, bool) {
 	if len(args) != 2 || args[1] != any("latin1") && args[1] != any("latin-1") {
-		return nil, false, nil
+		return nil, false
 	}
 	text, ok := args[0].(string)
-	if !ok {
-		return nil, false, nil
-	}
-	if err := m.spend(len(text) / 16); err != nil {
-		return nil, false, err
+	if !ok || !m.spend(len(text)/16) {
+		return nil, false
 	}
 	out := make([]byte, 0, len(text))
 	for _, r := range text {
 		if r > 0xff {
-			return nil, false, nil
+			return nil, false
 		}
 		out = append(out, byte(r))
 	}
-	return out, true, nil
+	return out, true
 }
 
 // numpyScalar is numpy.core.multiarray.scalar(dtype, bytes): it becomes a plain number.
-func numpyScalar(m *machine, args Tuple) (any, bool, error) {
+func numpyScalar(m *machine, args Tuple) (any, bool) {
 	if len(args) != 2 {
-		return nil, false, nil
+		return nil, false
 	}
 	t, ok := args[0].(numpyType)
 	b, isBytes := args[1].([]byte)
 	if !ok || !isBytes || len(b) != t.width {
-		return nil, false, nil
+		return nil, false
 	}
-	var n uint64
-	for i, x := range b {
-		if t.big {
-			i = len(b) - 1 - i
-		}
-		n |= uint64(x) << (8 * i)
+	if t.big {
+		b = slices.Clone(b)
+		slices.Reverse(b)
 	}
+	n := littleEndian(b)
 	switch {
 	case t.kind == 'b':
-		return n != 0, true, nil
+		return n != 0, true
 	case t.kind == 'f' && t.width == 4:
-		return float64(math.Float32frombits(uint32(n))), true, nil
+		return float64(math.Float32frombits(uint32(n))), true
 	case t.kind == 'f':
-		return math.Float64frombits(n), true, nil
+		return math.Float64frombits(n), true
 	case t.kind == 'i':
-		shift := 64 - 8*t.width
-		return int64(n<<shift) >> shift, true, nil
+		return signed(n, t.width), true
 	case n > math.MaxInt64:
-		return nil, false, unsupported("it has the number %d, which is larger than an int64 holds", n)
+		m.fail(unsupported("it has the number %d, which is larger than an int64 holds", n))
 	}
-	return int64(n), true, nil
-}
-
-func deviceName(kind string, index int64) string { return kind + ":" + strconv.FormatInt(index, 10) }
-
-// appendLong appends the two's complement spelling of n in 8 bytes.
-func appendLong(b []byte, n int64) []byte {
-	b = append(b, opLong1, 8)
-	return binary.LittleEndian.AppendUint64(b, uint64(n))
+	return int64(n), true
 }

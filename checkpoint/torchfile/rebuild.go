@@ -13,14 +13,11 @@ type typedStorage struct {
 }
 
 // persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
-func (m *machine) persistent() error {
-	v, err := m.pop()
-	if err != nil {
-		return err
-	}
-	id, ok := v.(Tuple)
+func (m *machine) persistent() {
+	id, ok := m.pop().(Tuple)
 	if !ok || len(id) != 5 || id[0] != any("storage") {
-		return hostile("", "a persistent id that is no storage's")
+		m.fail(hostile("", "a persistent id that is no storage's"))
+		return
 	}
 	kind, isGlobal := id[1].(global)
 	key, isKey := id[2].(string)
@@ -28,82 +25,84 @@ func (m *machine) persistent() error {
 	numel, isNumber := id[4].(int64)
 	dtype, isTyped := storageTypes[string(kind)]
 	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped && !isUntyped(kind) {
-		return hostile("", "a persistent id that is no storage's")
+		m.fail(hostile("", "a persistent id that is no storage's"))
+		return
 	}
 	s, err := m.archive.storage(key)
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	width := int64(1)
 	if isTyped {
 		width = dtype.Size()
 	}
 	if there := int64(len(s.Data)); numel < 0 || numel > there/width || numel*width != there {
-		return damaged("storage %.40s has %d bytes, its pickle says %d elements of %d", key, there, numel, width)
+		m.fail(damaged("storage %.40s has %d bytes, its pickle says %d elements of %d", key, there, numel, width))
 	}
-	return m.push(typedStorage{s, dtype})
+	m.push(typedStorage{s, dtype})
 }
 
 // tensor is torch._utils._rebuild_tensor and its later versions: storage, offset, size, stride, then requires_grad and
 // backward_hooks, in the third version the dtype, and perhaps metadata.
-func (m *machine) tensor(args Tuple, least, most int) (any, bool, error) {
+func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 	if len(args) < least || len(args) > most {
-		return nil, false, nil
+		return nil, false
 	}
 	s, ok := args[0].(typedStorage)
 	offset, isNumber := args[1].(int64)
 	shape, isShape := ints(args[2])
 	strides, isStrides := ints(args[3])
 	if !ok || !isNumber || !isShape || !isStrides {
-		return nil, false, nil
+		return nil, false
 	}
 	t := &Tensor{DType: s.dtype, Shape: shape, Strides: strides, Offset: offset, Storage: s.Storage}
 	if len(args) > 4 {
 		if t.RequiresGrad, ok = args[4].(bool); !ok || !noHooks(args[5]) {
-			return nil, false, nil
+			return nil, false
 		}
 	}
 	if least == 7 {
 		d, ok := args[6].(DType)
 		if !ok || s.dtype != untyped {
-			return nil, false, nil
+			return nil, false
 		}
 		t.DType = elementTypes["torch."+string(d)]
 	} else if s.dtype == untyped {
-		return nil, false, nil
+		return nil, false
 	}
 	if len(args) == most && most > 4 && args[most-1] != nil {
 		metadata, ok := args[most-1].(*Dict)
 		if !ok {
-			return nil, false, nil
+			return nil, false
 		}
 		if metadata.Len() > 0 {
-			return nil, false, unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before saving")
+			m.fail(unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before saving"))
 		}
 	}
 	n, err := t.check()
 	if err != nil {
-		return nil, false, damaged("%v", err)
+		m.fail(damaged("%v", err))
 	}
 	if m.budget -= n; m.budget < 0 {
-		return nil, false, damaged("its tensors stand for more than %d times the file's bytes", maxExpansion)
+		m.fail(damaged("its tensors stand for more than %d times the file's bytes", maxExpansion))
 	}
-	return t, true, nil
+	return t, true
 }
 
 // parameter is torch._utils._rebuild_parameter: data, requires_grad, backward_hooks.
-func parameter(m *machine, args Tuple) (any, bool, error) {
+func parameter(m *machine, args Tuple) (any, bool) {
 	if len(args) != 3 || !noHooks(args[2]) {
-		return nil, false, nil
+		return nil, false
 	}
 	t, ok := args[0].(*Tensor)
 	grad, isBool := args[1].(bool)
 	if !ok || !isBool {
-		return nil, false, nil
+		return nil, false
 	}
 	p := *t
 	p.Parameter, p.RequiresGrad = true, grad
-	return &p, true, nil
+	return &p, true
 }
 
 // noHooks says whether backward hooks, which would be functions, are absent.
@@ -117,18 +116,11 @@ func noHooks(v any) bool {
 
 // ints returns a tuple, list or torch.Size of whole numbers, no more than a tensor has dimensions.
 func ints(v any) ([]int64, bool) {
-	var items []any
-	switch v := v.(type) {
-	case Size:
+	if v, ok := v.(Size); ok {
 		return slices.Clone(v), true
-	case Tuple:
-		items = v
-	case *List:
-		items = v.Items
-	default:
-		return nil, false
 	}
-	if len(items) > maxDims {
+	items, ok := sequence(v)
+	if !ok || len(items) > maxDims {
 		return nil, false
 	}
 	out := make([]int64, len(items))

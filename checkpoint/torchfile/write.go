@@ -3,7 +3,6 @@ package torchfile
 import (
 	"archive/zip"
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -23,8 +22,8 @@ func WriteFile(path string, v any) error {
 func Write(w io.Writer, v any) error {
 	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
 	e.b = append(e.b, opProto, 2)
-	if err := e.value(v, 0); err != nil {
-		return err
+	if e.value(v, 0); e.err != nil {
+		return e.err
 	}
 	e.b = append(e.b, opStop)
 	buffered := bufio.NewWriter(w)
@@ -95,9 +94,4 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// appendUint32 appends an instruction and a little-endian number.
-func appendUint32(b []byte, op byte, n uint32) []byte {
-	return binary.LittleEndian.AppendUint32(append(b, op), n)
 }
