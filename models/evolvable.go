@@ -87,20 +87,18 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 // chain makes the layers of one module.
 func (e *Evolvable) chain(gen *tensor.Generator, m Module, outputs int, last tensor.Activation, gain float64) error {
 	c := &tensor.Layers{}
-	in := m.Inputs
-	for i := 0; i <= len(m.Hidden); i++ {
-		out, name, f, g := outputs, m.Name+".out", last, gain
+	for i, l := range m.Layers() {
+		out, f, g := outputs, last, gain
 		if i < len(m.Hidden) {
 			var err error
 			if f, err = tensor.ParseActivation(m.Activations[i]); err != nil {
 				return err
 			}
-			out, name, g = m.Hidden[i], fmt.Sprintf("%s.%d", m.Name, i), 0
+			out, g = l.Outputs, 0
 		}
-		w, b := newLinear(e.scope, gen, in, out, g)
+		w, b := newLinear(e.scope, gen, l.Inputs, out, g)
 		c.Weights, c.Biases, c.Activations = append(c.Weights, w), append(c.Biases, b), append(c.Activations, f)
-		e.params = append(e.params, tensor.Parameter{Name: name + ".weight", Tensor: w}, tensor.Parameter{Name: name + ".bias", Tensor: b})
-		in = out
+		e.params = append(e.params, tensor.Parameter{Name: l.Name + ".weight", Tensor: w}, tensor.Parameter{Name: l.Name + ".bias", Tensor: b})
 	}
 	e.chains = append(e.chains, c)
 	return nil
