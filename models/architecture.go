@@ -138,6 +138,35 @@ func (a Architecture) Modules() []Module {
 	return modules
 }
 
+// Linear is a linear layer of a [Module].
+type Linear struct {
+	// Name is what its parameters are named after: "head.0" and so on for hidden layers, "head.out" for the last.
+	Name string
+	// Inputs and Outputs are its widths. Outputs is 0 for the last one of the head, whose outputs are not part of the
+	// architecture.
+	Inputs, Outputs int
+}
+
+// Layers are the module's linear layers: the hidden ones, then the last.
+func (m Module) Layers() []Linear {
+	var layers []Linear
+	in := m.Inputs
+	for i, out := range m.Hidden {
+		layers = append(layers, Linear{fmt.Sprintf("%s.%d", m.Name, i), in, out})
+		in = out
+	}
+	return append(layers, Linear{m.Name + ".out", in, m.Outputs})
+}
+
+// Layers are the linear layers of all modules in their order.
+func (a Architecture) Layers() []Linear {
+	var layers []Linear
+	for _, m := range a.Modules() {
+		layers = append(layers, m.Layers()...)
+	}
+	return layers
+}
+
 // columns is the width of a row.
 func (a Architecture) columns() int {
 	n := 0

@@ -147,15 +147,15 @@ func (a Architecture) Describe(outputs int, outputActivation string) description
 
 // describe adds the module's layers and returns the last one's step.
 func (m Module) describe(n *description.Network, at, outputs int, last string) int {
-	for i := 0; i <= len(m.Hidden); i++ {
-		name, out, f := m.Name+".out", outputs, last
+	for i, l := range m.Layers() {
+		out, f := outputs, last
 		if i < len(m.Hidden) {
-			name, out, f = fmt.Sprintf("%s.%d", m.Name, i), m.Hidden[i], m.Activations[i]
+			out, f = l.Outputs, m.Activations[i]
 		}
 		if f = canonical(f); f == "identity" {
 			f = ""
 		}
-		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: name + ".weight", Bias: name + ".bias", Outputs: out, Activation: f})
+		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight", Bias: l.Name + ".bias", Outputs: out, Activation: f})
 	}
 	return at
 }

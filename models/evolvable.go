@@ -87,19 +87,17 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 // chain makes the layers of one module.
 func (e *Evolvable) chain(gen *tensor.Generator, m Module, outputs int, last tensor.Activation, gain float64) error {
 	c := &tensor.Layers{}
-	in := m.Inputs
-	for i := 0; i <= len(m.Hidden); i++ {
-		out, name, f, g := outputs, m.Name+".out", last, gain
+	for i, l := range m.Layers() {
+		out, f, g := outputs, last, gain
 		if i < len(m.Hidden) {
 			var err error
 			if f, err = tensor.ParseActivation(m.Activations[i]); err != nil {
 				return err
 			}
-			out, name, g = m.Hidden[i], fmt.Sprintf("%s.%d", m.Name, i), 0
+			out, g = l.Outputs, 0
 		}
-		w, b := newLinear(e.scope, gen, in, out, g)
-		e.params = append(e.params, addLinear(c, name, w, b, f)...)
-		in = out
+		w, b := newLinear(e.scope, gen, l.Inputs, out, g)
+		e.params = append(e.params, addLinear(c, l.Name, w, b, f)...)
 	}
 	e.chains = append(e.chains, c)
 	return nil

@@ -135,7 +135,7 @@ func TestGradientPenalty(t *testing.T) {
 					t.Fatal(err)
 				}
 				a.learner.Flat.ZeroGrad(s)
-				_, penalty := a.learner.judge(s, policy, motion)
+				_, penalty := a.learner.gradientPenalty(s, policy, motion)
 				near(t, "penalty", float64(tensortest.Float32s(t, s, penalty)[0]), want(), 1e-3)
 				s.Backward(penalty)
 				weights := a.learner.discriminator.(models.Linears).LinearWeights()

@@ -201,7 +201,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	}
 	policy, replay, motion := a.samples(s, b, n)
 	fake := a.discriminator.Forward(s, models.Inputs{Observations: s.Cat(0, policy, replay)})
-	real, penalty := a.judge(s, policy, motion)
+	real, penalty := a.gradientPenalty(s, policy, motion)
 	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
 	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
@@ -225,10 +225,10 @@ func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.
 	return s.CrossEntropy(fake, real)
 }
 
-// judge returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at the
+// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at the
 // samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
 // Perceptrons compute both in one operation (models.Critic); other networks go through gradient.
-func (a *learner) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 {
 		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
@@ -239,7 +239,7 @@ func (a *learner) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, pe
 		if fast {
 			return critic.ForwardPenalty(s, models.Inputs{Observations: motion})
 		}
-		return a.gradient(s, motion)
+		return a.penaltyByAutograd(s, motion)
 	}
 	at := s.Cat(0, motion, policy)
 	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
@@ -250,14 +250,14 @@ func (a *learner) judge(s *tensor.Scope, policy, motion tensor.Tensor) (real, pe
 	if fast {
 		_, penalty = critic.ForwardPenalty(s, models.Inputs{Observations: at})
 	} else {
-		_, penalty = a.gradient(s, at)
+		_, penalty = a.penaltyByAutograd(s, at)
 	}
 	return real, penalty
 }
 
-// gradient returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network allows: the
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network allows: the
 // penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
-func (a *learner) gradient(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)

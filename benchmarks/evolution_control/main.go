@@ -115,7 +115,8 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 	if err != nil {
 		return r, err
 	}
-	elite, err := evolution.Build(func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.nodes) }, best.Snapshot, seed)
+	build := func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.nodes) }
+	elite, err := evolution.Build(build, best.Snapshot, seed)
 	if err != nil {
 		return r, err
 	}

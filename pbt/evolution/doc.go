@@ -3,10 +3,11 @@
 //
 // # Snapshots in, snapshots out
 //
-// A mutation never touches a live network. [Edit], [SetActivation], [Noise] and [Rewire] are pure functions: a snapshot
-// and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed. To continue
-// from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore the new snapshot
-// into it. Mutations therefore work on every agent whose snapshots follow the conventions of [Registry].
+// A mutation never touches a live network. [Edit], [SetActivation], [Noise] and [Rewire] are pure functions: a
+// snapshot and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed.
+// To continue from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore
+// the new snapshot into it. Mutations therefore work on every agent whose snapshots follow the conventions of
+// [Registry].
 //
 // # Populations
 //
@@ -19,8 +20,8 @@
 //
 //   - Growth preserves the function that a network computes, and optimizers keep their moments; AgileRL copies the
 //     weights that overlap, draws the rest anew and begins with fresh optimizers. See [Preserve].
-//   - Hyperparameters change by one symmetric factor, so that they do not drift; AgileRL multiplies by 1.2 or 0.8, whose
-//     product is below 1. See [RLParameter.Mutate].
+//   - Hyperparameters change by one symmetric factor, so that they do not drift; AgileRL multiplies by 1.2 or 0.8,
+//     whose product is below 1. See [RLParameter.Mutate].
 //   - The elite is not mutated unless Mutations.MutateElite is set; AgileRL's class mutates it.
 //   - A member that failed, or whose fitness is NaN, ranks last and is never copied.
 //

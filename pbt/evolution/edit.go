@@ -17,7 +17,8 @@ import (
 
 // EditOptions say how architectures are edited. The zero value has the defaults.
 type EditOptions struct {
-	// Limits bound the architecture of every network that NetworkLimits does not name. All zero means models.DefaultLimits.
+	// Limits bound the architecture of every network that NetworkLimits does not name. All zero means
+	// models.DefaultLimits.
 	Limits models.Limits
 	// NetworkLimits bound single networks, by name ("discriminator").
 	NetworkLimits map[string]models.Limits
@@ -70,8 +71,8 @@ type Edited struct {
 	Architectures map[string]models.Architecture
 	// Snapshot is the agent's new snapshot. Where nothing changed it is the one given.
 	Snapshot *checkpoint.Snapshot
-	// Done has what was applied to each network that changed. It differs from the edit asked for where a limit turned that
-	// into another one, and is empty where limits allowed nothing.
+	// Done has what was applied to each network that changed. It differs from the edit asked for where a limit turned
+	// that into another one, and is empty where limits allowed nothing.
 	Done map[string]models.Edit
 
 	policy string
@@ -94,9 +95,9 @@ func (e Edited) String() string {
 }
 
 // Edit changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
-// that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added layer
-// into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as o.Preserve says;
-// rng draws new weights. An e for a module that the policy does not have is an error.
+// that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added
+// layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
+// o.Preserve says; rng draws new weights. An e for a module that the policy does not have is an error.
 func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, e models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	lead, ok := architectures[o.Policy]
@@ -121,9 +122,10 @@ func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapsho
 }
 
 // SetActivation gives every network another activation, drawn by rng from choices without the network's present one.
-// Networks with an entry in o.Like get the one drawn for the other network. A network that no choice is left for stays as
-// it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets optimizers.
-// The network computes something else afterwards: this mutation preserves no function. Unknown names are errors.
+// Networks with an entry in o.Like get the one drawn for the other network. A network that no choice is left for
+// stays as it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets
+// optimizers. The network computes something else afterwards: this mutation preserves no function. Unknown names are
+// errors.
 func SetActivation(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, choices []string, o EditOptions, rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	for _, c := range choices {
@@ -152,7 +154,7 @@ func SetActivation(architectures map[string]models.Architecture, snap *checkpoin
 
 // apply applies at most one edit to each network: to its architecture within its limits, then to its arrays.
 func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, edits map[string]models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
-	out := Edited{Architectures: maps.Clone(architectures), Snapshot: snap, Done: map[string]models.Edit{}, policy: o.Policy}
+	out := Edited{maps.Clone(architectures), snap, map[string]models.Edit{}, o.Policy}
 	arrays := snap.Arrays
 	for _, name := range o.inOrder(maps.Keys(edits)) {
 		limits, err := o.of(name)

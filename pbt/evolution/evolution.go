@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -24,12 +25,12 @@ type Evolution struct {
 	written     int64               // the generation of the elite written last
 }
 
-// New checks the options and builds the members. Where Options.Directory holds a population already, members are restored
-// to the state and the architectures that they had there. Nothing is trained yet: see [Evolution.Train]. The caller
-// releases the members with Close.
+// New checks the options and builds the members. Where Options.Directory holds a population already, members are
+// restored to the state and the architectures that they had there. Nothing is trained yet: see [Evolution.Train]. The
+// caller releases the members with Close.
 //
-// Errors name the option that is wrong and what to give instead. Options that depend on the members (Registry, the names
-// of hyperparameters) are checked against the first member.
+// Errors name the option that is wrong and what to give instead. Options that depend on the members (Registry, the
+// names of hyperparameters) are checked against the first member.
 func New(o Options) (*Evolution, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -62,8 +63,8 @@ func (e *Evolution) Train(ctx context.Context) (*pbt.Result, error) { return e.p
 // Population returns the underlying population, for its journal, its table and package report's pictures.
 func (e *Evolution) Population() *pbt.Population { return e.population }
 
-// Elite returns the best that any member has been at the end of a generation so far, nil before the first generation has
-// ended. Pass its snapshot to [Build] to get the agent.
+// Elite returns the best that any member has been at the end of a generation so far, nil before the first generation
+// has ended. Pass its snapshot to [Build] to get the agent.
 func (e *Evolution) Elite() *pbt.Result { return e.population.Best() }
 
 // Evolver returns what carries out the mutations, for instance to describe a snapshot with [Evolver.Architecture].
@@ -95,13 +96,12 @@ func Build[T pbt.Trainee](create func(pbt.Member) (T, error), snapshot *checkpoi
 
 // restore puts a snapshot into t, then the hyperparameters that the snapshot records, of those that t has.
 func restore(t pbt.Trainee, snapshot *checkpoint.Snapshot) (err error) {
-	recorded, _ := snapshot.Values["hyperparameters"].(map[string]any)
-	values := map[string]float64{}
+	recorded, values := layout.Map(snapshot.Values, layout.Hyperparameters), map[string]float64{}
 	for name := range t.Hyperparameters() {
 		if _, ok := recorded[name]; !ok {
 			continue
 		}
-		if values[name], err = snapshot.Float("hyperparameters", name); err != nil {
+		if values[name], err = snapshot.Float(layout.Hyperparameters, name); err != nil {
 			return err
 		}
 	}
@@ -149,8 +149,8 @@ func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 	if mutations.Hyperparameters == nil && mutations.RLHP > 0 {
 		mutations.Hyperparameters = r.defaults(e.firstValues(values))
 		for name, p := range mutations.Hyperparameters {
-			// The default bounds lie around the first member's values. Values that other members begin with, by Sample or
-			// Initial, must lie within them, too.
+			// The default bounds lie around the first member's values. Values that other members begin with, by
+			// Sample or Initial, must lie within them, too.
 			if s, ok := e.opt.Sample[name]; ok {
 				p.Min, p.Max = min(p.Min, s.Low), max(p.Max, s.High)
 			}
@@ -169,8 +169,9 @@ func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 	return err
 }
 
-// firstValues returns the hyperparameters that the first member had before any training: now for a new population, and as
-// the journal records them for one that continues. Default bounds depend on them, and must be the same in both cases.
+// firstValues returns the hyperparameters that the first member had before any training: now for a new population,
+// and as the journal records them for one that continues. Default bounds depend on them, and must be the same in both
+// cases.
 func (e *Evolution) firstValues(now map[string]float64) map[string]float64 {
 	if e.opt.Directory == "" {
 		return now

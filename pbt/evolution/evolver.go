@@ -59,13 +59,15 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
 		if !slices.Contains(leaders, name) { // a network that is like another has the other's limits
-			return nil, &config.Error{Prefix: "evolution", Path: "Mutations.NetworkLimits", Given: name,
-				Reason: fmt.Sprintf("want one of the registry's networks, %q", leaders), Nearest: config.Nearest(name, leaders)}
+			reason := fmt.Sprintf("want one of the registry's networks, %q", leaders)
+			return nil, &config.Error{Prefix: "evolution", Path: "Mutations.NetworkLimits", Given: name, Reason: reason,
+				Nearest: config.Nearest(name, leaders)}
 		}
 	}
 	for _, name := range e.keys {
 		if !r.mutable(name) {
-			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s", name, strings.Join(r.Hyperparameters, ", "), config.Hint(name, r.Hyperparameters))
+			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s",
+				name, strings.Join(r.Hyperparameters, ", "), config.Hint(name, r.Hyperparameters))
 		}
 	}
 	return e, e.checkNetworks(snap)
@@ -86,7 +88,8 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 		return fmt.Errorf("%w; or give Mutations.Architecture and Activation a weight of 0", err)
 	}
 	if _, ok := all[e.edits.Policy]; !ok {
-		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give Mutations.Architecture and Activation a weight of 0", e.edits.Policy)
+		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, "+
+			"or give Mutations.Architecture and Activation a weight of 0", e.edits.Policy)
 	}
 	return nil
 }
@@ -124,10 +127,11 @@ func (e *Evolver) Architecture(snap *checkpoint.Snapshot) string {
 	return strings.Join(texts, ", ")
 }
 
-// Evolve implements pbt.Evolver: it mutates a member in one of the ways of [Mutations], drawn by their weights. Before
-// training (in.Iteration 0) NoMutation is left out. The text, for the journal, is the name of the hyperparameter changed,
-// the edit ("head.add_node(layer 0, 32)"), "param(...)" for noise, or "none", followed in parentheses by the reason where
-// a drawn mutation could not be done. in is not changed; equal arguments give equal results.
+// Evolve implements pbt.Evolver: it mutates a member in one of the ways of [Mutations], drawn by their weights.
+// Before training (in.Iteration 0) NoMutation is left out. The text, for the journal, is the name of the
+// hyperparameter changed, the edit ("head.add_node(layer 0, 32)"), "param(...)" for noise, or "none", followed in
+// parentheses by the reason where a drawn mutation could not be done. in is not changed; equal arguments give equal
+// results.
 func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (out pbt.Candidate, what string, err error) {
 	m := e.mutations
 	rng = rand.New(rand.NewPCG(rng.Uint64(), uint64(m.Seed)))

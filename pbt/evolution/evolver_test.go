@@ -82,7 +82,7 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
-// evolve checks what holds for every mutation: the heritage given is not changed, the same numbers give the same result,
+// evolve checks what holds for every mutation: the candidate given is not changed, the same numbers give the same result,
 // targets are copies, and everything fits together.
 func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()

@@ -37,9 +37,9 @@ func (e *Evolution) openStores() (err error) {
 	return nil
 }
 
-// write is called at the end of every generation, before its mutations. It writes a new elite, and a checkpoint of every
-// member that has passed a multiple of Options.Checkpoint since its last one. A run that continues calls it again for a
-// generation whose files may be there already, so it compares with what the stores hold before it writes.
+// write is called at the end of every generation, before its mutations. It writes a new elite, and a checkpoint of
+// every member that has passed a multiple of Options.Checkpoint since its last one. A run that continues calls it
+// again for a generation whose files may be there already, so it compares with what the stores hold before it writes.
 func (e *Evolution) write(p *pbt.Population) error {
 	if best := p.Best(); e.elite != nil && best != nil && best.Iteration != e.written {
 		if latestStep(e.elite) != best.Steps || e.written > 0 {

@@ -13,13 +13,19 @@ import (
 // function changes layers, which hold one group of arrays, as [PreserveFunction] says. It is called for the parameters
 // first, then for each group of moments. A new activation changes no arrays.
 func (w *wiring) function(layers map[string]matrix) error {
-	m := module(w.from, w.edit.Module)
+	var m models.Module // stays empty for the latent and for activations, which belong to no module
+	for _, each := range w.from.Modules() {
+		if each.Name == w.edit.Module {
+			m = each
+		}
+	}
+	chain, at := m.Layers(), w.edit.Layer
 	switch w.edit.Kind {
 	case models.SetActivation:
 	case models.AddNode:
-		w.widen(layers, layer(m, w.edit.Layer), layer(m, w.edit.Layer+1), m.Hidden[w.edit.Layer])
+		w.widen(layers, chain[at].Name, chain[at+1].Name, m.Hidden[at])
 	case models.RemoveNode:
-		w.narrow(layers, layer(m, w.edit.Layer), layer(m, w.edit.Layer+1), 0)
+		w.narrow(layers, chain[at].Name, chain[at+1].Name, 0)
 	case models.AddLatentNode, models.RemoveLatentNode:
 		w.latent(layers)
 	case models.AddLayer:
@@ -33,19 +39,19 @@ func (w *wiring) function(layers map[string]matrix) error {
 }
 
 // widen adds w.edit.Nodes nodes at the end of the layer name. Their incoming weights and biases are drawn. The layer
-// reader, which reads them, gets columns of zeros for them before column at. The new nodes therefore add nothing to what
-// the network computes; their outgoing weights have a gradient, and learning makes use of them.
+// reader, which reads them, gets columns of zeros for them before column at. The new nodes therefore add nothing to
+// what the network computes; their outgoing weights have a gradient, and learning makes use of them.
 func (w *wiring) widen(layers map[string]matrix, name, reader string, at int) {
 	n, weight, bias, next := w.edit.Nodes, layers[name+".weight"], layers[name+".bias"], layers[reader+".weight"]
 	drawn := w.fresh(weight.cols)
 	layers[name+".weight"] = weight.insertRows(weight.rows, n, w.begin(weight, drawn))
 	layers[name+".bias"] = bias.insertRows(bias.rows, n, w.begin(bias, drawn))
-	layers[reader+".weight"] = next.insertColumns(at, n, w.begin(next, none))
+	layers[reader+".weight"] = next.insertColumns(at, n, w.begin(next, nil))
 }
 
-// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights, in the columns of the layer reader from
-// offset on, have the smallest sum of sizes, because without them the network changes least. (AgileRL drops the last
-// nodes.) Nodes that widen added and that have not learned yet have a sum of zero, so narrow undoes widen.
+// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights, in the columns of the layer reader
+// from offset on, have the smallest sum of sizes, because without them the network changes least. (AgileRL drops the
+// last nodes.) Nodes that widen added and that have not learned yet have a sum of zero, so narrow undoes widen.
 func (w *wiring) narrow(layers map[string]matrix, name, reader string, offset int) {
 	next, bias := layers[reader+".weight"], layers[name+".bias"]
 	if w.holds == values {
@@ -69,13 +75,15 @@ func (w *wiring) narrow(layers map[string]matrix, name, reader string, offset in
 	layers[reader+".weight"] = next.withoutColumns(columns)
 }
 
-// latent widens or narrows the encoding of every part, and with it the input of the head's first layer, which reads the
-// encodings side by side. It goes from the last part to the first, so that the columns of parts yet to come stay in place.
+// latent widens or narrows the encoding of every part, and with it the input of the head's first layer, which reads
+// the encodings side by side. It goes from the last part to the first, so that the columns of parts yet to come stay
+// in place.
 func (w *wiring) latent(layers map[string]matrix) {
-	head := layer(module(w.from, "head"), 0)
-	for i, p := range slices.Backward(w.from.Parts) {
-		m := module(w.from, "encoder."+p.Name)
-		name := layer(m, len(m.Hidden))
+	modules := w.from.Modules() // the encoder of every part, then the head
+	encoders := len(modules) - 1
+	head := modules[encoders].Layers()[0].Name
+	for i, m := range slices.Backward(modules[:encoders]) {
+		name := m.Name + ".out"
 		if w.edit.Kind == models.AddLatentNode {
 			w.widen(layers, name, head, (i+1)*w.from.Latent)
 		} else {
@@ -85,9 +93,9 @@ func (w *wiring) latent(layers map[string]matrix) {
 }
 
 // identity adds a hidden layer before the output of module m that passes on what it reads: its weight is the identity
-// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (models.IdentityAfter). The
-// output layer's bias takes the shift back: out.bias − out.weight·shift. The output layer keeps its weights, so that its
-// moments stay right, too.
+// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (models.IdentityAfter).
+// The output layer's bias takes the shift back: out.bias − out.weight·shift. The output layer keeps its weights, so
+// that its moments stay right, too.
 func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 	n := len(m.Hidden)
 	width, out := m.Hidden[n-1], layers[m.Name+".out.weight"]
@@ -99,10 +107,10 @@ func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 		}
 		layers[m.Name+".out.bias"] = layers[m.Name+".out.bias"].plus(out.times(bias), -1)
 	} else {
-		weight.fill(w.begin(out, none))
-		bias.fill(w.begin(layers[m.Name+".out.bias"], none))
+		weight.fill(w.begin(out, nil))
+		bias.fill(w.begin(layers[m.Name+".out.bias"], nil))
 	}
-	name := layer(module(w.to, m.Name), n)
+	name := fmt.Sprintf("%s.%d", m.Name, n)
 	layers[name+".weight"], layers[name+".bias"] = weight, bias
 }
 
@@ -116,7 +124,7 @@ func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 // output layer's weights, which then read other inputs than they learned on.)
 func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 	n := len(m.Hidden) - 1
-	last, out := layer(m, n), m.Name+".out"
+	last, out := m.Layers()[n].Name, m.Name+".out"
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	if w.holds == values {
 		slope, offset := tangent(m.Activations[n])
@@ -128,7 +136,7 @@ func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 		layers[out+".weight"] = outer.times(inner).scaled(slope)
 	} else {
 		fresh := zeros(outer.rows, inner.cols, false)
-		fresh.fill(w.begin(outer, none))
+		fresh.fill(w.begin(outer, nil))
 		layers[out+".weight"] = fresh
 	}
 	delete(layers, last+".weight")

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Kind is the type of a hyperparameter's values.
@@ -23,13 +24,13 @@ const (
 // RLParameter says how one hyperparameter is mutated. The yaml tags are the keys of an entry of rl_hp_selection in a
 // manifest.
 type RLParameter struct {
-	// Min and Max bound the values; both must be given. A value outside moves to the nearest bound when it is mutated. Wide
-	// bounds search more, and more members are lost to values that cannot learn.
+	// Min and Max bound the values; both must be given. A value outside moves to the nearest bound when it is
+	// mutated. Wide bounds search more, and more members are lost to values that cannot learn.
 	Min float64 `yaml:"min"`
 	Max float64 `yaml:"max"`
-	// GrowFactor (above 1, default 1.2) and ShrinkFactor (below 1, default 0.8) say by how much a mutation changes the value:
-	// by √(GrowFactor/ShrinkFactor) either way, or, with Strict, by these factors. Factors far from 1 cross the range in
-	// few generations and tune less finely.
+	// GrowFactor (above 1, default 1.2) and ShrinkFactor (below 1, default 0.8) say by how much a mutation changes
+	// the value: by √(GrowFactor/ShrinkFactor) either way, or, with Strict, by these factors. Factors far from 1
+	// cross the range in few generations and tune less finely.
 	GrowFactor   float64 `yaml:"grow_factor" config:"min=0"`
 	ShrinkFactor float64 `yaml:"shrink_factor" config:"min=0"`
 	// Kind is the type of the values: "float" (KindFloat) or "int" (KindInt), whose values stay whole. Default "float".
@@ -45,13 +46,12 @@ func (p RLParameter) withDefaults() RLParameter {
 // Validate checks kind, bounds and factors. Its errors name the field and what to give.
 func (p RLParameter) Validate() error {
 	p = p.withDefaults()
-	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	switch {
 	case p.Kind != KindFloat && p.Kind != KindInt:
 		return fmt.Errorf("Kind is %q; give %q or %q", p.Kind, KindFloat, KindInt)
-	case !finite(p.Min) || !finite(p.Max) || p.Min >= p.Max:
+	case !number.Finite(p.Min) || !number.Finite(p.Max) || p.Min >= p.Max:
 		return fmt.Errorf("Min is %v and Max is %v; give two finite numbers in ascending order", p.Min, p.Max)
-	case !(p.GrowFactor > 1) || !finite(p.GrowFactor):
+	case !(p.GrowFactor > 1) || !number.Finite(p.GrowFactor):
 		return fmt.Errorf("GrowFactor is %v; give a number above 1", p.GrowFactor)
 	case !(p.ShrinkFactor > 0 && p.ShrinkFactor < 1):
 		return fmt.Errorf("ShrinkFactor is %v; give a number between 0 and 1", p.ShrinkFactor)
@@ -68,8 +68,8 @@ func (p RLParameter) Validate() error {
 // holds back changes in the other direction.
 //
 // With strict the value changes as in AgileRL: value × GrowFactor or value × ShrinkFactor, clipped to the bounds, the
-// fraction of a whole number cut off. With the default factors values drift down (1.2 × 0.8 = 0.96), small whole numbers
-// can only shrink, and a value at a bound may stay as it is.
+// fraction of a whole number cut off. With the default factors values drift down (1.2 × 0.8 = 0.96), small whole
+// numbers can only shrink, and a value at a bound may stay as it is.
 func (p RLParameter) Mutate(value float64, grow, strict bool) float64 {
 	p = p.withDefaults()
 	if strict {
@@ -137,7 +137,7 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 		switch {
 		case !ok:
 			problems = append(problems, missing(name, slices.Sorted(maps.Keys(values))))
-		case math.IsNaN(value) || math.IsInf(value, 0):
+		case !number.Finite(value):
 			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
 		case c[name].Kind == KindInt && value != math.Trunc(value):
 			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
@@ -155,9 +155,9 @@ func missing(name string, known []string) error {
 }
 
 // DefaultHyperparameters returns what AgileRL mutates where nothing is configured, of the hyperparameters in values:
-// learning rates, from a tenth of the value to ten times it, by the default factors; and whole numbers called batch_size
-// and learn_step, from a quarter (at least 1) to four times the value, by factors of 1.5 and 0.75. gorl's agents have only
-// the learning rates: their batch sizes are fixed when they are built.
+// learning rates, from a tenth of the value to ten times it, by the default factors; and whole numbers called
+// batch_size and learn_step, from a quarter (at least 1) to four times the value, by factors of 1.5 and 0.75. gorl's
+// agents have only the learning rates: their batch sizes are fixed when they are built.
 func DefaultHyperparameters(values map[string]float64) HyperparameterConfig {
 	c := HyperparameterConfig{}
 	for name, v := range values {

@@ -15,48 +15,53 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Mutations say how members are mutated after selection. Each is mutated in one of five ways, drawn by relative weights.
-// It has the settings of AgileRL's class of this name. The yaml tags are keys of the section mutation of a manifest.
+// Mutations say how members are mutated after selection. Each is mutated in one of five ways, drawn by relative
+// weights. It has the settings of AgileRL's class of this name. The yaml tags are keys of the section mutation of a
+// manifest.
 type Mutations struct {
 	// NoMutation is the relative weight of leaving a member as it is. A larger one lets members train undisturbed more
 	// often. Like the other weights it is 0 or more, and one of them must be above 0.
 	NoMutation float64 `yaml:"-"`
-	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer. Raise it to search for
-	// the size of networks; 0 fixes them.
+	// Architecture is the relative weight of an edit of the networks: a layer or nodes more or fewer. Raise it to
+	// search for the size of networks; 0 fixes them.
 	Architecture float64 `yaml:"-"`
-	// Parameters is the relative weight of noise on the policy's weights. It moves a population off a plateau and costs most
-	// members some fitness; keep it small where tournaments are small.
+	// Parameters is the relative weight of noise on the policy's weights. It moves a population off a plateau and
+	// costs most members some fitness; keep it small where tournaments are small.
 	Parameters float64 `yaml:"-"`
-	// Activation is the relative weight of another activation for all networks. This changes what they compute, so members
-	// must learn again; give it a weight where generations are long enough for that.
+	// Activation is the relative weight of another activation for all networks. This changes what they compute, so
+	// members must learn again; give it a weight where generations are long enough for that.
 	Activation float64 `yaml:"-"`
 	// RLHP is the relative weight of another value for one hyperparameter.
 	RLHP float64 `yaml:"-"`
-	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or removes
-	// nodes. Raise it to search among depths rather than widths.
+	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or
+	// removes nodes. Raise it to search among depths rather than widths.
 	NewLayerProb float64 `yaml:"-"`
-	// Hyperparameters are those that RLHP mutates, with their bounds. Default: [DefaultHyperparameters] of the first member.
+	// Hyperparameters are those that RLHP mutates, by name, with their bounds. A manifest may use AgileRL's names, too.
+	// Default: [DefaultHyperparameters] of the first member, which are the learning rates of gorl's agents.
 	Hyperparameters HyperparameterConfig `yaml:"rl_hp_selection"`
-	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. 0 means 0.1. Larger noise
+	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1. Larger noise
 	// explores further and destroys more.
 	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
-	// MutateElite mutates the elite as well, as AgileRL's class does. Default false, so that the best found is never lost.
+	// MutateElite mutates the elite as well, as AgileRL's class does. Default false, so that the best found is never
+	// lost.
 	MutateElite bool `yaml:"mutate_elite"`
 	// ActivationSelection are the activations to draw from. Default relu, elu, gelu.
 	ActivationSelection []string `yaml:"activation_selection"`
-	// Preserve says how weights are carried over an edit of the architecture: "function" (PreserveFunction) or "overlap"
-	// (PreserveOverlap). Default "function", with Strict "overlap".
+	// Preserve says how weights are carried over an edit of the architecture: "function" (PreserveFunction) or
+	// "overlap" (PreserveOverlap). Default "function", with Strict "overlap".
 	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
-	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means models.DefaultLimits.
-	// Wide limits allow large networks, which are slow to train; a network that begins below MinNodes can only grow.
+	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means
+	// models.DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below
+	// MinNodes can only grow.
 	Limits models.Limits `yaml:"-"`
 	// NetworkLimits bound single networks, by name ("discriminator").
 	NetworkLimits map[string]models.Limits `yaml:"-"`
 	// Seed is mixed into the population's seed. Another one draws other mutations for members that begin alike.
 	Seed int64 `yaml:"-"`
-	// Strict reproduces AgileRL where gorl differs: hyperparameters change by its factors (see RLParameter.Mutate); a changed
-	// learning rate resets the optimizer, and every mutation of networks resets all optimizers, also where limits stop the
-	// edit; edits keep only the overlap of weights, unless Preserve is set; the activation of PPO's networks never changes.
+	// Strict reproduces AgileRL where gorl differs: hyperparameters change by its factors (see RLParameter.Mutate); a
+	// changed learning rate resets the optimizer, and every mutation of networks resets all optimizers, also where
+	// limits stop the edit; edits keep only the overlap of weights, unless Preserve is set; the activation of PPO's
+	// networks never changes.
 	Strict bool `yaml:"-"`
 }
 
@@ -138,7 +143,8 @@ func (m Mutations) Validate() error {
 	if m.Activation > 0 && len(m.ActivationSelection) == 0 {
 		wrong("ActivationSelection is empty, but Activation is %v; give activations to choose from", m.Activation)
 	}
-	if known := []string{string(PreserveFunction), string(PreserveOverlap)}; !slices.Contains(known, string(m.Preserve)) {
+	known := []string{string(PreserveFunction), string(PreserveOverlap)}
+	if !slices.Contains(known, string(m.Preserve)) {
 		wrong("Preserve is %q; give one of %q%s", m.Preserve, known, config.Hint(string(m.Preserve), known))
 	}
 	for _, name := range append([]string{layout.Policy}, slices.Sorted(maps.Keys(m.NetworkLimits))...) {

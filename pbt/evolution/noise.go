@@ -25,8 +25,8 @@ const (
 
 // NoiseOptions say how weights are perturbed.
 type NoiseOptions struct {
-	// SD is the standard deviation of the noise, as a fraction of each weight. Default 0.1. Larger noise explores further and
-	// costs more of what the policy has learned.
+	// SD is the standard deviation of the noise, as a fraction of each weight. Default 0.1. Larger noise explores
+	// further and costs more of what the policy has learned.
 	SD float64
 	// KeepOptimizer lets optimizers go on with their moments. Otherwise all of them are reset, as AgileRL does.
 	KeepOptimizer bool
@@ -34,11 +34,11 @@ type NoiseOptions struct {
 	Policy string
 }
 
-// Noise perturbs weights of the policy: AgileRL's mutation of parameters. It returns the new snapshot and the sorted names
-// of the arrays that it chose; snap is not changed.
+// Noise perturbs weights of the policy: AgileRL's mutation of parameters. It returns the new snapshot and the sorted
+// names of the arrays that it chose; snap is not changed.
 //
-// It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations and arrays
-// whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
+// It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations and
+// arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
 // replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one in twenty by ten times the
 // weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped to ±10⁶.
 //
@@ -77,8 +77,8 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	return out, names, nil
 }
 
-// perturbed returns m with noise on a share of its entries. Where an entry is drawn several times, each draw starts from
-// the weight in m and the last one counts.
+// perturbed returns m with noise on a share of its entries. Where an entry is drawn several times, each draw starts
+// from the weight in m and the last one counts.
 func (m matrix) perturbed(sd float64, rng *rand.Rand) matrix {
 	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.vector}
 	for range int(math.Ceil(noiseShare * float64(m.rows) * float64(m.cols))) {

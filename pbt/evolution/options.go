@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -14,8 +13,8 @@ import (
 // LimitedEvaluator is a pbt.Evaluator whose evaluations can be limited, such as a *trainers.Trainee. New calls
 // LimitEvaluation once for every member that it builds, with Options.EvalSteps and Options.EvalLoop.
 type LimitedEvaluator interface {
-	// LimitEvaluation makes later evaluations play at least loops episodes in every environment, and ends an episode after
-	// steps steps. 0 means no such limit.
+	// LimitEvaluation makes later evaluations play at least loops episodes in every environment, and ends an episode
+	// after steps steps. 0 means no such limit.
 	LimitEvaluation(steps, loops int) error
 }
 
@@ -23,64 +22,68 @@ type LimitedEvaluator interface {
 // maps and slices refer to must not be changed while the evolution is in use. The yaml tags are the keys of the section
 // training of a manifest, see [FromYAML].
 type Options struct {
-	// PopulationSize is the number of members, default 4. More members search more widely; each costs as much compute as one
-	// training run. Raise it before anything else where runs end with different results for different seeds.
+	// PopulationSize is the number of members, default 4. More members search more widely; each costs as much compute
+	// as one training run. Raise it before anything else where runs end with different results for different seeds.
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
 	// MaxSteps is the number of steps that every member trains in all, default 1 000 000.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	// EvoSteps is the number of steps of a generation: between two selections. Default 10 000. Short generations select and
-	// mutate more often, but judge a mutation before its effect shows; long ones waste steps on bad members. Several updates
-	// of the agent and several episodes should fit.
+	// EvoSteps is the number of steps of a generation: between two selections. Default 10 000. Short generations
+	// select and mutate more often, but judge a mutation before its effect shows; long ones waste steps on bad
+	// members. Several updates of the agent and several episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// EvalSteps ends the episodes of an evaluation after so many steps. Default 0: they are played to their end. Limit them
-	// where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a trainers.Trainee is.
+	// EvalSteps ends the episodes of an evaluation after so many steps. Default 0: they are played to their end.
+	// Limit them where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a
+	// trainers.Trainee is.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
-	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure the
-	// member's fitness at the end of a generation. Default 1. Raise it where returns are noisy: selection then picks good
-	// members more often than lucky ones, and evaluation takes longer. Trainees must be a pbt.Evaluator. In Go a negative
-	// number switches the evaluation off: the fitness is then the figure that training reports.
+	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure
+	// the member's fitness at the end of a generation. Default 1. Raise it where returns are noisy: selection then
+	// picks good members more often than lucky ones, and evaluation takes longer. Trainees must be a pbt.Evaluator.
+	// In Go a negative number switches the evaluation off: the fitness is then the figure that training reports.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
-	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default: none.
+	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default:
+	// none.
 	Target *float64 `yaml:"target_score"`
-	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10. A larger one guards
-	// against ending by luck.
+	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, and 100 in a
+	// manifest with strict, as in AgileRL. A larger one guards against ending by luck.
 	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
-	// Checkpoint is the number of steps after which a checkpoint of every member is written, at the end of the generation.
-	// Default (0): none. A population continues from Directory without them; write them to compare members later.
+	// Checkpoint is the number of steps after which a checkpoint of every member is written, at the end of the
+	// generation. Default (0): none. A population continues from Directory without them; write them to compare
+	// members later.
 	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
-	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in Directory.
+	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in
+	// Directory.
 	CheckpointPath string `yaml:"checkpoint_path"`
 	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
 	OverwriteCheckpoints bool `yaml:"overwrite_checkpoints"`
-	// SaveElite writes the elite to ElitePath whenever there is a better one: the best that any member has been at the end of
-	// a generation, before it was mutated. See [LoadElite].
+	// SaveElite writes the elite to ElitePath whenever there is a better one: the best that any member has been at
+	// the end of a generation, before it was mutated. See [LoadElite].
 	SaveElite bool `yaml:"save_elite"`
 	// ElitePath is the folder that the elite is written to. Default: "elite" in Directory.
 	ElitePath string `yaml:"elite_path"`
-	// PreTrainingMutation mutates every member once before training, so that members begin different. The mutation is drawn
-	// by the weights of [Mutations] without NoMutation.
+	// PreTrainingMutation mutates every member once before training, so that members begin different. The mutation is
+	// drawn by the weights of [Mutations] without NoMutation.
 	PreTrainingMutation bool `yaml:"pre_training_mutation"`
 	// Objective names the fitness among the figures that trainees report. Default "episode.return".
 	Objective string `yaml:"objective"`
-	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended or
-	// was killed. Default: nothing is kept.
+	// Directory is the folder that keeps the population, so that the same program continues where an earlier run
+	// ended or was killed. Default: nothing is kept.
 	Directory string `yaml:"directory"`
-	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
-	// It does not change results. Lower it where members together need too much memory.
+	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go
+	// uses. It does not change results. Lower it where members together need too much memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of steps after which a training member is reported to Progress. Default (0): at the end of
-	// a generation only.
+	// ProgressSteps is the number of steps after which a training member is reported to Progress. Default (0): at the
+	// end of a generation only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 	// Progress is called with news of members, for displays, as in pbt.Options.
 	Progress func(pbt.Update) `yaml:"-"`
-	// Selection decides which members stay and which are replaced: a strategy.Tournament, a strategy.MultiFrequency or any
-	// other strategy. Default strategy.DefaultTournament(). The MutateElite of a tournament is overwritten with that of
-	// Mutations.
+	// Selection decides which members stay and which are replaced: a strategy.Tournament, a strategy.MultiFrequency
+	// or any other strategy. Default strategy.DefaultTournament(). The MutateElite of a tournament is overwritten
+	// with that of Mutations.
 	Selection strategy.Strategy `yaml:"-"`
 	// Mutations say how members are mutated after selection. Default DefaultMutations().
 	Mutations *Mutations `yaml:"-"`
-	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first member,
-	// which suits gorl's agents. Give one for trainees of your own.
+	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first
+	// member, which suits gorl's agents. Give one for trainees of your own.
 	Registry *Registry `yaml:"-"`
 	// Initial are hyperparameters that members begin with, as in pbt.Options.
 	Initial []map[string]float64 `yaml:"-"`
@@ -88,10 +91,11 @@ type Options struct {
 	Sample map[string]explore.Range `yaml:"-"`
 	// Copy says what a replaced member takes over besides the weights, as in pbt.Options. Default: everything.
 	Copy pbt.CopyOptions `yaml:"-"`
-	// Seed is the seed of everything random: the members' own seeds, selection and mutations. Equal seeds give equal runs.
+	// Seed is the seed of everything random: the members' own seeds, selection and mutations. Equal seeds give equal
+	// runs.
 	Seed int64 `yaml:"-"`
-	// New builds a member. Where m.Restoring is not nil, the networks must have the architectures recorded in that snapshot,
-	// which [Architectures] reads; otherwise they have the architectures that members begin with.
+	// New builds a member. Where m.Restoring is not nil, the networks must have the architectures recorded in that
+	// snapshot, which [Architectures] reads; otherwise they have the architectures that members begin with.
 	New func(m pbt.Member) (pbt.Trainee, error) `yaml:"-"`
 }
 
@@ -129,10 +133,6 @@ func (o Options) validate() error {
 		return fmt.Errorf("evolution: EvalSteps is %d; give a number of steps, or 0 for whole episodes", o.EvalSteps)
 	case o.EvalSteps > 0 && o.EvalLoop < 0:
 		return errors.New("evolution: EvalSteps is set, but with a negative EvalLoop nothing is evaluated; leave one of them out")
-	case o.Target != nil && (math.IsNaN(*o.Target) || math.IsInf(*o.Target, 0)):
-		return fmt.Errorf("evolution: Target is %v; give a finite fitness, or nil for none", *o.Target)
-	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
-		return fmt.Errorf("evolution: TargetGenerations is %d; give 0 or more generations, together with a Target", o.TargetGenerations)
 	case o.Checkpoint < 0:
 		return fmt.Errorf("evolution: Checkpoint is %d; give a number of steps, or 0 for none", o.Checkpoint)
 	case o.Checkpoint > 0 && o.CheckpointPath == "" && o.Directory == "":

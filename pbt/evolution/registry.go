@@ -16,10 +16,10 @@ import (
 // Registry says which of a member's networks, optimizers and settings evolve. [RegistryOf] makes one for gorl's agents.
 //
 // A trainee of your own needs a registry of its own, and snapshots that follow three conventions. Arrays are named
-// "<network>/<layer>.weight" and ".bias", where layers are "encoder.<part>.<i>" and "head.<i>", with "out" for the last.
-// Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...". The value
-// "architectures" has the architecture of every network by its name (see [Architectures]); without it only weights and
-// hyperparameters can mutate.
+// "<network>/<layer>.weight" and ".bias", where layers are "encoder.<part>.<i>" and "head.<i>", with "out" for the
+// last. Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...".
+// The value "architectures" has the architecture of every network by its name (see [Architectures]); without it only
+// weights and hyperparameters can mutate.
 type Registry struct {
 	// Groups are the networks. Exactly one group is the policy's, and every network with an architecture is in a group.
 	Groups []NetworkGroup
@@ -35,8 +35,8 @@ type NetworkGroup struct {
 	Name string
 	// Shared are networks with the same weights, such as target networks: after a mutation they are copies of this one.
 	Shared []string
-	// Like is another group whose architecture this one always has, with weights of its own, as AMP's second critic has the
-	// value network's. It gets the other's edits, activation and limits. Empty for none.
+	// Like is another group whose architecture this one always has, with weights of its own, as AMP's second critic
+	// has the value network's. It gets the other's edits, activation and limits. Empty for none.
 	Like string
 	// Policy marks the network that leads: edits are drawn for it, and noise is put on its weights.
 	Policy bool
@@ -48,8 +48,8 @@ type OptimizerConfig struct {
 	Name string
 	// Networks are those that it trains.
 	Networks []string
-	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the optimizer.
-	// Empty where there is none.
+	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
+	// optimizer. Empty where there is none.
 	LearningRate string
 }
 
@@ -155,8 +155,8 @@ func (r Registry) Validate() error {
 }
 
 // Check compares the registry with a member, of which snap is a snapshot: everything that the registry names exists
-// there, shared networks have the shapes of those that they follow, and every network with an architecture is in a group.
-// The error joins all problems, with the nearest name for one that does not exist.
+// there, shared networks have the shapes of those that they follow, and every network with an architecture is in a
+// group. The error joins all problems, with the nearest name for one that does not exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	if err := r.Validate(); err != nil {
 		return err

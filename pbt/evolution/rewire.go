@@ -17,24 +17,24 @@ import (
 type Preserve string
 
 const (
-	// PreserveFunction is the default. A network that grows computes what it did before: new nodes begin without outgoing
-	// weights, a new layer begins as the identity. A network that shrinks changes as little as possible: the nodes with the
-	// smallest outgoing weights go, and a dropped layer is replaced by its linear part.
+	// PreserveFunction is the default. A network that grows computes what it did before: new nodes begin without
+	// outgoing weights, a new layer begins as the identity. A network that shrinks changes as little as possible: the
+	// nodes with the smallest outgoing weights go, and a dropped layer is replaced by its linear part.
 	//
-	// The optimizer's moments move with the weights that they belong to. New weights have first moments of zero, as their
-	// gradients have no history. Their second moments begin at the mean of their layer's: zeros would make Adam divide by
-	// almost nothing, as its correction for young moments counts the optimizer's steps, not the weight's.
+	// The optimizer's moments move with the weights that they belong to. New weights have first moments of zero, as
+	// their gradients have no history. Their second moments begin at the mean of their layer's: zeros would make Adam
+	// divide by almost nothing, as its correction for young moments counts the optimizer's steps, not the weight's.
 	PreserveFunction Preserve = "function"
-	// PreserveOverlap is AgileRL's way: it copies the leading rows and columns that old and new weights have in common, draws
-	// the rest anew, and begins with fresh optimizers. The network computes something else afterwards. [Rewire] makes the
-	// moments of the edited network zero; [Edit] resets all optimizers.
+	// PreserveOverlap is AgileRL's way: it copies the leading rows and columns that old and new weights have in
+	// common, draws the rest anew, and begins with fresh optimizers. The network computes something else afterwards.
+	// [Rewire] makes the moments of the edited network zero; [Edit] resets all optimizers.
 	PreserveOverlap Preserve = "overlap"
 )
 
-// Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and the
-// moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture before; to
-// and done are what [models.Architecture.Apply] returned. rng draws the values of new weights, uniformly in ±1/√inputs as
-// a new layer's are drawn. arrays is not changed, and arrays of other networks are shared with it.
+// Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
+// the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
+// before; to and done are what [models.Architecture.Apply] returned. rng draws the values of new weights, uniformly
+// in ±1/√inputs as a new layer's are drawn. arrays is not changed, and arrays of other networks are shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
 func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit, how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
@@ -80,8 +80,8 @@ type scope struct {
 	holds  holding
 }
 
-// scopesOf lists the groups of a network's arrays in a snapshot: first the parameters, then the moments of each optimizer
-// that trains it.
+// scopesOf lists the groups of a network's arrays in a snapshot: first the parameters, then the moments of each
+// optimizer that trains it.
 func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 	scopes := []scope{{prefix, values}}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
@@ -100,40 +100,12 @@ func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 	return scopes
 }
 
-// linear is a linear layer of an architecture. out is 0 for the head's output layer, whose width is not part of the
-// architecture.
-type linear struct {
-	name    string
-	in, out int
-}
-
-// linears lists the layers of an architecture in the order of its modules.
-func linears(a models.Architecture) []linear {
-	var all []linear
-	for _, m := range a.Modules() {
-		in := m.Inputs
-		for i, out := range slices.Concat(m.Hidden, []int{m.Outputs}) {
-			all = append(all, linear{layer(m, i), in, out})
-			in = out
-		}
-	}
-	return all
-}
-
-// layer names the i-th linear layer of a module; the one after the last hidden layer is its output.
-func layer(m models.Module, i int) string {
-	if i == len(m.Hidden) {
-		return m.Name + ".out"
-	}
-	return fmt.Sprintf("%s.%d", m.Name, i)
-}
-
 // load reads the weights and biases of all layers of an architecture, or their moments, by parameter name.
 func load(arrays map[string]checkpoint.Array, scope string, a models.Architecture) (map[string]matrix, error) {
 	layers := map[string]matrix{}
-	for _, l := range linears(a) {
+	for _, l := range a.Layers() {
 		for _, kind := range []string{".weight", ".bias"} {
-			name := l.name + kind
+			name := l.Name + kind
 			array, ok := arrays[scope+name]
 			if !ok {
 				return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, name, a)
@@ -142,10 +114,10 @@ func load(arrays map[string]checkpoint.Array, scope string, a models.Architectur
 			if err != nil {
 				return nil, fmt.Errorf("evolution: %s%s: %w", scope, name, err)
 			}
-			if l.out == 0 {
-				l.out = x.rows
+			if l.Outputs == 0 {
+				l.Outputs = x.rows
 			}
-			if x.rows != l.out || x.vector != (kind == ".bias") || !x.vector && x.cols != l.in {
+			if x.rows != l.Outputs || x.vector != (kind == ".bias") || !x.vector && x.cols != l.Inputs {
 				return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name, array.Shape, a)
 			}
 			layers[name] = x
@@ -169,45 +141,33 @@ func (w *wiring) fresh(inputs int) func() float32 {
 	return func() float32 { return float32((2*w.rng.Float64() - 1) * bound) }
 }
 
-// begin returns a function for the values of new entries beside those of m: parameters as drawn says, first moments zero,
-// second moments the mean of m's. See [PreserveFunction] for the reason.
+// begin returns a function for the values of new entries beside those of m: parameters as drawn says (nil means zero),
+// first moments zero, second moments the mean of m's. See [PreserveFunction] for the reason.
 func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
-	x := float32(0)
-	switch w.holds {
-	case values:
+	if w.holds == values && drawn != nil {
 		return drawn
-	case seconds:
+	}
+	x := float32(0)
+	if w.holds == seconds {
 		x = m.mean()
 	}
 	return func() float32 { return x }
 }
 
-func none() float32 { return 0 }
-
-// module returns the module of that name, an empty one where a has none.
-func module(a models.Architecture, name string) models.Module {
-	for _, m := range a.Modules() {
-		if m.Name == name {
-			return m
-		}
-	}
-	return models.Module{}
-}
-
 // overlap returns the layers of the new architecture as [PreserveOverlap] says.
 func (w *wiring) overlap(layers map[string]matrix) map[string]matrix {
 	next := map[string]matrix{}
-	for _, l := range linears(w.to) {
-		if l.out == 0 {
-			l.out = layers[l.name+".bias"].rows
+	for _, l := range w.to.Layers() {
+		if l.Outputs == 0 {
+			l.Outputs = layers[l.Name+".bias"].rows
 		}
-		weight, bias := zeros(l.out, l.in, false), zeros(l.out, 1, true)
-		next[l.name+".weight"], next[l.name+".bias"] = weight, bias
+		weight, bias := zeros(l.Outputs, l.Inputs, false), zeros(l.Outputs, 1, true)
+		next[l.Name+".weight"], next[l.Name+".bias"] = weight, bias
 		if w.holds == values {
-			weight.fill(w.fresh(l.in))
-			weight.overlay(layers[l.name+".weight"])
-			bias.fill(w.fresh(l.in))
-			bias.overlay(layers[l.name+".bias"])
+			weight.fill(w.fresh(l.Inputs))
+			weight.overlay(layers[l.Name+".weight"])
+			bias.fill(w.fresh(l.Inputs))
+			bias.overlay(layers[l.Name+".bias"])
 		}
 	}
 	return next

@@ -70,8 +70,8 @@ func TestGrowthPreservesFunction(t *testing.T) {
 				a := architecture(t, space, []int{16}, 8, []int{24, 16}, activation)
 				arrays := arraysOf(t, network(t, a, 1, nil))
 				for _, m := range a.Modules() { // away from the start, with activations driven into saturation
-					for i := range m.Hidden {
-						name := "policy/" + layer(m, i) + ".weight"
+					for _, l := range m.Layers()[:len(m.Hidden)] {
+						name := "policy/" + l.Name + ".weight"
 						m, _ := read(arrays[name].Clone())
 						arrays[name] = m.scaled(3).array()
 					}

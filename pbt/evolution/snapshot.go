@@ -14,8 +14,8 @@ import (
 )
 
 // Architectures reads the architectures that a snapshot of an agent records, by network ("policy", "value",
-// "discriminator", ...). Networks without a recorded architecture are left out. A snapshot that records none is an error:
-// make the agent with ppo.Evolvable or amp.Evolvable.
+// "discriminator", ...). Networks without a recorded architecture are left out. A snapshot that records none is an
+// error: make the agent with ppo.Evolvable or amp.Evolvable.
 func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
@@ -41,10 +41,8 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 	if architectures == nil {
 		return out
 	}
-	tree := maps.Clone(layout.Map(snap.Values, layout.Architectures))
-	if tree == nil {
-		tree = map[string]any{}
-	}
+	tree := map[string]any{}
+	maps.Copy(tree, layout.Map(snap.Values, layout.Architectures))
 	for name, a := range architectures {
 		tree[name] = a.Values()
 	}
@@ -56,9 +54,10 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, arch
 	return out
 }
 
-// reorder rewrites the snapshot's list of parameter names, which is in the order in which the optimizer numbers them. The
-// parameters of an edited network stand together in that list: where the first of them stood, all of the new architecture
-// are listed, encoders first. Parameters outside encoders and heads, such as log standard deviations, keep their places.
+// reorder rewrites the snapshot's list of parameter names, which is in the order in which the optimizer numbers them.
+// The parameters of an edited network stand together in that list: where the first of them stood, all of the new
+// architecture are listed, encoders first. Parameters outside encoders and heads, such as log standard deviations,
+// keep their places.
 func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
 	listed, ok := out.Values[layout.Parameters].([]any)
 	if !ok {
@@ -78,16 +77,17 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 			continue
 		}
 		begun[network] = true
-		for _, l := range linears(a) {
-			names = append(names, layout.Parameter(network, l.name+".weight"), layout.Parameter(network, l.name+".bias"))
+		for _, l := range a.Layers() {
+			layer := layout.Parameter(network, l.Name)
+			names = append(names, layer+".weight", layer+".bias")
 		}
 	}
 	out.Values[layout.Parameters] = names
 }
 
 // describe brings the description of the policy for inference in line with its new architecture a. It can do so only
-// where the description before said nothing beyond the architecture before; otherwise it leaves the description out, and
-// the agent that restores the snapshot writes a new one.
+// where the description before said nothing beyond the architecture before; otherwise it leaves the description out,
+// and the agent that restores the snapshot writes a new one.
 func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 	delete(out.Values, layout.Description)
 	d, err := description.Of(before.Values[layout.Description])
@@ -106,9 +106,9 @@ func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 	}
 }
 
-// ResetOptimizers returns the snapshot with the named optimizers as they begin: moments zero and no steps counted. Without
-// names it resets all of them. An optimizer begins its bias correction anew with its step count, so that its first steps
-// are of the usual length. Arrays that do not change are shared with snap.
+// ResetOptimizers returns the snapshot with the named optimizers as they begin: moments zero and no steps counted.
+// Without names it resets all of them. An optimizer begins its bias correction anew with its step count, so that its
+// first steps are of the usual length. Arrays that do not change are shared with snap.
 func ResetOptimizers(snap *checkpoint.Snapshot, names ...string) *checkpoint.Snapshot {
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
 	reset := func(optimizer string) bool { return len(names) == 0 || slices.Contains(names, optimizer) }

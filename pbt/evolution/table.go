@@ -20,8 +20,8 @@ type Row struct {
 	// Fitness is the last one measured. It is valid only where HasFitness is true.
 	Fitness    float64
 	HasFitness bool
-	// Mutation is the last mutation of the present weights other than "none", empty for none. It travels with the weights: a
-	// member that copies another takes over the other's.
+	// Mutation is the last mutation of the present weights other than "none", empty for none. It travels with the
+	// weights: a member that copies another takes over the other's.
 	Mutation string
 	// Architecture describes the member's networks, see [Evolver.Architecture].
 	Architecture string
@@ -39,8 +39,9 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	for i := range rows {
 		rows[i] = Row{Member: i, Parent: -1}
 	}
-	// A copy takes over the parent's weights as they were when the generation ended. The parent itself may have been mutated
-	// by an earlier event of the same iteration, so its mutation is looked up among those before the iteration.
+	// A copy takes over the parent's weights as they were when the generation ended. The parent itself may have been
+	// mutated by an earlier event of the same iteration, so its mutation is looked up among those before the
+	// iteration.
 	iteration, before := int64(0), slices.Clone(rows)
 	for _, event := range recorded {
 		if event.Member < 0 || event.Member >= len(rows) {
@@ -77,8 +78,8 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	return rows
 }
 
-// WriteTable writes the members to w as aligned text: parent, steps, fitness, last mutation, architecture, and a column for
-// every hyperparameter that may mutate.
+// WriteTable writes the members to w as aligned text: parent, steps, fitness, last mutation, architecture, and a
+// column for every hyperparameter that may mutate.
 func (e *Evolution) WriteTable(w io.Writer) error {
 	keys := e.evolver.Keys()
 	header := append([]string{"member", "parent", "steps", "fitness", "last mutation", "architecture"}, keys...)

@@ -149,8 +149,7 @@ func manifestDefaults() manifest {
 	return manifest{
 		Mutation: mutationSection{Probabilities: p, Mutations: d},
 		Training: trainingSection{
-			Options: Options{MaxSteps: 1_000_000, EvoSteps: 10_000, PopulationSize: 4, EvalLoop: 1, PreTrainingMutation: true},
-			HPO:     true,
+			Options{PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1, PreTrainingMutation: true}, true,
 		},
 	}
 }
@@ -179,11 +178,15 @@ func (f *manifest) mutations(s *Settings) error {
 	m.NoMutation, m.Architecture, m.NewLayerProb = p.None, p.Architecture, p.NewLayer
 	m.Parameters, m.Activation, m.RLHP, m.Strict = p.Parameters, p.Activation, p.RLHP, f.Strict
 	m.Hyperparameters = nil
+	own := slices.Concat(tunables, f.known)
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(f.Mutation.Hyperparameters)) {
 		given := f.Mutation.Hyperparameters[key]
-		name, ok := f.hyperparameter(key)
-		if name == "" && ok {
+		name, ok := agilerl[key]
+		if slices.Contains(own, key) {
+			name, ok = key, true
+		}
+		if slices.Contains(fixed, key) && !ok {
 			s.Notes = append(s.Notes, fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
 			continue
 		}
@@ -192,7 +195,7 @@ func (f *manifest) mutations(s *Settings) error {
 			if twice {
 				reason = fmt.Sprintf("%q is given under another name as well; give one of the two", name)
 			}
-			near := config.Nearest(key, slices.Concat(slices.Collect(maps.Keys(agilerl)), tunables, f.known))
+			near := config.Nearest(key, slices.Concat(slices.Sorted(maps.Keys(agilerl)), own))
 			problems = append(problems, &config.Error{Prefix: "evolution", Path: "mutation.rl_hp_selection." + key, Given: given.Min, Reason: reason, Nearest: near})
 			continue
 		}
@@ -209,15 +212,4 @@ func (f *manifest) mutations(s *Settings) error {
 	}
 	s.Options.Mutations = &m
 	return errors.Join(append(problems, m.Validate())...)
-}
-
-// hyperparameter returns gorl's name of one, and whether it is known. The name of one that cannot change is empty.
-func (f *manifest) hyperparameter(key string) (name string, ok bool) {
-	switch {
-	case slices.Contains(f.known, key) || slices.Contains(tunables, key):
-		return key, true
-	case agilerl[key] != "":
-		return agilerl[key], true
-	}
-	return "", slices.Contains(fixed, key)
 }

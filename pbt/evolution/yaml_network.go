@@ -41,16 +41,16 @@ type networkSection struct {
 }
 
 type stackSection struct {
-	// Hidden are the widths of hidden layers to begin with. Begin small where mutations are to find the size: growing keeps
-	// what a network has learned, shrinking does not.
+	// Hidden are the widths of hidden layers to begin with. Begin small where mutations are to find the size: growing
+	// keeps what a network has learned, shrinking does not.
 	Hidden []int `yaml:"hidden_size" config:"min=1"`
 	// Activation follows all layers. Encoder and head must begin with the same one.
 	Activation string `yaml:"activation"`
 	// MinLayers and MaxLayers limit the number of hidden layers. Only the head's count: encoders keep their layers.
 	MinLayers int `yaml:"min_hidden_layers" config:"min=0"`
 	MaxLayers int `yaml:"max_hidden_layers" config:"min=0"`
-	// MinNodes and MaxNodes limit the width of hidden layers. The wider limits of encoder and head hold for both. A network
-	// that begins below MinNodes can only grow.
+	// MinNodes and MaxNodes limit the width of hidden layers. The wider limits of encoder and head hold for both. A
+	// network that begins below MinNodes can only grow.
 	MinNodes int `yaml:"min_mlp_nodes" config:"min=1"`
 	MaxNodes int `yaml:"max_mlp_nodes" config:"min=1"`
 	// LayerNorm, Output and Vanish do nothing: evolvable networks here have none of these.
@@ -102,8 +102,8 @@ func (f *manifest) network(s *Settings) error {
 	return nil
 }
 
-// Architecture returns the network's architecture for an observation space, with an encoder for every part of it. A space
-// that no encoder reads is an error, and so is one of several parts where Latent is 0.
+// Architecture returns the network's architecture for an observation space, with an encoder for every part of it. A
+// space that no encoder reads is an error, and so is one of several parts where Latent is 0.
 func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
 	encoder := n.Encoder
 	if n.Latent == 0 {

@@ -9,12 +9,13 @@ import (
 type tournamentSection struct {
 	// Strategy is the way to select.
 	Strategy string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
-	// Size is the number of members drawn for a tournament. A larger one selects harder: the best wins more often, and the
-	// population becomes alike sooner.
+	// Size is the number of members drawn for a tournament. A larger one selects harder: the best wins more often,
+	// and the population becomes alike sooner.
 	Size int `yaml:"tournament_size" config:"min=1"`
 	// Elitism keeps the best member in its place. Without it the best may be lost to a mutation.
 	Elitism bool `yaml:"elitism"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and slower to show a change.
+	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and slower to show a
+	// change.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 }
 
@@ -30,18 +31,19 @@ type multiFrequencySection struct {
 	Subpopulations int `yaml:"n_subpopulations" config:"min=1"`
 	// Individuals is the number of members of each, in place of training.pop_size. Default (0): by that.
 	Individuals int `yaml:"n_individuals_per_subpopulation" config:"min=3"`
-	// Ratios say for each how many generations lie between its actions, ascending. Default 1, 5, 10, 15, ... Larger ones
-	// judge members over longer horizons.
+	// Ratios say for each how many generations lie between its actions, ascending. Default 1, 5, 10, 15, ... Larger
+	// ones judge members over longer horizons.
 	Ratios []int `yaml:"evolution_frequency_ratios" config:"min=1"`
-	// Winners, Survivors, Open and Losers are the sizes of brackets. Default: a quarter of a subpopulation each for winners
-	// and open, no survivors, the rest losers. More losers select harder.
+	// Winners, Survivors, Open and Losers are the sizes of brackets. Default: a quarter of a subpopulation each for
+	// winners and open, no survivors, the rest losers. More losers select harder.
 	Winners   *int `yaml:"n_winners" config:"min=0"`
 	Survivors *int `yaml:"n_survivors" config:"min=0"`
 	Open      *int `yaml:"n_open_for_migration" config:"min=0"`
 	Losers    *int `yaml:"n_losers" config:"min=0"`
 	// RandSeed does nothing: one seed makes all decisions.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and slower to show a change.
+	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and slower to show a
+	// change.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 }
 
@@ -57,11 +59,13 @@ func (f *manifest) selection(s *Settings) error {
 	t := struct {
 		Selection tournamentSection `yaml:"selection_strategy"`
 	}{tournamentDefaults()}
-	if err := config.Merge(&t, map[string]any{"selection_strategy": f.Selection}, config.Options{Prefix: "evolution"}); err != nil {
-		return err
+	x := &t.Selection
+	dict := map[string]any{"selection_strategy": f.Selection}
+	err := config.Merge(&t, dict, config.Options{Prefix: "evolution"})
+	s.Options.Selection = strategy.Tournament{
+		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict,
 	}
-	s.Options.Selection = strategy.Tournament{TournamentSize: t.Selection.Size, Elitism: t.Selection.Elitism, EvalLoop: t.Selection.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict}
-	return nil
+	return err
 }
 
 // multiFrequency is selection for MF-PBT. n_individuals_per_subpopulation sets the population's size.
@@ -70,9 +74,9 @@ func (f *manifest) multiFrequency(s *Settings) error {
 		Selection multiFrequencySection `yaml:"selection_strategy"`
 	}{multiFrequencyDefaults()}
 	x := &t.Selection
-	if err := config.Merge(&t, map[string]any{"selection_strategy": f.Selection}, config.Options{Prefix: "evolution", Aliases: map[string]config.Alias{
-		"selection_strategy.n_open": {Key: "selection_strategy.n_open_for_migration"},
-	}}); err != nil {
+	dict := map[string]any{"selection_strategy": f.Selection}
+	open := map[string]config.Alias{"selection_strategy.n_open": {Key: "selection_strategy.n_open_for_migration"}}
+	if err := config.Merge(&t, dict, config.Options{Prefix: "evolution", Aliases: open}); err != nil {
 		return err
 	}
 	if x.RandSeed != nil {

@@ -17,7 +17,9 @@ import (
 type Uniform interface{ Float64() float64 }
 
 // Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
-// [OneMinus], [Integer] and so on; [NewRule] makes one from a function.
+// [OneMinus], [Integer] and so on; [NewRule] makes one from a function. They are in a file for each system they come from:
+// rules_isaac.go, rules_samplefactory.go, rules_gorl.go. Learning rates take [MutateFloat] or [Float], discount factors
+// [MutateDiscount] or [OneMinus]. What evolution does to networks is in package evolution.
 type Rule interface {
 	// Name is the rule's name in files.
 	Name() string

@@ -2,6 +2,7 @@ package workspace
 
 // This file says what a heartbeat is and how it stands in its file. Heartbeats are small and frequent: they tell the
 // other members and people that a process lives, and renew its lease. They decide nothing that must survive a crash.
+// What notices that they have stopped is listed in the package comment (store.go).
 
 import (
 	"fmt"

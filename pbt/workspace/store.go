@@ -24,10 +24,14 @@
 //
 // # Who notices a dead member?
 //
-// Two parties, independently. A process that wants the member's place: Join, by the lease (see [Lease] and lease.go).
-// And the other members, who must not wait for it: package pbt compares MemberView.Seen with View.Now, in
-// peerFilter.silent (pbt/peers.go), and WorkerOptions.Silence says how much silence makes a member count as gone. This
-// package only writes heartbeats down and says when; pbt/heartbeat.go sends them.
+// Three parties, independently:
+//
+//   - the other members, which must not wait for it: package pbt compares MemberView.Seen with View.Now, in
+//     peerFilter.silent (pbt/peers.go); WorkerOptions.Silence is the silence after which a member counts as dead;
+//   - a process that wants the member's place: Join, by the lease (Folder.ended in lease.go);
+//   - on its own machine the launcher that started it, by its exit (pbt/launch/run.go).
+//
+// This package only stores heartbeats and says when they came; pbt/heartbeat.go sends them.
 package workspace
 
 import (

@@ -119,7 +119,7 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("\nElite: member %d of generation %d, %s, learning rate %.2g. Return %.1f over %d episodes.\n\n",
 		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"], result.Return, result.Episodes)
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
-		{plot, "fitness and hyperparameters, and who continued from whom"},
+		{plot, "fitness, hyperparameters, and which member continued from which"},
 		{filepath.Join(o.out, "elite"), "the elite's weights and architecture"},
 		{filepath.Join(o.out, "population", journal.File), "every selection and mutation, one a line"},
 	})
