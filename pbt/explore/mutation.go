@@ -37,7 +37,8 @@ type Mutation struct {
 	// Resample is the probability that a key that is mutated is drawn anew from its Parameter's Sample or Choices
 	// instead (Ray Tune: resample_probability). Keys with a Sample or Choices then need no rule. Default 0.
 	//
-	// Larger values explore more widely and forget what the population has found; a small one helps where members have become too much alike.
+	// Larger values explore more widely and forget what the population has found; a small one helps
+	// where members have become too much alike.
 	Resample float64
 	// Reset is the probability that a key that is mutated, and whose value is not its Parameter's Default, becomes
 	// that instead (Sample Factory: 0.01). Default 0.

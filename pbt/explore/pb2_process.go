@@ -5,9 +5,9 @@ package explore
 //
 // k(a, b) = exp(-|x_a-x_b|² / (2·l²)) · (1-ε)^(|t_a-t_b|/2)
 //
-// with length scale l and forgetting ε. With R the matrix of k between all observations plus noise on its diagonal, R
-// = L·Lᵀ, and c the vector of k between a point and the observations y, the point has the mean cᵀR⁻¹y and the
-// standard deviation √(v·(1-|L⁻¹c|²)), where v is the variance.
+// with length scale l and forgetting ε. Let R be the matrix of k between all observations, plus noise on its
+// diagonal, L its Cholesky factor, and c the vector of k between a point and the observations y. Then the point has
+// the mean cᵀR⁻¹y and the standard deviation √(v·(1-|L⁻¹c|²)), where v is the variance.
 
 import (
 	"math"
@@ -106,7 +106,7 @@ func (p *process) logLikelihood(y []float64) float64 {
 }
 
 // The grid of kernels: 180 fits of at most fitPoints points each, which keeps a choice cheap however long the journal.
-// A grid has no start to depend on and gives the same kernel on every machine, unlike a gradient search.
+// Unlike a gradient search it cannot end in a local maximum that depends on where it started.
 var (
 	lengths   = []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6}
 	forgets   = []float64{0, 0.05, 0.1, 0.2, 0.35, 0.5}

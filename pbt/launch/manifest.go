@@ -1,8 +1,8 @@
 package launch
 
-// This file has the parts of Kubernetes' API that a population needs, with the fields in the order in which people write
-// them. They are declared here, and not imported, so that gorl does not depend on Kubernetes' client libraries. The test
-// in internal/kubecheck compares the manifests with the API's own types. kubernetes.go fills them in.
+// This file has the parts of Kubernetes' API that a population needs, with the fields in the order in which people
+// write them. They are declared here, and not imported, so that gorl does not depend on Kubernetes' client libraries.
+// The test in internal/kubecheck compares the manifests with the API's own types. kubernetes.go fills them in.
 
 // kubeObject is a ConfigMap, which has Data, or a Job, which has Spec.
 type kubeObject struct {

@@ -181,7 +181,7 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 			p.idle = 0
 			return start{}, false
 		}
-		// It needs records of members that have not published them yet. Asking again at once would only start processes.
+		// It needs records that other members have not published yet. Asking again at once would only start processes.
 		wait := doubled(s.d.Restarts.Backoff, p.idle, s.d.Restarts.MaxBackoff)
 		p.idle++
 		p.notBefore = now.Add(wait)
