@@ -10,7 +10,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/models"
 )
 
 // Registry says which of a member's networks, optimizers and settings evolve. [RegistryOf] makes one for gorl's agents.
@@ -163,13 +162,15 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	}
 	var wrong problems
 	known, seen := layout.NetworksIn(snap), map[string]bool{}
-	architectures := layout.Map(snap.Values, layout.Architectures)
+	recorded := layout.Map(snap.Values, layout.Architectures)
+	architectures, _ := Architectures(snap) // none where one of them cannot be read
 	for _, g := range r.Groups {
 		own := layout.Below(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
 			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known, config.Hint(g.Name, known))
 		}
-		if architectures != nil && g.Like != "" && !sameArchitecture(architectures[g.Name], architectures[g.Like]) {
+		a, like := architectures[g.Name], architectures[g.Like]
+		if recorded != nil && g.Like != "" && (len(like.Parts) == 0 || !a.Equal(like)) {
 			wrong.add("the network %q is to be like %q, but its architecture is another", g.Name, g.Like)
 		}
 		for _, shared := range g.Shared {
@@ -179,7 +180,7 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(architectures)) {
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if !seen[name] {
 			wrong.add("the network %q has an architecture and is in no group; name it, as a group or as shared", name)
 		}
@@ -202,11 +203,4 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 // sameShapes reports whether two networks have arrays of the same names, types and shapes.
 func sameShapes(a, b map[string]checkpoint.Array) bool {
 	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool { return x.DType == y.DType && slices.Equal(x.Shape, y.Shape) })
-}
-
-// sameArchitecture compares two architectures as snapshots hold them.
-func sameArchitecture(a, b any) bool {
-	x, err1 := models.ArchitectureOfValues(a)
-	y, err2 := models.ArchitectureOfValues(b)
-	return err1 == nil && err2 == nil && x.Equal(y)
 }
