@@ -114,11 +114,21 @@ func check(v any) error {
 
 // words are Python's for the types of values.
 var words = map[reflect.Type]string{
-	nil: "None", reflect.TypeFor[bool](): "a bool", reflect.TypeFor[int64](): "an int", reflect.TypeFor[float64](): "a float",
-	reflect.TypeFor[string](): "a str", reflect.TypeFor[[]byte](): "bytes", reflect.TypeFor[Tuple](): "a tuple",
-	reflect.TypeFor[*List](): "a list", reflect.TypeFor[*Dict](): "a dict", reflect.TypeFor[*Tensor](): "a tensor",
-	reflect.TypeFor[typedStorage](): "a storage", reflect.TypeFor[numpyType](): "a NumPy dtype",
-	reflect.TypeFor[DType](): "a torch.dtype", reflect.TypeFor[Device](): "a torch.device", reflect.TypeFor[Size](): "a torch.Size",
+	nil:                             "None",
+	reflect.TypeFor[bool]():         "a bool",
+	reflect.TypeFor[int64]():        "an int",
+	reflect.TypeFor[float64]():      "a float",
+	reflect.TypeFor[string]():       "a str",
+	reflect.TypeFor[[]byte]():       "bytes",
+	reflect.TypeFor[Tuple]():        "a tuple",
+	reflect.TypeFor[*List]():        "a list",
+	reflect.TypeFor[*Dict]():        "a dict",
+	reflect.TypeFor[*Tensor]():      "a tensor",
+	reflect.TypeFor[typedStorage](): "a storage",
+	reflect.TypeFor[numpyType]():    "a NumPy dtype",
+	reflect.TypeFor[DType]():        "a torch.dtype",
+	reflect.TypeFor[Device]():       "a torch.device",
+	reflect.TypeFor[Size]():         "a torch.Size",
 }
 
 // describe says in Python's words what a value is.

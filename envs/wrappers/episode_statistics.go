@@ -25,7 +25,8 @@ func NewEpisodeStatistics(env envs.Env) (*EpisodeStatistics, error) {
 		return nil, errors.New("wrappers: NewEpisodeStatistics needs an environment, got nil")
 	}
 	n := env.NumEnvs()
-	return &EpisodeStatistics{keeper: keeper{inner{env}}, returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
+	return &EpisodeStatistics{keeper: keeper{inner{env}},
+		returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
 }
 
 // Reset resets the environment inside and begins to count anew.
