@@ -33,12 +33,12 @@ func NewEpisodeStatistics(env envs.Env) (*EpisodeStatistics, error) {
 func (e *EpisodeStatistics) Reset(seed int64) (*envs.Step, error) {
 	clear(e.returns)
 	clear(e.lengths)
-	return e.Env.Reset(seed)
+	return e.within.Reset(seed)
 }
 
 // Step steps the environment inside and counts.
 func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
-	s, err := e.Env.Step(actions)
+	s, err := e.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}
