@@ -25,14 +25,17 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 // the value network reads states where there are any.
 func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	policy := func(outputs int) (Network, error) {
-		return NewMLP(MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation, OutputGain: 0.01}, seed)
+		return NewMLP(MLPConfig{
+			Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation, OutputGain: 0.01,
+		}, seed)
 	}
 	value := func() (Network, error) { return ValueMLP(sp, hidden, activation, seed+1) }
 	return actorCritic(sp, gaussian, policy, value)
 }
 
 // actorCritic puts a policy together from the usual distribution and a network with its outputs, and makes the value.
-func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int) (Network, error), value func() (Network, error)) (Policy, Network, error) {
+func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int) (Network, error),
+	value func() (Network, error)) (Policy, Network, error) {
 	dist, err := NewDistribution(sp.Action, gaussian)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +68,8 @@ func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64) (*MLP,
 // [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
 func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
-		return evolvable("policy", sp.Observation, EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: 0.01}, seed)
+		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: 0.01}
+		return evolvable("policy", sp.Observation, cfg, seed)
 	}, func() (Network, error) { return EvolvableValue(sp, value, seed+1) })
 }
 

@@ -58,7 +58,11 @@ func (c *compiler) arithmetic(n *node) term {
 	if a.rows() && b.rows() && a.width != b.width && a.width != 1 && b.width != 1 {
 		return c.fail(n, "rows of widths %d and %d do not combine", a.width, b.width)
 	}
-	return term{width: max(a.width, b.width), eval: operation(n.op, a, b), sketch: func(k *sketch) int { return k.binary(n.op, a, b) }}
+	return term{
+		width:  max(a.width, b.width),
+		eval:   operation(n.op, a, b),
+		sketch: func(k *sketch) int { return k.binary(n.op, a, b) },
+	}
 }
 
 // operation evaluates rows with rows or with a number.

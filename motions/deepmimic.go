@@ -69,7 +69,8 @@ func (doc *document) clip(name string, d *Description) (*Clip, error) {
 		err = doc.split(&cfg, step)
 	}
 	goesOn, turns := true, false
-	err = cmp.Or(err, doc.boolean("EnableCycleOffsetPosition", &goesOn), doc.boolean("EnableCycleOffsetRotation", &turns))
+	err = cmp.Or(err, doc.boolean("EnableCycleOffsetPosition", &goesOn),
+		doc.boolean("EnableCycleOffsetRotation", &turns))
 	if err != nil {
 		return nil, err
 	}

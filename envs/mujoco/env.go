@@ -219,7 +219,7 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	return &e.out, nil
 }
 
-// Close frees the simulations, and the model if nobody else uses it. It may be called twice.
+// Close frees the simulations, and the model unless another environment or batch uses it. It may be called twice.
 func (e *Env) Close() error {
 	if e.drawing != nil {
 		e.drawing.close()

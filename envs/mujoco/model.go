@@ -177,7 +177,9 @@ func (k Kind) String() string { return kindNames[k] }
 
 // count is how many objects of the kind a model has.
 func (k Kind) count(m *C.mjModel) int {
-	return int(map[Kind]C.int{Body: m.nbody, Joint: m.njnt, Geom: m.ngeom, Site: m.nsite, Actuator: m.nu, Sensor: m.nsensor}[k])
+	return int(map[Kind]C.int{
+		Body: m.nbody, Joint: m.njnt, Geom: m.ngeom, Site: m.nsite, Actuator: m.nu, Sensor: m.nsensor,
+	}[k])
 }
 
 // ID returns the index of a named object. The error lists the names that there are.

@@ -42,7 +42,7 @@ func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
 		}
 		c.actions[i] = a
 	}
-	return c.Env.Step(c.actions)
+	return c.within.Step(c.actions)
 }
 
 // RescaleAction maps actions from [-1, 1] linearly to the limits of a Box, and what lies outside [-1, 1] to the
@@ -83,7 +83,7 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 		u := (math.Max(-1, math.Min(1, float64(a))) + 1) / 2
 		r.actions[i] = float32(float64(r.low[i%w])*(1-u) + float64(r.high[i%w])*u)
 	}
-	return r.Env.Step(r.actions)
+	return r.within.Step(r.actions)
 }
 
 // boxOf is env's action space, which must be a valid Box.

@@ -8,8 +8,11 @@ package wrappers
 
 import "github.com/gorl-dev/gorl/envs"
 
+// within is an environment by a name that users do not see as a field.
+type within = envs.Env
+
 // inner is embedded by wrappers to pass on the methods that they do not change.
-type inner struct{ envs.Env }
+type inner struct{ within }
 
 // Unwrap returns the environment inside, see [envs.As].
-func (in inner) Unwrap() envs.Env { return in.Env }
+func (in inner) Unwrap() envs.Env { return in.within }

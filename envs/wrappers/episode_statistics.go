@@ -25,19 +25,20 @@ func NewEpisodeStatistics(env envs.Env) (*EpisodeStatistics, error) {
 		return nil, errors.New("wrappers: NewEpisodeStatistics needs an environment, got nil")
 	}
 	n := env.NumEnvs()
-	return &EpisodeStatistics{keeper: keeper{inner{env}}, returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
+	return &EpisodeStatistics{keeper: keeper{inner{env}},
+		returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
 }
 
 // Reset resets the environment inside and begins to count anew.
 func (e *EpisodeStatistics) Reset(seed int64) (*envs.Step, error) {
 	clear(e.returns)
 	clear(e.lengths)
-	return e.Env.Reset(seed)
+	return e.within.Reset(seed)
 }
 
 // Step steps the environment inside and counts.
 func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
-	s, err := e.Env.Step(actions)
+	s, err := e.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}

@@ -41,12 +41,12 @@ func (r *NormalizeReward) Freeze(on bool) { r.frozen = on }
 // Reset resets the environment inside. The running statistics stay.
 func (r *NormalizeReward) Reset(seed int64) (*envs.Step, error) {
 	clear(r.sums)
-	return r.Env.Reset(seed)
+	return r.within.Reset(seed)
 }
 
 // Step steps the environment inside and normalises its rewards.
 func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.Env.Step(actions)
+	s, err := r.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}

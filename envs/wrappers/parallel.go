@@ -102,7 +102,8 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 		p.set = set
 	}
 	if name, got, want := set.Difference(p.set); name != "" {
-		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, environment 0 has %v with limits %v to %v; they must be the same",
+		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, "+
+			"environment 0 has %v with limits %v to %v; they must be the same",
 			i, s, name, got, got.Low, got.High, want, want.Low, want.High)
 	}
 	m, _ := envs.SingleAs[envs.Metered](s)

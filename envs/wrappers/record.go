@@ -128,7 +128,7 @@ func (r *Record) Reset(seed int64) (*envs.Step, error) {
 	if err := r.flush(); err != nil {
 		return nil, err
 	}
-	s, err := r.Env.Reset(seed)
+	s, err := r.within.Reset(seed)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (r *Record) Reset(seed int64) (*envs.Step, error) {
 
 // Step steps the environment inside and records it. An error of drawing or writing is returned after the step was made.
 func (r *Record) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.Env.Step(actions)
+	s, err := r.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 }
 
 // Close writes the episode that was running and closes the environment inside.
-func (r *Record) Close() error { return errors.Join(r.flush(), r.Env.Close()) }
+func (r *Record) Close() error { return errors.Join(r.flush(), r.within.Close()) }
 
 // begin starts the next episode, whose first observation s holds.
 func (r *Record) begin(s *envs.Step) error {

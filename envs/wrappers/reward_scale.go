@@ -30,7 +30,7 @@ func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
 
 // Step steps the environment inside and scales its rewards.
 func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.Env.Step(actions)
+	s, err := r.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}

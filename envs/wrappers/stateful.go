@@ -15,7 +15,7 @@ type keeper struct{ inner }
 // Supports reports whether the environment inside is [envs.Stateful].
 func (k keeper) Supports(iface any) bool {
 	if _, ok := iface.(*envs.Stateful); ok {
-		_, ok := envs.As[envs.Stateful](k.Env)
+		_, ok := envs.As[envs.Stateful](k.within)
 		return ok
 	}
 	return true
@@ -23,9 +23,9 @@ func (k keeper) Supports(iface any) bool {
 
 // stateful is the part of the chain inside that can be saved.
 func (k keeper) stateful() (envs.Stateful, error) {
-	s, ok := envs.As[envs.Stateful](k.Env)
+	s, ok := envs.As[envs.Stateful](k.within)
 	if !ok {
-		return nil, fmt.Errorf("wrappers: the state of %T: %w", k.Env, errors.ErrUnsupported)
+		return nil, fmt.Errorf("wrappers: the state of %T: %w", k.within, errors.ErrUnsupported)
 	}
 	return s, nil
 }

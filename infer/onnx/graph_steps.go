@@ -107,7 +107,9 @@ func (g *graph) oneHot(x string, choices []int) string {
 }
 
 // activations are PyTorch's that ONNX has, too, without attributes.
-var activations = map[string]string{"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid", "softplus": "Softplus", "softsign": "Softsign"}
+var activations = map[string]string{
+	"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid", "softplus": "Softplus", "softsign": "Softsign",
+}
 
 // activate adds an activation of PyTorch's.
 func (g *graph) activate(x, name string) (string, error) {

@@ -131,7 +131,8 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		return nil
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
-		return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; they must be the same", name, got, want)
+		return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; "+
+			"they must be the same", name, got, want)
 	}
 	return nil
 }
@@ -160,7 +161,8 @@ func (e *Env) allocate() error {
 	}
 	o, s, amp := e.set.Observation, e.set.State, e.set.AMPObservation
 	e.own = batch{
-		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n), states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
+		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
+		states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n),
 	}

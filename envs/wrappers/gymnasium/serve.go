@@ -93,7 +93,7 @@ type server struct {
 	rows                        int
 }
 
-// newServer makes the memory, under another name first, so that nobody finds half of it.
+// newServer makes the memory under another name first and renames it when it is complete.
 func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *server) answer(n int) error {
 
 // close removes the file, unless another policy has taken its place, and gives the memory back.
 func (s *server) close() error {
-	s.block.server = 0 // whoever still has the memory mapped sees that nobody answers
+	s.block.server = 0 // a program that still has the memory mapped sees that no process answers
 	futexWake(&s.block.done)
 	own, err := s.file.Stat()
 	if there, missing := os.Stat(s.path); err == nil && missing == nil && os.SameFile(own, there) {

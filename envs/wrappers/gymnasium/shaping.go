@@ -51,8 +51,8 @@ func (e *Env) defaults() (map[string]any, error) {
 	return said.Values, nil
 }
 
-// typed makes int64 of JSON's whole numbers and float64 of the others, as Python has them, within maps and lists. A number
-// that no float64 holds becomes an infinity.
+// typed turns JSON's whole numbers into int64 and the others into float64, as Python has them, in maps and lists too. A
+// number that no float64 holds becomes an infinity.
 func typed(v any) any {
 	switch v := v.(type) {
 	case json.Number:

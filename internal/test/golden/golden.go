@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Tensor is an array of a case, row-major.
@@ -145,22 +144,6 @@ func (c *Case) check() error {
 		}
 	}
 	return nil
-}
-
-// scalerName brings a scaler's name to that of gorl's snapshots.
-func scalerName(name string) string {
-	name = strings.ToLower(name)
-	switch {
-	case strings.Contains(name, "amp"):
-		return "amp_observation_preprocessor"
-	case strings.Contains(name, "value"):
-		return "value_preprocessor"
-	case strings.Contains(name, "obs"):
-		return "observation_preprocessor"
-	case strings.Contains(name, "state"):
-		return "state_preprocessor"
-	}
-	return name
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

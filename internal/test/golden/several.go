@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"strings"
 )
@@ -30,65 +29,6 @@ type tracedUpdate struct {
 	Motions    *Tensor                      `json:"motion_dataset"`
 	MotionRows []int                        `json:"motion_indexes"`
 	ReplayRows []int                        `json:"reply_indexes"`
-	scalers    map[string]Tensor
-}
-
-// UnmarshalJSON also looks for the states of running scalers, whatever they are called.
-func (d *tracedUpdate) UnmarshalJSON(data []byte) error {
-	type plain tracedUpdate
-	if err := json.Unmarshal(data, (*plain)(d)); err != nil {
-		return err
-	}
-	var all map[string]any
-	if err := json.Unmarshal(data, &all); err != nil {
-		return err
-	}
-	d.scalers = map[string]Tensor{}
-	for _, known := range []string{"rollout", "memory_before", "trace", "params"} {
-		delete(all, known)
-	}
-	return findScalers(all, "", d.scalers)
-}
-
-func findScalers(node map[string]any, name string, into map[string]Tensor) error {
-	if _, ok := node["running_mean"]; ok {
-		for _, part := range []string{"running_mean", "running_variance", "current_count"} {
-			x, err := flatten(node[part])
-			if err != nil {
-				return fmt.Errorf("%s.%s: %w", name, part, err)
-			}
-			into[scalerName(name)+"/"+part] = Tensor{Shape: []int{len(x)}, Data: x}
-		}
-		return nil
-	}
-	for k, v := range node {
-		if sub, ok := v.(map[string]any); ok {
-			if err := findScalers(sub, k, into); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func flatten(v any) ([]float64, error) {
-	switch v := v.(type) {
-	case float64:
-		return []float64{v}, nil
-	case map[string]any:
-		return flatten(v["data"])
-	case []any:
-		var out []float64
-		for _, x := range v {
-			y, err := flatten(x)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, y...)
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("%v (%T) is no number", v, v)
 }
 
 // loadSeveral reads a case of several updates.
@@ -104,6 +44,11 @@ func loadSeveral(fsys fs.FS, file string) (*Case, error) {
 	c := &Case{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu", Init: rename(d.Init)}
 	if c.Config, err = pythonConfig(d.Config); err != nil {
 		return nil, err
+	}
+	for k := range c.Config {
+		if strings.HasSuffix(k, "_preprocessor") {
+			return nil, fmt.Errorf("%s is set, but the states of scalers are only read of cases of one update", k)
+		}
 	}
 	var replay []Tensor // every earlier rollout's AMP observations, by row
 	for i, traced := range d.Updates {
@@ -127,10 +72,6 @@ func rename(networks map[string]map[string]Tensor) map[string]Tensor {
 	out := map[string]Tensor{}
 	for network, params := range networks {
 		for name, x := range params {
-			if strings.HasSuffix(network, "preprocessor") {
-				out[scalerName(network)+"/"+name] = x
-				continue
-			}
 			out[network+"/"+strings.Replace(name, "net_container.", "net.", 1)] = x
 		}
 	}
@@ -143,7 +84,6 @@ func (d *tracedUpdate) update(c *Case, replay []Tensor) (Update, error) {
 		Rollout: map[string]Tensor{}, Memory: d.Memory, State: rename(d.Params), Tracked: map[string]float64{}, Trace: d.Trace,
 		Targets: map[string]Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
 	}
-	maps.Copy(u.State, d.scalers)
 	for tag, values := range d.Tracked {
 		if len(values) != 1 {
 			return u, fmt.Errorf("%q was tracked %d times, want once", tag, len(values))
