@@ -56,7 +56,7 @@ type Policy struct {
 	Network string `json:"network"`
 }
 
-// file looks at one file.
+// file describes one file, in the format that its extension says.
 func file(path string, o Options) (*Checkpoint, error) {
 	switch ext := filepath.Ext(path); ext {
 	case dataSuffix, manifestSuffix:
@@ -149,7 +149,7 @@ func ofAgent(values map[string]any) Agent {
 	return a
 }
 
-// network is a chain of layers, or the number of operations where it is none.
+// network writes a chain of layers, e.g. "4 → 64 tanh → 2"; of any other network only the number of operations.
 func network(n description.Network) string {
 	parts := []string{fmt.Sprint(n.Inputs)}
 	for _, s := range n.Steps {
@@ -203,7 +203,8 @@ func flatten(into map[string]any, at string, v any) {
 	}
 }
 
-// writable is a value that JSON can hold: a [number.JSON] for one that it has none for, which a .pt may have.
+// writable returns a value that JSON can hold: NaN and the infinities, which checkpoints of other programs may have,
+// become a [number.JSON].
 func writable(v any) any {
 	if x, ok := v.(float64); ok && x-x != 0 {
 		return number.JSON(x)
@@ -211,7 +212,7 @@ func writable(v any) any {
 	return v
 }
 
-// tensors looks at arrays, in the order of their names.
+// tensors describes the arrays that the options choose, in the order of their names, and adds up the totals of all.
 func (c *Checkpoint) tensors(arrays map[string]checkpoint.Array, o Options) {
 	c.Tensors = []Tensor{}
 	for _, name := range slices.SortedFunc(maps.Keys(arrays), naturally) {
@@ -228,7 +229,8 @@ func (c *Checkpoint) tensors(arrays map[string]checkpoint.Array, o Options) {
 	}
 }
 
-// OfGroup is the snapshot of one agent of a group's (trainers.Group).
+// OfGroup returns the snapshot of agent i, from 0, of a checkpoint of a group (trainers.Group). A checkpoint of one
+// agent, or a number that the group does not have, is an error.
 func OfGroup(snap *checkpoint.Snapshot, i int) (*checkpoint.Snapshot, error) {
 	n, err := snap.Int(layout.GroupSize)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Find is the checkpoint that a path means: a file itself, also without its extension; of a folder the best that is valid,
-// else the latest. Of a population across processes it is the best of the policy that was the best. Of a folder's checkpoints
-// no more are read than have to be.
+// Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
+// valid checkpoint, else the latest. For a population across processes it is the best checkpoint of the policy that was
+// the best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
+// fast; where that one is damaged it tries the next.
 func Find(path string) (string, error) {
 	path, info, err := meant(path)
 	if err != nil {
@@ -60,8 +61,8 @@ func Find(path string) (string, error) {
 	return "", fmt.Errorf("inspection: %s has no checkpoint", path)
 }
 
-// meant is a path that is there: as it is given or, where that is nothing, with a checkpoint's extension, so that agent_1000
-// is agent_1000.safetensors.
+// meant returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so that
+// agent_1000 stands for agent_1000.safetensors.
 func meant(path string) (string, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,15 +76,15 @@ func meant(path string) (string, fs.FileInfo, error) {
 	return path, info, nil
 }
 
-// walk visits the files below a folder whose names may be those of checkpoints. The folder may be a link, and so may be the
-// folders that runs keep checkpoints in; other links to folders are not followed. What is no file, and what is removed
-// meanwhile, is passed over, and so is what has a name that begins with a dot.
+// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link, and so may be the
+// folders in it that runs keep checkpoints in; other links to folders are not followed. It skips what is not a regular
+// file, what is removed meanwhile, and names that begin with a dot.
 func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 	self, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("inspection: %w", err)
 	}
-	seen := func(dir fs.FileInfo) bool { // a link that leads round in a circle comes back to it
+	seen := func(dir fs.FileInfo) bool { // true in a cycle of links
 		return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, dir) })
 	}
 	if seen(self) {
@@ -121,5 +122,5 @@ func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 	})
 }
 
-// own says whether runs and populations keep checkpoints in folders of this name.
+// own reports whether runs and populations keep checkpoints in folders of this name.
 func own(name string) bool { return name == checkpoints || name == best || name == members }

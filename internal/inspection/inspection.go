@@ -1,5 +1,5 @@
-// Package inspection says what files and folders of training hold: checkpoints of gorl's and of skrl's, files of PyTorch,
-// NumPy and safetensors, runs and populations. Nothing that is read is executed, and nothing is written.
+// Package inspection describes what files and folders of training hold: checkpoints of gorl's and of skrl's, files of
+// PyTorch, NumPy and safetensors, runs and populations. It executes nothing that it reads, and writes no files.
 package inspection
 
 import (
@@ -41,8 +41,8 @@ func (r *Report) Damaged() (list []Stored) {
 	return list
 }
 
-// Of looks at a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors file of
-// any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's workspace.
+// Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
+// file of any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's workspace.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := meant(path)
 	if err != nil {

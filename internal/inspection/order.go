@@ -25,7 +25,7 @@ func naturally(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits are those that a text begins with.
+// digits returns the digits that a text begins with, "" for none.
 func digits(s string) string {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

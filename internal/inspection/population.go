@@ -19,27 +19,27 @@ type Population struct {
 	Seed          int64    `json:"seed"`
 	Tuned         []string `json:"tuned,omitempty"`
 	Members       []Member `json:"members"`
-	// Copies are all takings over of weights, in order.
+	// Copies are all events in which a member copied another's weights, in order.
 	Copies []Copy `json:"copies"`
 	// Best is the best that any member was at an interval's end; nil where no objective is known.
 	Best *Best `json:"best,omitempty"`
 }
 
-// Member is where one stands.
+// Member says how far one member has come.
 type Member struct {
 	Member    int          `json:"member"`
 	Intervals int64        `json:"intervals"`
 	Steps     int64        `json:"steps"`
 	Objective *number.JSON `json:"objective,omitempty"`
-	// Lineage is the member with which its weights began, Copies how often it took over weights, Failures how often its
-	// training failed.
+	// Lineage is the member that its present weights began with, Copies how often it copied another's weights, Failures
+	// how often its training failed.
 	Lineage         int                    `json:"lineage"`
 	Copies          int                    `json:"copies"`
 	Failures        int                    `json:"failures"`
 	Hyperparameters map[string]number.JSON `json:"hyperparameters"`
 }
 
-// Copy is one taking over of weights.
+// Copy says that Member replaced its weights by those of Parent.
 type Copy struct {
 	Iteration   int64  `json:"iteration"`
 	Member      int    `json:"member"`
@@ -49,7 +49,7 @@ type Copy struct {
 	Cause       string `json:"cause,omitempty"`
 }
 
-// Best are weights and what they went through.
+// Best is the best member at an interval's end, and which members trained its weights.
 type Best struct {
 	Member    int         `json:"member"`
 	Iteration int64       `json:"iteration"`

@@ -14,15 +14,15 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// State is what became of a checkpoint's check.
+// State is the result of checking a checkpoint against its manifest.
 type State string
 
 const (
 	// Verified is a checkpoint whose data has the size and the SHA-256 of its manifest.
 	Verified State = "verified"
-	// Damaged is one that does not.
+	// Damaged is a checkpoint whose data differs from its manifest, or that cannot be read.
 	Damaged State = "damaged"
-	// Unverified is a file without a manifest, which nothing vouches for: another program's, a policy alone, or a
+	// Unverified is a readable file without a manifest to compare it with: another program's, a policy alone, or a
 	// checkpoint whose save was interrupted.
 	Unverified State = "unverified"
 )
@@ -45,7 +45,7 @@ type Stored struct {
 	sequence int64
 }
 
-// load reads a checkpoint and says what it is worth. The snapshot is nil where it is damaged.
+// load reads a checkpoint and checks it. The snapshot is nil where it is damaged.
 func load(file string) (Stored, *checkpoint.Snapshot, error) {
 	saved, err := checkpoint.Load(file)
 	if err == nil {
@@ -54,7 +54,7 @@ func load(file string) (Stored, *checkpoint.Snapshot, error) {
 	return uncommitted(file, err)
 }
 
-// check says what a checkpoint is worth, as load does, and keeps none of it.
+// check checks a checkpoint as load does, without keeping its contents in memory.
 func check(file string) (Stored, error) {
 	m, err := checkpoint.Verify(file)
 	if err == nil {
@@ -64,7 +64,7 @@ func check(file string) (Stored, error) {
 	return s, err
 }
 
-// glance says what a checkpoint is worth as far as its manifest tells, without reading the data.
+// glance describes a checkpoint by its manifest alone. It does not read the data, so it does not notice damage there.
 func glance(file string) (Stored, error) {
 	m, err := checkpoint.ReadManifest(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func glance(file string) (Stored, error) {
 	return committed(file, m), nil
 }
 
-// committed is a checkpoint with a manifest.
+// committed describes a checkpoint by its manifest. file may be the manifest or the data.
 func committed(file string, m checkpoint.Manifest) Stored {
 	file = strings.TrimSuffix(file, manifestSuffix)
 	if !strings.HasSuffix(file, dataSuffix) {
@@ -134,8 +134,8 @@ func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
 	return s, snap, nil
 }
 
-// list checks all checkpoints below a folder, in the order of their files' names, numbers by value. Those that are removed
-// meanwhile, as a training does that keeps a number of them, are left out.
+// list checks all checkpoints below a folder and returns them by folder, then in the order in which they were saved, then
+// by name. Checkpoints that are removed meanwhile are left out: training keeps only so many and removes the oldest.
 func list(dir string, check func(file string) (Stored, error)) ([]Stored, error) {
 	var files []string
 	err := walk(dir, func(file string) {
@@ -173,7 +173,7 @@ func list(dir string, check func(file string) (Stored, error)) ([]Stored, error)
 	return stored, nil
 }
 
-// choose takes the newest valid one of those in a folder "best", else the newest of all.
+// choose returns the newest verified checkpoint in a folder "best", or without one the newest verified of all.
 func choose(stored []Stored) (chosen Stored, ok bool) {
 	isBest := func(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
 	for _, s := range stored {
@@ -187,7 +187,8 @@ func choose(stored []Stored) (chosen Stored, ok bool) {
 	return chosen, ok
 }
 
-// preferred leaves, where a population across processes kept the best of every policy, that of one; a negative one is none.
+// preferred returns the checkpoints in one policy's folder of the best, which a population across processes keeps.
+// Without a verified checkpoint there, or for a negative policy, it returns all of stored.
 func preferred(stored []Stored, policy int) []Stored {
 	if policy < 0 {
 		return stored

@@ -39,7 +39,8 @@ type Totals struct {
 	Infinities int64 `json:"infinities"`
 }
 
-// tensor looks at an array.
+// tensor describes an array. It counts NaNs and infinities of floating-point types, and with stats computes statistics
+// of all types of numbers.
 func tensor(name string, a checkpoint.Array, stats bool) Tensor {
 	t := Tensor{Name: name, DType: string(a.DType), Shape: a.Shape, Count: a.Len(), Bytes: int64(len(a.Data))}
 	if t.Shape == nil {

@@ -39,7 +39,7 @@ func ofTorch(path string, o Options) (*Checkpoint, error) {
 	return c, nil
 }
 
-// ofSkrl describes an agent of skrl's, if the file is one.
+// ofSkrl describes the agent in a checkpoint of skrl. ok is false for a file of another kind.
 func ofSkrl(path string) (Agent, bool) {
 	k, err := skrl.Read(path)
 	if err != nil || k.Module(layout.Policy) == nil {

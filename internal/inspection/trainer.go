@@ -6,7 +6,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// Trainer is a trainer's own part.
+// Trainer is what a checkpoint holds of the trainer, beside its agents.
 type Trainer struct {
 	Timestep int64 `json:"timestep"`
 	// Best is the best figure so far.
@@ -38,7 +38,8 @@ func ofTrainer(v any) *Trainer {
 	return t
 }
 
-// latest is the mean or the last of a figure's values, which lie in a ring.
+// latest returns the mean or the last of a figure's values. These lie in a ring buffer: value k is at k modulo its
+// length.
 func latest(figure map[string]any, mean bool) (float64, bool) {
 	list, _ := figure["values"].([]any)
 	count, _ := figure["count"].(int64)
