@@ -107,8 +107,8 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
 
-// CheckReady returns why an update cannot begin: the rollout is not complete, or the context is done.
-func (c *Core) CheckReady(ctx context.Context) error {
+// checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
+func (c *Core) checkReady(ctx context.Context) error {
 	if !c.Ready() {
 		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
 			strings.ToLower(c.name), c.Config.Rollouts)
