@@ -46,35 +46,6 @@ func (c *Core) begin(s *tensor.Scope) {
 		s.Copy(o.avgSq, o.ExpAvgSq)
 		o.steps = o.Steps
 	}
-	c.remember(s)
-}
-
-// rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update
-// can be tried again.
-func (c *Core) rollback() {
-	s := tensor.NoGrad()
-	defer s.Close()
-	s.Copy(c.Flat.Values, c.backup)
-	for _, o := range c.optimizers {
-		s.Copy(o.ExpAvg, o.avg)
-		s.Copy(o.ExpAvgSq, o.avgSq)
-		o.Steps = o.steps
-	}
-	c.forget(s)
-}
-
-// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
-// to the update's scope.
-type undo struct {
-	generator, pcg  []byte
-	schedule        map[string]float64
-	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
-	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
-	extra           []func(s *tensor.Scope)
-}
-
-// remember fills undo. Errors are the scope's.
-func (c *Core) remember(s *tensor.Scope) {
 	u := undo{rewards: s.Clone(c.Rollout.Tensor("rewards")), values: s.Clone(c.Rollout.Tensor("values"))}
 	var err error
 	if u.generator, err = c.Gen.State(); err != nil {
@@ -96,11 +67,17 @@ func (c *Core) remember(s *tensor.Scope) {
 	c.undo = u
 }
 
-// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself.
-func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
-
-// forget puts back what remember has copied.
-func (c *Core) forget(s *tensor.Scope) {
+// rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update
+// can be tried again.
+func (c *Core) rollback() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	s.Copy(c.Flat.Values, c.backup)
+	for _, o := range c.optimizers {
+		s.Copy(o.ExpAvg, o.avg)
+		s.Copy(o.ExpAvgSq, o.avgSq)
+		o.Steps = o.steps
+	}
 	u := c.undo
 	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
 	s.Copy(c.Rollout.Tensor("values"), u.values)
@@ -124,3 +101,16 @@ func (c *Core) forget(s *tensor.Scope) {
 	c.seenKL = c.seenKL[:0]
 	c.undo = undo{}
 }
+
+// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
+// to the update's scope.
+type undo struct {
+	generator, pcg  []byte
+	schedule        map[string]float64
+	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
+	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
+	extra           []func(s *tensor.Scope)
+}
+
+// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself.
+func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
