@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
@@ -167,29 +168,22 @@ type Interval struct {
 
 // SetConfig reads "auto" or a whole number of at least 0.
 func (i *Interval) SetConfig(value any) error {
+	next, ok := Interval{}, false
 	switch v := value.(type) {
 	case Interval:
-		if v.Auto || v.Steps >= 0 {
-			*i = v
-			return nil
-		}
+		next, ok = v, v.Auto || v.Steps >= 0
 	case string:
-		if strings.EqualFold(v, "auto") {
-			*i = Interval{Auto: true}
-			return nil
-		}
+		next, ok = Interval{Auto: true}, strings.EqualFold(v, "auto")
 	case int:
-		if v >= 0 {
-			*i = Interval{Steps: v}
-			return nil
-		}
+		next, ok = Interval{Steps: v}, v >= 0
 	case float64:
-		if v >= 0 && v == math.Trunc(v) {
-			*i = Interval{Steps: int(v)}
-			return nil
-		}
+		next, ok = Interval{Steps: int(v)}, v >= 0 && v == math.Trunc(v)
 	}
-	return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
+	if !ok {
+		return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
+	}
+	*i = next
+	return nil
 }
 
 // MarshalYAML returns what SetConfig reads.
@@ -253,24 +247,7 @@ func (c *OnPolicy) Skrl() bool { return c.Compatibility == SKRL2 }
 // the environment has no privileged states.
 func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
 	out := make(map[string]any, len(dict))
-	for k, v := range dict {
-		out[k] = v
-	}
-	move := func(from, to string) error {
-		v, ok := out[from]
-		if !ok {
-			return nil
-		}
-		if w, both := out[to]; both && fmt.Sprint(v) != fmt.Sprint(w) {
-			return fmt.Errorf("%s: %q (%v) is an older name of %q (%v); give one of them", prefix, from, v, to, w)
-		}
-		out[to] = v
-		delete(out, from)
-		return nil
-	}
-	if err := move("lambda", "gae_lambda"); err != nil {
-		return nil, err
-	}
+	maps.Copy(out, dict)
 	if v, ok := out["clip_predicted_values"]; ok {
 		on, isBool := v.(bool)
 		if !isBool {
@@ -281,19 +258,27 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		}
 		delete(out, "clip_predicted_values")
 	}
-	_, has := out["observation_preprocessor"]
-	if !has && sp.State.Kind == spaces.None {
-		if err := move("state_preprocessor", "observation_preprocessor"); err != nil {
-			return nil, err
-		}
-		if err := move("state_preprocessor_kwargs", "observation_preprocessor_kwargs"); err != nil {
-			return nil, err
-		}
+	renames := [][2]string{{"lambda", "gae_lambda"}}
+	if _, has := out["observation_preprocessor"]; !has && sp.State.Kind == spaces.None {
+		renames = append(renames, [2]string{"state_preprocessor", "observation_preprocessor"},
+			[2]string{"state_preprocessor_kwargs", "observation_preprocessor_kwargs"})
 	}
-	if err := move("shared_state_preprocessor", "state_preprocessor"); err != nil {
-		return nil, err
+	renames = append(renames, [2]string{"shared_state_preprocessor", "state_preprocessor"},
+		[2]string{"shared_state_preprocessor_kwargs", "state_preprocessor_kwargs"})
+	// In this order: what was called state_preprocessor has moved away when another key takes the name.
+	for _, names := range renames {
+		from, to := names[0], names[1]
+		v, ok := out[from]
+		if !ok {
+			continue
+		}
+		if w, both := out[to]; both && fmt.Sprint(v) != fmt.Sprint(w) {
+			return nil, fmt.Errorf("%s: %q (%v) is an older name of %q (%v); give one of them", prefix, from, v, to, w)
+		}
+		out[to] = v
+		delete(out, from)
 	}
-	return out, move("shared_state_preprocessor_kwargs", "state_preprocessor_kwargs")
+	return out, nil
 }
 
 // ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, are checked and not needed.

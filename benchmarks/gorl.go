@@ -115,19 +115,16 @@ func walker(threads int) ([]measure, error) {
 		return nil, err
 	}
 	defer agent.Close()
-	warm, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts, Seed: 1})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1})
 	if err != nil {
 		return nil, err
 	}
-	if err := warm.Train(context.Background()); err != nil {
-		return nil, err
-	}
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: rollouts * updates, Seed: 1})
-	if err != nil {
+	trainee := trainer.Trainee()
+	if err := trainee.Train(context.Background(), envs*rollouts); err != nil { // warms up
 		return nil, err
 	}
 	begin := time.Now()
-	if err := trainer.Train(context.Background()); err != nil {
+	if err := trainee.Train(context.Background(), envs*rollouts*updates); err != nil {
 		return nil, err
 	}
 	return []measure{{"steps_per_second", envs * rollouts * updates / time.Since(begin).Seconds()}}, nil

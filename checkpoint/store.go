@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
 	if opt.Keep < 0 {
 		return nil, fmt.Errorf("checkpoint: Keep is %d; want the number of snapshots to keep, or 0 for all", opt.Keep)
 	}
-	if opt.WrittenBy == "" {
-		opt.WrittenBy = "gorl"
-	}
+	opt.WrittenBy = cmp.Or(opt.WrittenBy, "gorl")
 	if err := fsys.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}

@@ -17,14 +17,18 @@ type Field struct {
 // Rollout is T steps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
 // time-major: row t·N + i of the flat view is step t of environment i.
 type Rollout struct {
-	scope  *tensor.Scope
-	fields map[string]tensor.Tensor // (T, N, W)
-	flat   map[string]tensor.Tensor // (T·N, W), the same memory
-	rows   map[string][]tensor.Tensor
-	names  []Field
-	steps  int
-	envs   int
-	next   int
+	scope   *tensor.Scope
+	columns map[string]column
+	names   []Field
+	steps   int
+	envs    int
+	next    int
+}
+
+// column is the memory of a field, in three shapes.
+type column struct {
+	all, flat tensor.Tensor   // (T, N, W) and (T·N, W)
+	rows      []tensor.Tensor // (N, W) of each step
 }
 
 // NewRollout allocates a rollout of the given steps and environments.
@@ -42,16 +46,15 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 		}
 		seen[f.Name] = true
 	}
-	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields,
-		fields: map[string]tensor.Tensor{}, flat: map[string]tensor.Tensor{}, rows: map[string][]tensor.Tensor{}}
+	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields, columns: map[string]column{}}
 	t, n := int64(steps), int64(envs)
 	for _, f := range fields {
-		x := r.scope.Zeros(t, n, int64(f.Width))
-		r.fields[f.Name] = x
-		r.flat[f.Name] = r.scope.Reshape(x, t*n, int64(f.Width))
-		for i := int64(0); i < t; i++ {
-			r.rows[f.Name] = append(r.rows[f.Name], r.scope.Select(x, 0, i))
+		c := column{all: r.scope.Zeros(t, n, int64(f.Width))}
+		c.flat = r.scope.Reshape(c.all, t*n, int64(f.Width))
+		for i := range t {
+			c.rows = append(c.rows, r.scope.Select(c.all, 0, i))
 		}
+		r.columns[f.Name] = c
 	}
 	if err := r.scope.Err(); err != nil {
 		r.Close()
@@ -76,16 +79,11 @@ func (r *Rollout) Full() bool { return r.next == r.steps }
 func (r *Rollout) Fields() []Field { return r.names }
 
 // Row is field name of the step being recorded, (N, Width): write into it, then [Rollout.Advance].
-func (r *Rollout) Row(name string) tensor.Tensor { return r.at(name, r.next) }
+func (r *Rollout) Row(name string) tensor.Tensor { return r.At(name, r.next) }
 
 // At is field name of step t, (N, Width).
-func (r *Rollout) At(name string, t int) tensor.Tensor { return r.at(name, t) }
-
-func (r *Rollout) at(name string, t int) tensor.Tensor {
-	rows, ok := r.rows[name]
-	if !ok {
-		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
-	}
+func (r *Rollout) At(name string, t int) tensor.Tensor {
+	rows := r.column(name).rows
 	if t >= len(rows) {
 		panic(fmt.Sprintf("memory: step %d of a rollout of %d", t, r.steps))
 	}
@@ -108,21 +106,18 @@ func (r *Rollout) SetLen(n int) error {
 }
 
 // Tensor is field name as (T, N, Width).
-func (r *Rollout) Tensor(name string) tensor.Tensor {
-	x, ok := r.fields[name]
-	if !ok {
-		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
-	}
-	return x
-}
+func (r *Rollout) Tensor(name string) tensor.Tensor { return r.column(name).all }
 
 // Rows is field name as (T·N, Width), time-major, in the same memory.
-func (r *Rollout) Rows(name string) tensor.Tensor {
-	x, ok := r.flat[name]
+func (r *Rollout) Rows(name string) tensor.Tensor { return r.column(name).flat }
+
+// column returns a field's memory, and panics where there is none: a programming error.
+func (r *Rollout) column(name string) column {
+	c, ok := r.columns[name]
 	if !ok {
 		panic(fmt.Sprintf("memory: the rollout has no field %q", name))
 	}
-	return x
+	return c
 }
 
 // Close releases the memory. It may be called twice.

@@ -15,8 +15,8 @@ type Limits struct {
 	Warmup `yaml:",inline"`
 }
 
-// Curve is a schedule that depends on nothing but the number of epochs: constant, linear, cosine, step-wise, exponential
-// or a function of the caller's.
+// Curve is a schedule that depends on nothing but the number of epochs: constant, linear, cosine, step-wise or
+// exponential.
 type Curve struct {
 	name   string
 	limits Limits

@@ -1,9 +1,6 @@
 package schedulers
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // ConstantConfig tunes a constant schedule. The zero value is the base rate at every epoch.
 type ConstantConfig struct {
@@ -94,13 +91,4 @@ func NewExponential(base float64, cfg ExponentialConfig) (*Curve, error) {
 	return newCurve("ExponentialLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
 		return base * math.Pow(cfg.Gamma, float64(t))
 	})
-}
-
-// NewLambda returns a schedule of the caller's own: factor(t) times base at epoch t, counted from the end of the warm-up.
-// factor must be a pure function with finite results ≥ 0.
-func NewLambda(base float64, factor func(t int64) float64, limits Limits) (*Curve, error) {
-	if factor == nil {
-		return nil, fmt.Errorf("schedulers: LambdaLR: the function is nil")
-	}
-	return newCurve("LambdaLR", base, limits, limits, func(base float64, t int64) float64 { return base * factor(t) })
 }

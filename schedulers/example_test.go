@@ -108,16 +108,3 @@ func ExampleNewExponential() {
 	}
 	// Output: 0.001 0.0005 0.00025 0.000125
 }
-
-func ExampleNewLambda() {
-	s, err := schedulers.NewLambda(1e-3, func(t int64) float64 { return 1 / float64(1+t) }, schedulers.Limits{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 3 {
-		fmt.Printf("%.1e ", s.LearningRate())
-		s.Step(0)
-	}
-	// Output: 1.0e-03 5.0e-04 3.3e-04
-}

@@ -191,15 +191,10 @@ func TestKLAdaptiveWarmup(t *testing.T) {
 	wantRates(t, rates(s, 5), []float64{0, 5e-4, 1e-3, 1.5e-3, 2.25e-3})
 }
 
-func TestLambda(t *testing.T) {
-	s, err := schedulers.NewLambda(2, func(t int64) float64 { return 1 / float64(t+1) }, schedulers.Limits{MinLR: 0.6, Warmup: schedulers.Warmup{Steps: 1, Factor: 0.5}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantRates(t, rates(s, 5), []float64{1, 2, 1, 2. / 3, 0.6})
-	if _, err := schedulers.NewLambda(2, nil, schedulers.Limits{}); err == nil {
-		t.Error("a nil function is accepted")
-	}
+// The warm-up comes before the curve, and the floor ends it.
+func TestWarmupAndFloor(t *testing.T) {
+	s := must(t, "ExponentialLR", 2, map[string]any{"gamma": 0.5, "min_lr": 0.6, "warmup_steps": 1, "warmup_factor": 0.5})
+	wantRates(t, rates(s, 5), []float64{1, 2, 1, 0.6, 0.6})
 }
 
 func TestRestore(t *testing.T) {

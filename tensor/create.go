@@ -82,10 +82,11 @@ func From[T Element](s *Scope, data []T, shape ...int64) Tensor {
 		return Tensor{}
 	}
 	p, n := ints(shape)
-	cell := s.cell()
-	msg := C.gorl_from_host(unsafe.Pointer(unsafe.SliceData(data)), p, n, C.int32_t(typeFor[T]()), s.device.code(), (*C.gorl_t)(cell))
+	t := s.result("From", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_from_host(unsafe.Pointer(unsafe.SliceData(data)), p, n, C.int32_t(typeFor[T]()), s.device.code(), out)
+	})
 	runtime.KeepAlive(data)
-	return s.done("From", cell, msg)
+	return t
 }
 
 // To returns a as another type on another device; a itself where it already is.

@@ -8,8 +8,10 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -70,21 +72,9 @@ type Optimizer struct {
 
 // NewOptimizer returns an optimizer for the given groups of flat's parameters, which must not overlap.
 func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip) (*Optimizer, error) {
-	if cfg.Kind == "" {
-		cfg.Kind = "adam"
-	}
-	if cfg.Beta1 == 0 {
-		cfg.Beta1 = 0.9
-	}
-	if cfg.Beta2 == 0 {
-		cfg.Beta2 = 0.999
-	}
-	if cfg.Eps == 0 {
-		cfg.Eps = 1e-8
-	}
-	switch cfg.Kind {
-	case "adam", "adamw", "sgd":
-	default:
+	cfg.Kind = cmp.Or(cfg.Kind, "adam")
+	cfg.Beta1, cfg.Beta2, cfg.Eps = cmp.Or(cfg.Beta1, 0.9), cmp.Or(cfg.Beta2, 0.999), cmp.Or(cfg.Eps, 1e-8)
+	if !slices.Contains([]string{"adam", "adamw", "sgd"}, cfg.Kind) {
 		return nil, fmt.Errorf("tensor: optimizer %q: want adam, adamw or sgd", cfg.Kind)
 	}
 	if !(cfg.Beta1 >= 0 && cfg.Beta1 < 1 && cfg.Beta2 >= 0 && cfg.Beta2 < 1) {
@@ -103,8 +93,6 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 				return nil, fmt.Errorf("tensor: optimizer: groups %s and %s overlap", h.Name, g.Name)
 			}
 		}
-	}
-	for _, g := range groups {
 		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
 			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0", g.Name, g.LearningRate)
 		}
@@ -155,25 +143,23 @@ func (o *Optimizer) Step(s *Scope) {
 	if s.err != nil {
 		return
 	}
-	o.step(s)
-	if s.err == nil {
-		o.Steps++
-	}
-}
-
-func (o *Optimizer) step(s *Scope) {
 	for i, g := range o.Groups {
 		o.begin[i], o.end[i], o.lr[i] = C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
 	}
-	p, g := handle("Step", o.flat.Values), handle("Step", o.flat.Grads)
-	n, step := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1)
+	p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
+	begin, end, lr := unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr)
+	n, step, decay := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.WeightDecay)
+	var msg C.gorl_err
 	if o.cfg.Kind == "sgd" {
-		s.effect("Step", C.gorl_sgd_(p, g, handle("Step", o.ExpAvg), unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr),
-			n, step, C.double(o.cfg.Momentum), C.double(o.cfg.WeightDecay), flag(o.cfg.Nesterov)), o.flat.Values)
-		return
+		msg = C.gorl_sgd_(p, g, avg, begin, end, lr, n, step, C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov))
+	} else {
+		msg = C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, step,
+			C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"))
 	}
-	s.effect("Step", C.gorl_adam_(p, g, handle("Step", o.ExpAvg), handle("Step", o.ExpAvgSq), unsafe.SliceData(o.begin), unsafe.SliceData(o.end),
-		unsafe.SliceData(o.lr), n, step, C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), flag(o.cfg.Kind == "adamw")), o.flat.Values)
+	s.effect("Step", msg, o.flat.Values)
+	if s.err == nil {
+		o.Steps++
+	}
 }
 
 // Close releases the moments. It may be called twice.

@@ -69,9 +69,15 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 // restore it and show what to act on, and SaveBuffers is on.
 func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	_, has := snap.Arrays[layout.EnvironmentState]
-	_, can := envs.As[envs.Stateful](t.env)
-	_, shows := envs.As[envs.Observer](t.env)
-	return has && can && shows && t.cfg.SaveBuffers
+	_, _, can := t.stateful()
+	return has && can && t.cfg.SaveBuffers
+}
+
+// stateful returns the environment as one that can restore its state and then show what to act on, and whether it is one.
+func (t *Trainer) stateful() (s envs.Stateful, o envs.Observer, can bool) {
+	s, restores := envs.As[envs.Stateful](t.env)
+	o, shows := envs.As[envs.Observer](t.env)
+	return s, o, restores && shows
 }
 
 // restoreEnvironment puts back what belongs to the environment, as far as the snapshot has it, and returns what undoes
@@ -93,8 +99,7 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 	}()
 	// Without the abilities that takesState asks for, the two interfaces are nil and not used.
 	array := snap.Arrays[layout.EnvironmentState]
-	stateful, _ := envs.As[envs.Stateful](t.env)
-	observer, _ := envs.As[envs.Observer](t.env)
+	stateful, observer, _ := t.stateful()
 	whole := t.takesState(snap)
 
 	// Read and check the parameters before anything changes.

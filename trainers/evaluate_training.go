@@ -73,9 +73,7 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 
 // evaluateInPlace evaluates in the training environment, and puts its state back.
 func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	_, stateful := envs.As[envs.Stateful](t.env)
-	_, observer := envs.As[envs.Observer](t.env)
-	if !stateful || !observer {
+	if _, _, can := t.stateful(); !can {
 		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
 	}
 	if err := t.open(); err != nil { // there must be a state to come back to
@@ -101,9 +99,8 @@ func (t *Trainer) pause() (resume func() error, err error) {
 	}
 	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
-	s, stateful := envs.As[envs.Stateful](t.env)
-	o, observer := envs.As[envs.Observer](t.env)
-	if t.now == nil || !stateful || !observer {
+	s, o, can := t.stateful()
+	if t.now == nil || !can {
 		return func() error {
 			if err := curriculum(); err != nil || t.now == nil {
 				return err

@@ -102,14 +102,10 @@ func (m *metrics) step(name string, x float64) { push(&m.steps, name, x) }
 // find returns the measurements of a figure, nil where there are none. A figure of steps is found with and without
 // "episode."; a figure of episodes of the same name wins.
 func (m *metrics) find(figure string) *ring {
-	if r, ok := m.windows[figure]; ok {
-		return r
-	}
-	if r, ok := m.tracked[figure]; ok {
-		return r
-	}
-	if r, ok := m.steps[figure]; ok {
-		return r
+	for _, rings := range []map[string]*ring{m.windows, m.tracked, m.steps} {
+		if r, ok := rings[figure]; ok {
+			return r
+		}
 	}
 	if name, ok := strings.CutPrefix(figure, episodeFigure); ok {
 		return m.steps[name]

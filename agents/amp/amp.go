@@ -202,7 +202,7 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that Rollback can put
+// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can put
 // them back.
 func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
@@ -213,6 +213,9 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	}
 	rows := tensor.From(s, index)
 	old := s.IndexSelect(m.Data(), 0, rows)
+	if s.Err() != nil {
+		return
+	}
 	a.OnRollback(func(undo *tensor.Scope) {
 		undo.IndexCopy(m.Data(), rows, old)
 		undo.Fail(m.SetCursor(length, next))

@@ -18,59 +18,46 @@ import (
 //  5. remember and Finish: the replay buffer takes the policy's motion, the scalers learn, the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
-func (a *learner) Update(ctx context.Context) (err error) {
-	if err := a.CheckReady(ctx); err != nil {
-		return err
-	}
-	defer onpolicy.OneThread()() // or no two runs are the same, bit for bit
-	s := tensor.NoGrad().On(a.Device)
-	defer s.Close()
-	a.Begin(s)
-	a.keepMotions(s, int64(a.cfg.AMPBatchSize))
-	if err := s.Err(); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			a.Rollback()
+func (a *learner) Update(ctx context.Context) error {
+	return a.Attempt(ctx, func(s *tensor.Scope) error {
+		a.keepMotions(s, int64(a.cfg.AMPBatchSize))
+		if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
+			return err
 		}
-	}()
-	if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
-		return err
-	}
-	a.standardise(s)
-	style := a.reward(s)
-	a.estimate(s, style)
-	meter := onpolicy.NewMeter(s, meters...)
-	a.draw.begin(s)
-	if err := s.Err(); err != nil {
-		return err
-	}
+		a.standardise(s)
+		style := a.reward(s)
+		a.estimate(s, style)
+		meter := onpolicy.NewMeter(s, meters...)
+		a.draw.begin(s)
+		if err := s.Err(); err != nil {
+			return err
+		}
 
-	for epoch := range a.cfg.LearningEpochs {
-		stopped, err := a.learn(ctx, epoch, meter)
+		for epoch := range a.cfg.LearningEpochs {
+			stopped, err := a.learn(ctx, epoch, meter)
+			if err != nil {
+				return err
+			}
+			last := epoch == a.cfg.LearningEpochs-1 || stopped
+			a.Schedule(meter, last)
+			if last {
+				break
+			}
+		}
+
+		means, err := meter.Means(a.Name(), 0)
 		if err != nil {
 			return err
 		}
-		last := epoch == a.cfg.LearningEpochs-1 || stopped
-		a.Schedule(meter, last)
-		if last {
-			break
+		if err := a.CheckParameters(s); err != nil {
+			return err
 		}
-	}
-
-	means, err := meter.Means(a.Name(), 0)
-	if err != nil {
-		return err
-	}
-	if err := a.CheckParameters(s); err != nil {
-		return err
-	}
-	if err := a.track(s, means, style); err != nil {
-		return err
-	}
-	a.remember(s)
-	return a.Finish(s)
+		if err := a.track(s, means, style); err != nil {
+			return err
+		}
+		a.remember(s)
+		return a.Finish(s)
+	})
 }
 
 // reward returns the style reward of every step, (T, N, 1): the larger, the more the discriminator takes the motion for

@@ -16,58 +16,45 @@ import (
 //  3. Finish: the scalers learn from the rollout, and the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
-func (a *learner) Update(ctx context.Context) (err error) {
-	if err := a.CheckReady(ctx); err != nil {
-		return err
-	}
-	defer onpolicy.OneThread()() // or no two runs are the same, bit for bit
-	s := tensor.NoGrad().On(a.Device)
-	defer s.Close()
-	a.Begin(s)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			a.Rollback()
+func (a *learner) Update(ctx context.Context) error {
+	return a.Attempt(ctx, func(s *tensor.Scope) error {
+		a.estimate(s)
+		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / KL divergence",
+			"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
+		if err := s.Err(); err != nil {
+			return err
 		}
-	}()
-	a.estimate(s)
-	meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / KL divergence",
-		"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
-	if err := s.Err(); err != nil {
-		return err
-	}
 
-	for epoch := range a.Config.LearningEpochs {
-		stopped, err := a.learn(ctx, epoch, meter)
+		for epoch := range a.Config.LearningEpochs {
+			stopped, err := a.learn(ctx, epoch, meter)
+			if err != nil {
+				return err
+			}
+			// Early stopping ends the update, except in skrl 2.0, where it only ends the epoch.
+			last := epoch == a.Config.LearningEpochs-1 || stopped && !a.Config.Skrl()
+			a.Schedule(meter, last)
+			if last {
+				break
+			}
+		}
+
+		// skrl 2.0 divides by the number of minibatches there would have been without early stopping.
+		count := 0
+		if a.Config.Skrl() {
+			count = a.Config.LearningEpochs * a.Config.MiniBatches
+		}
+		means, err := meter.Means(a.Name(), count)
 		if err != nil {
 			return err
 		}
-		// Early stopping ends the update, except in skrl 2.0, where it only ends the epoch.
-		last := epoch == a.Config.LearningEpochs-1 || stopped && !a.Config.Skrl()
-		a.Schedule(meter, last)
-		if last {
-			break
+		if err := a.CheckParameters(s); err != nil {
+			return err
 		}
-	}
-
-	// skrl 2.0 divides by the number of minibatches there would have been without early stopping.
-	count := 0
-	if a.Config.Skrl() {
-		count = a.Config.LearningEpochs * a.Config.MiniBatches
-	}
-	means, err := meter.Means(a.Name(), count)
-	if err != nil {
-		return err
-	}
-	if err := a.CheckParameters(s); err != nil {
-		return err
-	}
-	if err := a.Track(means); err != nil {
-		return err
-	}
-	return a.Finish(s)
+		if err := a.Track(means); err != nil {
+			return err
+		}
+		return a.Finish(s)
+	})
 }
 
 // estimate turns the rollout's rewards into advantages and returns, all (T, N, 1), and stores them in the rollout.

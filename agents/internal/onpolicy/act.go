@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -19,10 +20,10 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()); err != nil {
-		return nil, err
-	}
-	if err := c.checkRows("states", len(in.States), c.spaces.State.Width()); err != nil {
+	if err := cmp.Or(
+		c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()),
+		c.checkRows("states", len(in.States), c.spaces.State.Width()),
+	); err != nil {
 		return nil, err
 	}
 	s := c.step

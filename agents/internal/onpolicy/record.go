@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,16 +55,14 @@ func (c *Core) Record(t agents.Transition) error {
 
 // checkTransition refuses rows of a wrong number and rewards that are not finite.
 func (c *Core) checkTransition(t agents.Transition) error {
-	for _, x := range []struct {
-		what       string
-		got, width int
-	}{
-		{"rewards", len(t.Rewards), 1}, {"terminated flags", len(t.Terminated), 1}, {"truncated flags", len(t.Truncated), 1},
-		{"next observations", len(t.NextObservations), c.spaces.Observation.Width()}, {"next states", len(t.NextStates), c.spaces.State.Width()},
-	} {
-		if err := c.checkRows(x.what, x.got, x.width); err != nil {
-			return err
-		}
+	if err := cmp.Or(
+		c.checkRows("rewards", len(t.Rewards), 1),
+		c.checkRows("terminated flags", len(t.Terminated), 1),
+		c.checkRows("truncated flags", len(t.Truncated), 1),
+		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
+		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
+	); err != nil {
+		return err
 	}
 	for i, r := range t.Rewards {
 		if math.IsNaN(float64(r)) || math.IsInf(float64(r), 0) {
@@ -107,8 +106,8 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
 
-// CheckReady returns why an update cannot begin: the rollout is not complete, or the context is done.
-func (c *Core) CheckReady(ctx context.Context) error {
+// checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
+func (c *Core) checkReady(ctx context.Context) error {
 	if !c.Ready() {
 		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
 			strings.ToLower(c.name), c.Config.Rollouts)

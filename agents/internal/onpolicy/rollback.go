@@ -1,27 +1,44 @@
 package onpolicy
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// An update is all or nothing. Begin copies what it changes, and Rollback puts that back where the update fails,
+// An update is all or nothing. Attempt copies what it changes, and puts that back where the update fails,
 // diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
 // random sequences.
 
-// OneThread keeps the calling goroutine on one thread of the operating system until release is called. libtorch numbers
-// the nodes of a graph by thread and runs the backward pass in the order of these numbers: a goroutine that moved to
-// another thread in the middle of a minibatch would add gradients up in another order, and no two runs would be the
-// same.
-func OneThread() (release func()) {
+// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error where the rollout is
+// not complete. Where update returns an error, everything that it has changed is undone.
+//
+// The goroutine stays on one thread of the operating system meanwhile. libtorch numbers the nodes of a graph by thread
+// and runs the backward pass in the order of these numbers: a goroutine that moved to another thread in the middle of a
+// minibatch would add gradients up in another order, and no two runs would be the same.
+func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) error {
+	if err := c.checkReady(ctx); err != nil {
+		return err
+	}
 	runtime.LockOSThread()
-	return runtime.UnlockOSThread
+	defer runtime.UnlockOSThread()
+	s := tensor.NoGrad().On(c.Device)
+	defer s.Close()
+	c.begin(s)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	err := update(s)
+	if err != nil {
+		c.rollback()
+	}
+	return err
 }
 
-// Begin copies everything that an update changes, so that Rollback can undo an update that diverges, fails or is
+// begin copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
 // cancelled. The copies live as long as scope s; errors are the scope's.
-func (c *Core) Begin(s *tensor.Scope) {
+func (c *Core) begin(s *tensor.Scope) {
 	s.Copy(c.backup, c.Flat.Values)
 	for i := range c.optimizers {
 		o := &c.optimizers[i]
@@ -29,35 +46,6 @@ func (c *Core) Begin(s *tensor.Scope) {
 		s.Copy(o.avgSq, o.ExpAvgSq)
 		o.steps = o.Steps
 	}
-	c.remember(s)
-}
-
-// Rollback undoes what has happened since Begin. The agent is as it was, its random sequences included, and the update
-// can be tried again.
-func (c *Core) Rollback() {
-	s := tensor.NoGrad()
-	defer s.Close()
-	s.Copy(c.Flat.Values, c.backup)
-	for _, o := range c.optimizers {
-		s.Copy(o.ExpAvg, o.avg)
-		s.Copy(o.ExpAvgSq, o.avgSq)
-		o.Steps = o.steps
-	}
-	c.forget(s)
-}
-
-// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
-// to the update's scope.
-type undo struct {
-	generator, pcg  []byte
-	schedule        map[string]float64
-	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
-	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
-	extra           []func(s *tensor.Scope)
-}
-
-// remember fills undo. Errors are the scope's.
-func (c *Core) remember(s *tensor.Scope) {
 	u := undo{rewards: s.Clone(c.Rollout.Tensor("rewards")), values: s.Clone(c.Rollout.Tensor("values"))}
 	var err error
 	if u.generator, err = c.Gen.State(); err != nil {
@@ -79,12 +67,17 @@ func (c *Core) remember(s *tensor.Scope) {
 	c.undo = u
 }
 
-// OnRollback adds f to the Rollback of the update that Begin has begun. An algorithm calls it for what it changes
-// itself.
-func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
-
-// forget puts back what remember has copied.
-func (c *Core) forget(s *tensor.Scope) {
+// rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update
+// can be tried again.
+func (c *Core) rollback() {
+	s := tensor.NoGrad()
+	defer s.Close()
+	s.Copy(c.Flat.Values, c.backup)
+	for _, o := range c.optimizers {
+		s.Copy(o.ExpAvg, o.avg)
+		s.Copy(o.ExpAvgSq, o.avgSq)
+		o.Steps = o.steps
+	}
 	u := c.undo
 	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
 	s.Copy(c.Rollout.Tensor("values"), u.values)
@@ -108,3 +101,16 @@ func (c *Core) forget(s *tensor.Scope) {
 	c.seenKL = c.seenKL[:0]
 	c.undo = undo{}
 }
+
+// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
+// to the update's scope.
+type undo struct {
+	generator, pcg  []byte
+	schedule        map[string]float64
+	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
+	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
+	extra           []func(s *tensor.Scope)
+}
+
+// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself.
+func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }

@@ -161,8 +161,6 @@ func fake(ctx context.Context, script []string) (err error) {
 			return ctx.Err()
 		case "forever":
 			select {}
-		case "yield":
-			return errYield
 		case "restart":
 			return errRestart
 		case "fail":
