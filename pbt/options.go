@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Members is the number of members, 1 to 65536.
 	Members int
-	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length" or
-	// "Reward / Total reward (mean)". A name that is not there is looked for with "episode." before it; then
+	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length". A name that is
+	// not there is looked for with "episode." before it; then
 	// "true_objective" may also go by "episode.return".
 	Objective string
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
@@ -82,11 +82,11 @@ type Options struct {
 	Directory string
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
-	// ProgressSteps divides the intervals: Progress is called, and a cancelled context noticed, after about that many steps
-	// of a member. The objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at
-	// interval ends only.
+	// ProgressSteps divides the intervals: Progress is called after about that many steps of a member. The objective is read
+	// there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval ends only.
 	//
-	// A smaller value shows progress more often and stops sooner; each reading costs a call of Trainee.Metrics.
+	// A smaller value shows progress more often; each reading costs a call of Trainee.Metrics. A cancelled context is
+	// noticed at any time, by the trainee.
 	ProgressSteps int64
 	// OnInterval, when not nil, is called at the end of every interval, once its decisions are applied and the state is
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use

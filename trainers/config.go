@@ -83,7 +83,7 @@ type Config struct {
 	// The agent has a seed of its own. The same two seeds on the same machine make the same run.
 	Seed int64 `yaml:"seed"`
 
-	// Progress draws the bars; tracking.NewProgress makes one for a terminal.
+	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`

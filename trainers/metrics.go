@@ -194,7 +194,7 @@ func number(v any) float64 {
 }
 
 // Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
-// figures ("episode.<name>") as means over the last 100 episodes, "style_reward", every tracked value by its tag, and
+// figures ("episode.<name>") as means over the last 100 episodes, "style_reward", what the agent's updates tracked by its tag ("Loss / Policy loss"), and
 // the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as "episode.<name>". A
 // figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 {

@@ -25,7 +25,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
@@ -130,11 +129,7 @@ func population(ctx context.Context, kind string, seed int64, bars tracking.Prog
 		return result, err
 	}
 	bar.Finish("")
-	history, err := journal.NewHistory(p.Journal())
-	if err != nil {
-		return result, err
-	}
-	if err := report.WritePNG(filepath.Join(*out, fmt.Sprintf("%s_%d.png", kind, seed)), history); err != nil {
+	if err := report.WritePNG(filepath.Join(*out, fmt.Sprintf("%s_%d.png", kind, seed)), p.Journal()); err != nil {
 		return result, err
 	}
 	var returns []float64

@@ -131,9 +131,18 @@ func TestPictureOfLosses(t *testing.T) {
 	}
 }
 
+func smallEvents(t testing.TB) []journal.Event {
+	t.Helper()
+	events, err := journal.Read(filepath.Join("testdata", "small.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
 func TestWritePNG(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "population.png")
-	if err := WritePNG(path, small(t)); err != nil {
+	if err := WritePNG(path, smallEvents(t)); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -158,7 +167,7 @@ func TestWritePNG(t *testing.T) {
 	if err := WritePNG(path, nil); err == nil {
 		t.Error("no history, and no error")
 	}
-	if err := WritePNG(filepath.Join(path, "below.png"), small(t)); err == nil {
+	if err := WritePNG(filepath.Join(path, "below.png"), smallEvents(t)); err == nil {
 		t.Error("a file can be a folder")
 	}
 }

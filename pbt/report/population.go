@@ -11,8 +11,12 @@ import (
 // WritePNG draws the population in one picture at path, which holds either the old content or the new one: the
 // objective and each hyperparameter over environment steps, as in a report, with arrows in the first panel from the
 // member that was copied to where the copying member left off. Of more than 8 lineages those 7 have names and colours
-// that most members end in, the others are grey. A journal without members is an error.
-func WritePNG(path string, history *journal.History) error {
+// that most members end in, the others are grey. events are the whole journal; one without members is an error.
+func WritePNG(path string, events []journal.Event) error {
+	history, err := journal.NewHistory(events)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
 	f, err := gather(history)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 // replaced where the candidate is ahead by more than ThresholdFracStd times the spread of the population and by more than
 // ThresholdFracAbsolute times the candidate's objective without its sign, and mutates itself otherwise. The spread is the
 // standard deviation (divided by n) without the floor(0.2·n) lowest objectives. A replaced member mutates the candidate's
-// hyperparameters or, with even chances, its own. Nothing becomes of anybody while max(2, N/2) objectives or fewer are
-// known; so populations of two never act.
+// hyperparameters or, with even chances, its own. No decision is made until more than max(2, N/2) members
+// have an objective; so populations of two never act.
 //
 // N are the members with a finite objective; in max(2, N/2) it is the members that are not absent. Failed members and
 // those with an objective of NaN or infinity are rescued at any time: by one of the best, or, where
@@ -38,7 +38,7 @@ type IsaacGymEnvs struct {
 	// Strict reproduces the original where it differs. Unknown objectives count as -1e9 and their members among the
 	// worst, so that absent ones shield the live; NaN, which the original sorts arbitrarily, is below that. A worst
 	// fraction of 0 makes everybody one of the worst. Where the original would end with an error (no best member, or a
-	// candidate whose objective is not known) the member is kept. Nobody is rescued: a member whose objective is NaN only
+	// candidate whose objective is not known) the member is kept. No member is rescued: one whose objective is NaN only
 	// ever mutates itself.
 	Strict bool
 }
@@ -140,7 +140,7 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 		return Mutating(m, "among the worst %d; nobody is among the best", len(r.worst))
 	}
 	candidate := statusOf(g, r.sources[rng.IntN(len(r.sources))])
-	own := rng.Float64() >= 0.5 // drawn even where it is of no use
+	own := rng.Float64() >= 0.5 // always drawn, so that equal seeds give equal draws
 	if !candidate.known() {
 		return Keeping(m, "nothing is known of candidate %d: the original ends with an error", candidate.Member)
 	}

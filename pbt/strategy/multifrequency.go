@@ -157,7 +157,7 @@ type subpopulation struct {
 	own, others        []standing // from the best on; of others only those who can be copied
 }
 
-// rest is what becomes of members while the subpopulation does not act.
+// rest decides for members while the subpopulation does not act: they are kept, or rescued.
 func (s subpopulation) rest(rng *rand.Rand) []Decision {
 	var decisions []Decision
 	for _, m := range s.own {
@@ -174,7 +174,7 @@ func (s subpopulation) rest(rng *rand.Rand) []Decision {
 func (s subpopulation) act(rng *rand.Rand) []Decision {
 	b := s.brackets
 	winners := s.own[:b.Winners]
-	next := 0 // the best of others that nobody has taken over
+	next := 0 // the best of others that no member has copied yet
 	var decisions []Decision
 	for rank, m := range s.own {
 		var d Decision

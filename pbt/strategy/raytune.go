@@ -18,7 +18,7 @@ import (
 // Ray Tune's default is a Fraction of 0.25; see [DefaultQuantile]. The explorer that goes with it is [Perturbation] or
 // [PB2].
 type Quantile struct {
-	// Fraction is the size of either quantile, 0 to 0.5. With 0 nobody is replaced.
+	// Fraction is the size of either quantile, 0 to 0.5. With 0 no member is replaced.
 	Fraction float64
 	// Strict reproduces the original where it differs: a source is copied even where it is no better, infinite
 	// objectives rank like others, NaN, which the original sorts arbitrarily, ranks lowest, and failed members are left

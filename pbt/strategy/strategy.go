@@ -1,3 +1,12 @@
+// Package strategy decides which member of a population copies which.
+//
+// A [Strategy] is a pure function from a [Generation], where all members stand at the end of an interval, to one [Decision]
+// a member. It knows neither agents nor files: it can be tested by tables, simulated, and replayed from a journal. Package
+// pbt applies the decisions.
+//
+// [IsaacLab], [IsaacGymEnvs], [SampleFactory] and [Quantile] (Ray Tune) are the rules of those systems, [Tournament] and
+// [MultiFrequency] those of AgileRL. [Limited] bounds how often a source is copied, and [Never] is the control group. Each
+// has a file of its own. Where an original treats failed members or NaN badly gorl differs; Strict reproduces the original.
 package strategy
 
 import (
@@ -51,8 +60,8 @@ type Status struct {
 	Samples int
 	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
 	NotFinite bool
-	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: whoever
-	// takes over weights takes over their scores. The last is Objective, where that is known.
+	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: a copy
+	// has the scores of its source. The last is Objective, where that is known.
 	Scores []float64
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64
@@ -121,7 +130,7 @@ type Decision struct {
 	Reason string
 }
 
-// Strategy decides who is replaced by whom. Decide is a pure function: equal generations and equally seeded random
+// Strategy decides which member copies which. Decide is a pure function: equal generations and equally seeded random
 // numbers give equal decisions. It must not change the generation. Members without a decision are kept.
 //
 // A strategy may also have a method Validate() error, or ValidateMembers(members int) error, which New calls.

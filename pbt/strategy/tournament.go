@@ -8,13 +8,13 @@ import (
 )
 
 // Tournament is AgileRL's tournament selection, a [pbt.Strategy]. Every place in the population is filled by the winner of
-// a tournament: of TournamentSize members, drawn uniformly with replacement, the one of highest rank. Whoever wins is
-// copied and mutated; who wins the tournament of its own place stays and is mutated. With Elitism the best member keeps
+// a tournament: of TournamentSize members, drawn uniformly with replacement, the one of highest rank. The winner is
+// copied and mutated; a member that wins the tournament of its own place stays and is mutated. With Elitism the best member keeps
 // its place without a tournament.
 //
 // Ranks are by fitness, see [Fitness]; of equals the higher number ranks higher. Members that failed or whose objective or
 // weights are not finite rank last, below those of which nothing is known yet; they are never copied and never the elite.
-// Where a tournament has nobody but them, the elite takes the place. While nobody has a fitness everybody is kept.
+// Where a tournament has only such members, the elite takes the place. While no member has a fitness all are kept.
 type Tournament struct {
 	// TournamentSize is the number of members drawn, at least 1.
 	TournamentSize int
@@ -61,7 +61,7 @@ func (t Tournament) Ranks(g Generation) []int {
 	return ranks
 }
 
-// Elite is the member of highest rank; ok is false where nobody can be copied.
+// Elite is the member of highest rank; ok is false where no member can be copied.
 func (t Tournament) Elite(g Generation) (elite Status, ok bool) {
 	i := slices.Index(t.Ranks(g), len(g.Members)-1)
 	if i < 0 {

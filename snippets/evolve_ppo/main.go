@@ -31,38 +31,31 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// options are the command's flags.
-type options struct {
-	members, envs   int
-	steps, interval int64
-	seed            int64
-	out             string
-	resume          bool
-}
+var (
+	members  = flag.Int("members", 6, "members of the population")
+	envs     = flag.Int("envs", 16, "poles of each member")
+	steps    = flag.Int64("steps", 98_304, "environment steps of each member")
+	interval = flag.Int64("interval", 4096, "environment steps of a generation")
+	seed     = flag.Int64("seed", 1, "seed of everything random")
+	out      = flag.String("out", filepath.Join("runs", "evolve_ppo"), "folder of the results")
+	resume   = flag.Bool("resume", false, "continue what is in the folder")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 6, "members of the population")
-	flag.IntVar(&o.envs, "envs", 16, "poles of each member")
-	flag.Int64Var(&o.steps, "steps", 98_304, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 4096, "environment steps of a generation")
-	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "evolve_ppo"), "folder of the results")
-	flag.BoolVar(&o.resume, "resume", false, "continue what is in the folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, o); {
+	switch err := run(ctx); {
 	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. The whole population is in %s; continue with -resume.\n", o.out)
+		fmt.Printf("Stopped. The whole population is in %s; continue with -resume.\n", *out)
 	case err != nil:
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, o options) error {
-	if _, err := os.Stat(o.out); err == nil && !o.resume { // an earlier run is kept, out of the way
-		if err := os.Rename(o.out, o.out+"-"+time.Now().Format("060102-150405")); err != nil {
+func run(ctx context.Context) error {
+	if _, err := os.Stat(*out); err == nil && !*resume { // an earlier run is kept, out of the way
+		if err := os.Rename(*out, *out+"-"+time.Now().Format("060102-150405")); err != nil {
 			return err
 		}
 	}
@@ -73,18 +66,18 @@ func run(ctx context.Context, o options) error {
 		"learning_rate": {Min: 1e-8, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25},
 	}
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
+		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Seed: *seed,
 		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true},
 		Mutations: &mutations,
 		Sample:    map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
-		Directory: filepath.Join(o.out, "population"),
-		SaveElite: true, ElitePath: filepath.Join(o.out, "elite"),
+		Directory: filepath.Join(*out, "population"),
+		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
 		Progress: func(u pbt.Update) {
-			if u.Event != nil && u.Event.HasObjective && u.Status.Member == o.members-1 {
-				fmt.Fprintf(os.Stderr, "generation %d: %d of %d steps\n", u.Event.Iteration, u.Event.Steps, o.steps)
+			if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
+				fmt.Fprintf(os.Stderr, "generation %d: %d of %d steps\n", u.Event.Iteration, u.Event.Steps, *steps)
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.envs) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
 	})
 	if err != nil {
 		return err
@@ -95,22 +88,17 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
-	build := func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.envs) }
-	elite, err := evolution.Build(build, best.Snapshot, o.seed)
+	elite, err := evolution.Build(member, best.Snapshot, *seed)
 	if err != nil {
 		return err
 	}
 	defer elite.Close()
-	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: o.seed})
+	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 64, Seed: *seed})
 	if err != nil {
 		return err
 	}
-	plot := filepath.Join(o.out, "population.png")
-	history, err := journal.NewHistory(e.Population().Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.WritePNG(plot, history); err != nil {
+	plot := filepath.Join(*out, "population.png")
+	if err := report.WritePNG(plot, e.Population().Journal()); err != nil {
 		return err
 	}
 	if err := e.WriteTable(os.Stdout); err != nil {
@@ -120,14 +108,14 @@ func run(ctx context.Context, o options) error {
 		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"], result.Return, result.Episodes)
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{plot, "fitness, hyperparameters, and which member continued from which"},
-		{filepath.Join(o.out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(o.out, "population", journal.File), "every selection and mutation, one a line"},
+		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
+		{filepath.Join(*out, "population", journal.File), "every selection and mutation, one a line"},
 	})
 }
 
 // member builds an agent: at first with one hidden layer of four nodes, later with what it has evolved to.
-func member(m pbt.Member, envs int) (*trainers.Trainee, error) {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: envs, Seed: m.Seed})
+func member(m pbt.Member) (*trainers.Trainee, error) {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: *envs, Seed: m.Seed})
 	if err != nil {
 		return nil, err
 	}

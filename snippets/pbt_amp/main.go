@@ -2,7 +2,7 @@
 // those that fall behind continue from the weights of those that lead. It is what `make demo` runs.
 //
 // It writes a journal of every decision, a plot with the population's lineage, and a film of the best walker beside the
-// reference gait. Run again after an interruption, it continues; with another folder (-out) it begins anew.
+// reference gait. Run again with -resume after an interruption, it continues.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -22,7 +23,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
@@ -36,7 +36,8 @@ var (
 	steps    = flag.Int64("steps", 458_752, "environment steps of each member")
 	interval = flag.Int64("interval", 65_536, "environment steps between decisions")
 	seed     = flag.Int64("seed", 1, "seed of everything random")
-	out      = flag.String("out", filepath.Join("runs", "pbt_amp"), "folder of the results; a population in it is continued")
+	out      = flag.String("out", filepath.Join("runs", "pbt_amp"), "folder of the results")
+	resume   = flag.Bool("resume", false, "continue what is in the folder")
 )
 
 func main() {
@@ -45,13 +46,19 @@ func main() {
 	defer stop()
 	switch err := run(ctx); {
 	case errors.Is(err, context.Canceled):
-		fmt.Printf("Stopped. The same command continues the population in %s.\n", *out)
+		fmt.Printf("Stopped. Everything so far is in %s; continue with -resume.\n", *out)
 	case err != nil:
 		log.Fatal(err)
 	}
 }
 
 func run(ctx context.Context) error {
+	if !*resume { // an earlier run is kept, out of the way
+		err := os.Rename(*out, *out+"-"+time.Now().Format("060102-150405"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range *members {
@@ -133,11 +140,7 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 		return err
 	}
 	plot, film := filepath.Join(*out, "population.png"), filepath.Join(*out, "walk.gif")
-	history, err := journal.NewHistory(population.Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.WritePNG(plot, history); err != nil {
+	if err := report.WritePNG(plot, population.Journal()); err != nil {
 		return err
 	}
 	if err := record(film, best.Snapshot, *seed); err != nil {

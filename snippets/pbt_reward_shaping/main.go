@@ -138,11 +138,7 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 		return err
 	}
 	picture := filepath.Join(*out, "population.png")
-	history, err := journal.NewHistory(population.Journal())
-	if err != nil {
-		return err
-	}
-	if err := report.WritePNG(picture, history); err != nil {
+	if err := report.WritePNG(picture, population.Journal()); err != nil {
 		return err
 	}
 	fmt.Println()
