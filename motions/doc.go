@@ -1,7 +1,7 @@
 // Package motions holds reference motion clips: how a character should move.
 //
 // A [Clip] is a sequence of frames with durations. Its columns are described by a [Description]
-// (root, hinges, rotations) or, for a skeleton that nobody has described, left as raw numbers.
+// (root, hinges, rotations) or, for a skeleton without a description, left as raw numbers.
 // [Clip.At] gives positions and velocities at any time, over any number of loops.
 //
 // Clips come from [Gait] (a built-in planar walk), from DeepMimic JSON files ([LoadDeepMimic]), from

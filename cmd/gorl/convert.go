@@ -203,7 +203,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(aside) }() // empty by then, or of no use
+	defer func() { _ = os.RemoveAll(aside) }() // empty by then, or not needed
 	store, err := checkpoint.NewStore(aside, checkpoint.Options{WrittenBy: "gorl convert"})
 	if err != nil {
 		return err

@@ -157,8 +157,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	return c, nil
 }
 
-// place is the folder that a run goes to. The configuration's are used where the command line says nothing; a name is drawn
-// where nobody says one.
+// place returns the folder and the name of a run: those of the command line, else those of the configuration, else a name
+// with the time.
 func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
 	if f.resume != "" {
 		directory, name := split(f.resume)

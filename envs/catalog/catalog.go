@@ -32,7 +32,7 @@ import (
 type Batch struct {
 	// NumEnvs is the number of environments that step together.
 	NumEnvs int `yaml:"num_envs" config:"min=1,max=1048576"`
-	// Seed seeds the environments where nobody else does; a trainer does it with its own seed.
+	// Seed seeds the environments; a trainer seeds them again with its own seed.
 	Seed int64 `yaml:"seed" config:"min=0"`
 }
 

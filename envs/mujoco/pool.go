@@ -6,8 +6,8 @@ import (
 )
 
 // pool runs one piece of work over the environments of a batch on goroutines that persist between steps. The
-// caller is worker 0. Pieces are handed out as workers come for them, so that a busy core delays
-// nobody; who gets which piece never changes a result.
+// caller is worker 0. Pieces are handed out as workers come for them, so that a busy core does not
+// delay the others; which worker gets which piece never changes a result.
 type pool struct {
 	n, chunk int
 	work     func(worker, first, last int)

@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the very
+// TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the
 // step that reaches the limit is terminated, not truncated (Gymnasium reports both), so that its return is not
 // bootstrapped. It is [envs.Stateful] where the environment inside is.
 type TimeLimit struct {

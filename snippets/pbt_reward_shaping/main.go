@@ -1,8 +1,8 @@
 // Command pbt_reward_shaping lets a population find out how to shape a reward. MountainCar only rewards the flag, which
-// nobody reaches by chance within 200 steps, so plain PPO learns to stand still. The environment can reward height and
+// is never reached by chance within 200 steps, so plain PPO learns to stand still. The environment can reward height and
 // velocity on the way: too little of that changes nothing, too much and the car rocks for the reward's sake. The
-// members begin with shapings drawn at random over decades; those that reach the flag least take over from those that
-// reach it most, and what is judged is the return without any shaping.
+// members begin with shapings drawn at random over decades; those that reach the flag least copy those that reach it
+// most, and what is judged is the return without any shaping.
 package main
 
 import (

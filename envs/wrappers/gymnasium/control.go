@@ -35,7 +35,7 @@ type control struct {
 	server uint32 // of a policy: the process that answers
 	_      [52]byte
 
-	guard [64]byte // nobody writes here
+	guard [64]byte // is never written
 }
 
 const controlStride = int(unsafe.Sizeof(control{}))
@@ -56,7 +56,7 @@ func (c *control) prepare() {
 	}
 }
 
-// intact reports whether nobody wrote over the guard.
+// intact reports whether the guard still has its bytes: no child has written over it.
 func (c *control) intact() bool {
 	for _, b := range c.guard {
 		if b != guardByte {

@@ -89,7 +89,7 @@ func parsePicture(head, pixels []byte) (image.Image, error) {
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
 	for p := range height * width {
 		copy(picture.Pix[4*p:4*p+3], pixels[p*depth:])
-		picture.Pix[4*p+3] = 0xff // a fourth byte is transparency that nobody sees
+		picture.Pix[4*p+3] = 0xff // the fourth byte is transparency, which pictures do not show
 	}
 	return picture, nil
 }
