@@ -8,12 +8,12 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// What becomes of the snapshots of gorl's agents is tested with them, in internal/test/populations: a test program with
+// Copies of gorl's agents are tested with them, in internal/test/populations: a test program with
 // libtorch in it takes too long to start for tests that kill processes.
 
-// TestInheritanceOfOthers copies snapshots that are not of gorl's agents as they are, and gives a member without anything
+// TestCopiesOfOthers copies snapshots that are not of gorl's agents as they are, and gives a member without anything
 // of its own the source's.
-func TestInheritanceOfOthers(t *testing.T) {
+func TestCopiesOfOthers(t *testing.T) {
 	h := CopyOptions{Optimizer: ResetPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}
 	array := checkpoint.ArrayFloat32([]int64{1}, []float32{3})
 	foreign := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{"environment/x": array}, Values: map[string]any{"rollout_steps": 4}}
@@ -38,7 +38,7 @@ func TestInheritanceOfOthers(t *testing.T) {
 	}
 }
 
-func TestInheritanceIsChecked(t *testing.T) {
+func TestCopyOptionsAreChecked(t *testing.T) {
 	for want, h := range map[string]CopyOptions{
 		`Copy.Optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
 		`Copy.Normalizers is "reset"`:                         {Normalizers: ResetPart},

@@ -320,9 +320,9 @@ func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]
 	return out
 }
 
-// TestInformed: what an explorer is told of is the journal so far, what was decided before it in this interval, and where
+// TestFitter: an explorer learns from the journal so far, what was decided before it in this interval, and where
 // the others stand.
-func TestInformed(t *testing.T) {
+func TestFitter(t *testing.T) {
 	run := func() ([][]journal.Event, []journal.Event) {
 		c := newColony(4)
 		var lessons [][]journal.Event

@@ -34,7 +34,7 @@ type Fitter interface {
 	Explorer
 	// Fit returns the explorer to use for one member in this iteration. events are the journal so far and, for the
 	// iteration in progress, one event a member: the event of the decision for members that have been dealt with, and
-	// an EventKeep, which tells where the member stands, for this member and those after it. So the explorer knows
+	// a journal.Keep, which tells where the member stands, for this member and those after it. So the explorer knows
 	// all results, and the values given to the members before this one. Before training there are no events. Fit must
 	// be a pure function of its arguments.
 	Fit(events []journal.Event, rng *rand.Rand) Explorer

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MultiFrequency is multiple-frequencies population based training (MF-PBT), as AgileRL has it: a [pbt.Strategy] for
+// MultiFrequency is multiple-frequencies population based training (MF-PBT), as AgileRL has it: a [Strategy] for
 // populations that are cut, by number, into subpopulations, of which the i-th acts at the end of every Ratios[i]-th
 // interval. In one that acts, members are ranked and divided, from the best, into winners, survivors, those open for
 // migration, and losers:
@@ -107,7 +107,7 @@ func (s MultiFrequency) Brackets(members int) (b Brackets, err error) {
 // Brackets are how many members of a subpopulation are in each of its parts.
 type Brackets struct{ Winners, Survivors, Open, Losers int }
 
-// Decide implements pbt.Strategy. It draws one number a loser, from the better to the worse, and one for every other member
+// Decide implements Strategy. It draws one number a loser, from the better to the worse, and one for every other member
 // that a winner rescues. A population that ValidateMembers refuses is kept as it is.
 func (s MultiFrequency) Decide(g Generation, rng *rand.Rand) []Decision {
 	decisions := make([]Decision, len(g.Members))

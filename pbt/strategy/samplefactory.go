@@ -18,7 +18,7 @@ import (
 // distance between the quartiles of all, so that it means something for negative objectives and around zero. N are the
 // members with a finite objective. Those that failed or whose objective is NaN or infinite are rescued by one of the
 // best, or, where ReplaceFraction is 0, by the best healthy member. A population of one is left alone. The reference member is
-// named by [Options.Reference].
+// named by pbt.Options.Reference.
 //
 // See [DefaultSampleFactory] for the usual numbers. Fields left at zero mean zero.
 type SampleFactory struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Tournament is AgileRL's tournament selection, a [pbt.Strategy]. Every place in the population is filled by the winner of
+// Tournament is AgileRL's tournament selection, a [Strategy]. Every place in the population is filled by the winner of
 // a tournament: of TournamentSize members, drawn uniformly with replacement, the one of highest rank. The winner is
 // copied and mutated; a member that wins the tournament of its own place stays and is mutated. With Elitism the best member keeps
 // its place without a tournament.
@@ -71,7 +71,7 @@ func (t Tournament) Elite(g Generation) (elite Status, ok bool) {
 	return g.Members[i], ok
 }
 
-// Decide implements pbt.Strategy. In order of places it draws TournamentSize numbers for every tournament.
+// Decide implements Strategy. In order of places it draws TournamentSize numbers for every tournament.
 func (t Tournament) Decide(g Generation, rng *rand.Rand) []Decision {
 	all, ranks := standings(g, t.EvalLoop), t.Ranks(g)
 	elite, ok := t.Elite(g)
