@@ -23,26 +23,6 @@ func parted() models.Architecture {
 	return models.Architecture{Parts: []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}}, Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh"}
 }
 
-// What every agent must hold, for networks that can be evolved.
-func TestEvolvableSuite(t *testing.T) {
-	for name, discriminator := range map[string]models.Architecture{"one part": architecture(t, plain.AMPObservation, []int{6}, 4, []int{8}), "two parts": parted()} {
-		t.Run(name, func(t *testing.T) {
-			agenttest.Suite{
-				Spaces: plain,
-				New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
-					t.Helper()
-					m := Evolvable(plain, architecture(t, plain.Observation, []int{6}, 4, []int{8}), architecture(t, plain.Observation, nil, 0, []int{8}), discriminator, DefaultGaussian())
-					a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: seed})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return a
-				},
-			}.Run(t)
-		})
-	}
-}
-
 func TestEvolvableArchitectures(t *testing.T) {
 	agenttest.CheckLive(t)
 	one := architecture(t, plain.Observation, nil, 0, []int{8})

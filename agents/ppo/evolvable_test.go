@@ -18,23 +18,6 @@ func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head 
 	return a
 }
 
-// What every agent must hold, for networks that can be evolved.
-func TestEvolvableSuite(t *testing.T) {
-	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}), Action: spaces.NewBox(-2, 2, 2)}
-	agenttest.Suite{
-		Spaces: sp,
-		New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
-			t.Helper()
-			m := Evolvable(sp, architecture(t, sp.Observation, []int{6}, 4, []int{8}), architecture(t, sp.Observation, nil, 4, nil), models.DefaultGaussianConfig())
-			a, err := New(Options{Spaces: sp, Models: m, Dict: small(settings), Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
-		},
-	}.Run(t)
-}
-
 func TestEvolvableRestore(t *testing.T) {
 	agenttest.CheckLive(t)
 	make := func(policy models.Architecture) *Agent {

@@ -14,6 +14,17 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 )
 
+// Agent is an agent with everything that gorl's own can do, but name architectures.
+type Agent interface {
+	agents.Agent
+	agents.Binder
+	agents.Tracker
+	agents.Tunable
+	agents.Snapshotter
+	agents.Reseeder
+	agents.Stochastic
+}
+
 // CheckLive is [tensortest.CheckLive], for tests that need nothing else of it.
 func CheckLive(t testing.TB) {
 	t.Helper()
@@ -118,14 +129,6 @@ func union[V any](a, b map[string]V) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
-func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {
-	t.Helper()
-	if d := Differences(before, Snapshot(t, a)); len(d) > 0 {
-		t.Errorf("%s: %q changed", when, d)
-	}
 }
 
 // Same fails the test where two agents differ in anything.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -25,23 +24,4 @@ func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 		t.Fatal(err)
 	}
 	return a
-}
-
-// What every agent must hold, for continuous actions, with privileged states, and for choices.
-func TestSuite(t *testing.T) {
-	for name, sp := range map[string]spaces.Set{
-		"box":            plain,
-		"states":         {Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewBox(-2, 2, 1)},
-		"multi-discrete": {Observation: spaces.Unbounded(4), Action: spaces.NewMultiDiscrete(3, 2)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			agenttest.Suite{
-				Spaces: sp,
-				New: func(t testing.TB, seed int64, settings map[string]any) agenttest.Agent {
-					t.Helper()
-					return newAgent(t, sp, seed, settings)
-				},
-			}.Run(t)
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package agenttest
+package agents_test
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // divergence: an update whose numbers are not finite is undone and reported.
-func (x Suite) divergence(t *testing.T) {
+func (x suite) divergence(t *testing.T) {
 	a := x.make(t, 1, map[string]any{"learning_rate": 1e30, "grad_norm_clip": 0})
-	Fill(t, a, x.world(2))
-	before := Snapshot(t, a)
+	agenttest.Fill(t, a, x.world(2))
+	before := agenttest.Snapshot(t, a)
 	err := a.Update(context.Background())
 	var diverged *agents.DivergedError
 	if !errors.As(err, &diverged) {
@@ -53,15 +54,15 @@ func (c *stopAfter) Err() error {
 }
 
 // cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
-func (x Suite) cancellation(t *testing.T) {
+func (x suite) cancellation(t *testing.T) {
 	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}} {
 		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
 		v, w := x.world(2), x.world(2)
-		Learn(t, a, v, 1)
-		Learn(t, b, w, 1)
-		Fill(t, a, v)
-		Fill(t, b, w)
-		before := Snapshot(t, a)
+		agenttest.Learn(t, a, v, 1)
+		agenttest.Learn(t, b, w, 1)
+		agenttest.Fill(t, a, v)
+		agenttest.Fill(t, b, w)
+		before := agenttest.Snapshot(t, a)
 		for _, left := range []int{0, 1, 2, 3, 5} {
 			if err := a.Update(&stopAfter{context.Background(), left}); !errors.Is(err, context.Canceled) {
 				t.Fatalf("an update that is cancelled after %d checks: %v", left, err)
@@ -72,6 +73,6 @@ func (x Suite) cancellation(t *testing.T) {
 			}
 		}
 		must(t, errors.Join(a.Update(context.Background()), b.Update(context.Background())))
-		Same(t, a, b)
+		agenttest.Same(t, a, b)
 	}
 }

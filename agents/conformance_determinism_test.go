@@ -1,22 +1,25 @@
-package agenttest
+package agents_test
 
 import (
 	"errors"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // seeds: the same seed gives the same agent, bit for bit, and another seed another one.
-func (x Suite) seeds(t *testing.T) {
+func (x suite) seeds(t *testing.T) {
 	a, b, c := x.make(t, 7, nil), x.make(t, 7, nil), x.make(t, 8, nil)
-	before := Parameters(t, a)
-	for _, agent := range []Agent{a, b, c} {
-		Learn(t, agent, x.world(1), 3)
+	before := agenttest.Parameters(t, a)
+	for _, agent := range []agents.Complete{a, b, c} {
+		agenttest.Learn(t, agent, x.world(1), 3)
 	}
-	Same(t, a, b)
-	other := Parameters(t, c)
-	for name, p := range Parameters(t, a) {
+	agenttest.Same(t, a, b)
+	other := agenttest.Parameters(t, c)
+	for name, p := range agenttest.Parameters(t, a) {
 		if slices.Equal(p, before[name]) {
 			t.Errorf("%s has not learned", name)
 		}
@@ -27,10 +30,10 @@ func (x Suite) seeds(t *testing.T) {
 }
 
 // goroutines: two agents that train at once end like one after the other.
-func (x Suite) goroutines(t *testing.T) {
+func (x suite) goroutines(t *testing.T) {
 	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
-	train := func(a Agent, i int) error { return Advance(a, x.world(int64(10*i)), 40) }
-	var alone, together [2]Agent
+	train := func(a agents.Complete, i int) error { return agenttest.Advance(a, x.world(int64(10*i)), 40) }
+	var alone, together [2]agents.Complete
 	for i := range alone {
 		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
 		must(t, train(alone[i], i))
@@ -43,19 +46,19 @@ func (x Suite) goroutines(t *testing.T) {
 	wait.Wait()
 	must(t, errors.Join(failed[:]...))
 	for i := range alone {
-		Same(t, alone[i], together[i])
+		agenttest.Same(t, alone[i], together[i])
 	}
 }
 
 // reseed: two copies of an agent go different ways after a reseed, and the same way after the same one.
-func (x Suite) reseed(t *testing.T) {
+func (x suite) reseed(t *testing.T) {
 	a, b, c := x.make(t, 1, nil), x.make(t, 1, nil), x.make(t, 1, nil)
 	must(t, errors.Join(b.Reseed(5), c.Reseed(5)))
-	for _, agent := range []Agent{a, b, c} {
-		Learn(t, agent, x.world(2), 1)
+	for _, agent := range []agents.Complete{a, b, c} {
+		agenttest.Learn(t, agent, x.world(2), 1)
 	}
-	Same(t, b, c)
-	if len(Differences(Snapshot(t, a), Snapshot(t, b))) == 0 {
+	agenttest.Same(t, b, c)
+	if len(agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b))) == 0 {
 		t.Error("a reseeded agent learned the same")
 	}
 }

@@ -1,15 +1,16 @@
-package agenttest
+package agents_test
 
 import (
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // leaks: the number of tensors is the same after every update, and after Close that of before.
-func (x Suite) leaks(t *testing.T) {
+func (x suite) leaks(t *testing.T) {
 	before := tensor.Live()
-	a := x.New(t, 1, nil)
+	a := x.unbound(t, 1, nil)
 	must(t, a.Bind(rows))
 	w := x.world(1)
 	live := func() int64 { // with the temporaries of an evaluation's step, which are always as many
@@ -20,15 +21,15 @@ func (x Suite) leaks(t *testing.T) {
 		}
 		return tensor.Live()
 	}
-	Learn(t, a, w, 2)
+	agenttest.Learn(t, a, w, 2)
 	first := live()
 	for range 5 {
-		Learn(t, a, w, 1)
+		agenttest.Learn(t, a, w, 1)
 		if n := live(); n != first {
 			t.Fatalf("%d tensors are alive after an update, %d were after an earlier one", n, first)
 		}
 	}
-	Snapshot(t, a)
+	agenttest.Snapshot(t, a)
 	if n := tensor.Live(); n != first {
 		t.Errorf("%d tensors are alive after a snapshot, %d were before", n, first)
 	}

@@ -1,4 +1,4 @@
-package agenttest
+package agents_test
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // evaluation: actions are the distribution's mode, the same every time, and nothing is recorded.
-func (x Suite) evaluation(t *testing.T) {
+func (x suite) evaluation(t *testing.T) {
 	a := x.make(t, 1, nil)
 	w := x.world(2)
-	must(t, Advance(a, w, 5))
-	before := Snapshot(t, a)
+	must(t, agenttest.Advance(a, w, 5))
+	before := agenttest.Snapshot(t, a)
 	if was := a.SetTraining(false); !was || a.Ready() {
 		t.Error("an agent in evaluation trains")
 	}
@@ -39,16 +40,16 @@ func (x Suite) evaluation(t *testing.T) {
 	if a.SetTraining(true) {
 		t.Error("an agent in evaluation was training")
 	}
-	if err := Advance(a, w, 20); err != nil {
+	if err := agenttest.Advance(a, w, 20); err != nil {
 		t.Error(err)
 	}
 }
 
 // misuse: calls in the wrong order and rows of the wrong width are errors.
-func (x Suite) misuse(t *testing.T) {
+func (x suite) misuse(t *testing.T) {
 	a := x.make(t, 1, nil)
 	w := x.world(2)
-	transition := w.Clone().Step(make([]float32, rows*x.Spaces.Action.Width()))
+	transition := w.Clone().Step(make([]float32, rows*x.spaces.Action.Width()))
 	in := w.Now()
 	in.Observations = in.Observations[1:]
 	_, short := a.Act(in)
@@ -66,7 +67,7 @@ func (x Suite) misuse(t *testing.T) {
 	if _, err := a.Act(w.Now()); err != nil {
 		t.Fatal(err)
 	}
-	before := Snapshot(t, a)
+	before := agenttest.Snapshot(t, a)
 	for name, spoil := range map[string]func(t *agents.Transition){
 		"rewards":           func(t *agents.Transition) { t.Rewards = t.Rewards[1:] },
 		"NaN reward":        func(t *agents.Transition) { t.Rewards = []float32{0, float32(math.NaN()), 0} },
@@ -84,7 +85,7 @@ func (x Suite) misuse(t *testing.T) {
 		}
 	}
 	unchanged(t, a, before, "after calls that were refused")
-	Fill(t, a, w)
+	agenttest.Fill(t, a, w)
 	if _, err := a.Act(w.Now()); err == nil {
 		t.Error("Act with a full rollout succeeded")
 	}

@@ -1,14 +1,16 @@
-package agenttest
+package agents_test
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // hyperparameters: all change, or on error none.
-func (x Suite) hyperparameters(t *testing.T) {
+func (x suite) hyperparameters(t *testing.T) {
 	a := x.make(t, 1, nil)
 	before := a.Hyperparameters()
 	want := map[string]float64{"learning_rate": 3e-3, "discount_factor": 0.9, "entropy_loss_scale": 0.01}
@@ -42,13 +44,13 @@ func (x Suite) hyperparameters(t *testing.T) {
 	}
 	// They take effect: an agent made with them learns the same.
 	b := x.make(t, 1, map[string]any{"learning_rate": 3e-3, "discount_factor": 0.9, "entropy_loss_scale": 0.01})
-	Learn(t, a, x.world(4), 2)
-	Learn(t, b, x.world(4), 2)
-	Same(t, a, b)
+	agenttest.Learn(t, a, x.world(4), 2)
+	agenttest.Learn(t, b, x.world(4), 2)
+	agenttest.Same(t, a, b)
 }
 
 // scheduled: with a schedule, a new learning rate changes the schedule's in proportion.
-func (x Suite) scheduled(t *testing.T) {
+func (x suite) scheduled(t *testing.T) {
 	a := x.make(t, 1, map[string]any{"learning_rate": 1e-3, "learning_rate_scheduler": "ExponentialLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"gamma": 0.5}})
 	w := x.world(4)
@@ -63,20 +65,20 @@ func (x Suite) scheduled(t *testing.T) {
 		return rate
 	}
 	for _, want := range []float64{5e-4, 2.5e-4} {
-		Learn(t, a, w, 1)
+		agenttest.Learn(t, a, w, 1)
 		if got := rate(); math.Abs(got-want) > 1e-12 {
 			t.Errorf("learning rate %g, want %g", got, want)
 		}
 	}
 	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 4e-3}))
-	Learn(t, a, w, 1)
+	agenttest.Learn(t, a, w, 1)
 	if got := rate(); math.Abs(got-5e-4) > 1e-12 {
 		t.Errorf("learning rate %g after the change, want %g", got, 5e-4)
 	}
 }
 
 // shaping: the environment's rewards are not changed, and the shaper sees every step.
-func (x Suite) shaping(t *testing.T) {
+func (x suite) shaping(t *testing.T) {
 	var steps []int
 	a := x.make(t, 1, map[string]any{"rewards_shaper_scale": 0.5, "rewards_shaper": func(rewards []float32, timestep int) {
 		steps = append(steps, timestep)
@@ -102,7 +104,7 @@ func (x Suite) shaping(t *testing.T) {
 	if fmt.Sprint(steps) != "[0 1 2 3 4]" {
 		t.Errorf("the shaper was called at timesteps %v", steps)
 	}
-	got, err := Snapshot(t, a).Arrays["rollout/rewards"].Float32s()
+	got, err := agenttest.Snapshot(t, a).Arrays["rollout/rewards"].Float32s()
 	if err != nil || fmt.Sprint(got[:len(want)]) != fmt.Sprint(want) {
 		t.Errorf("rewards %v, want %v (%v)", got, want, err)
 	}
@@ -110,7 +112,7 @@ func (x Suite) shaping(t *testing.T) {
 
 // firstSteps: random_timesteps acts at random, with probabilities that are the policy's own; learning_starts puts the
 // first update off.
-func (x Suite) firstSteps(t *testing.T) {
+func (x suite) firstSteps(t *testing.T) {
 	settings := map[string]any{"random_timesteps": 4, "rollouts": 8, "learning_starts": 16}
 	a := x.make(t, 1, settings)
 	w := x.world(2)
@@ -118,9 +120,9 @@ func (x Suite) firstSteps(t *testing.T) {
 		if a.Ready() {
 			t.Fatalf("ready to learn after %d steps", step)
 		}
-		must(t, Step(a, w))
+		must(t, agenttest.Step(a, w))
 		if step == 5 {
-			logProb, err := Snapshot(t, a).Arrays["rollout/log_prob"].Float32s()
+			logProb, err := agenttest.Snapshot(t, a).Arrays["rollout/log_prob"].Float32s()
 			must(t, err)
 			for i, p := range logProb[:18] {
 				if p == 0 || math.IsNaN(float64(p)) {
@@ -136,7 +138,7 @@ func (x Suite) firstSteps(t *testing.T) {
 	// The first four actions do not depend on the policy, the fifth does.
 	first := func(seed int64, steps int) []float32 {
 		b := x.make(t, 5, settings)
-		snap := Snapshot(t, b)
+		snap := agenttest.Snapshot(t, b)
 		last := "policy/net.2.bias"
 		if _, evolvable := snap.Arrays["policy/head.out.bias"]; evolvable {
 			last = "policy/head.out.bias"
@@ -148,7 +150,7 @@ func (x Suite) firstSteps(t *testing.T) {
 		}
 		must(t, b.Restore(snap))
 		v := x.world(2)
-		must(t, Advance(b, v, steps-1))
+		must(t, agenttest.Advance(b, v, steps-1))
 		actions, err := b.Act(v.Now())
 		must(t, err)
 		return append([]float32(nil), actions...)

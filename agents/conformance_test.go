@@ -1,0 +1,152 @@
+package agents_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// suite is what every agent must hold, whatever the algorithm, its networks and its spaces.
+type suite struct {
+	name     string
+	spaces   spaces.Set
+	settings map[string]any // over those of quick updates
+	// ppo or amp gives the models; the one that is set says which agent it is.
+	ppo func(spaces.Set) ppo.Models
+	amp func(spaces.Set) amp.Models
+}
+
+// Boxes are acted in with continuous actions, seen with AMP observations; states are privileged.
+var (
+	boxes  = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+	states = spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3), AMPObservation: spaces.Unbounded(2)}
+)
+
+// conformance lists agents for continuous actions, with privileged states, and for choices, with every kind of
+// discriminator, and with networks that can be evolved.
+func conformance() []suite {
+	parts := spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)})
+	return []suite{
+		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}},
+		{name: "PPO/states", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewBox(-2, 2, 1)}},
+		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewMultiDiscrete(3, 2)}},
+		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: parts, Action: spaces.NewBox(-2, 2, 2)}},
+		{name: "AMP/bce", amp: ampMLPs, spaces: boxes},
+		{name: "AMP/lsgan", amp: ampMLPs, spaces: states, settings: map[string]any{
+			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate", "discriminator_gradient_penalty_samples": "both",
+		}},
+		{name: "AMP/critic", amp: ampMLPs, spaces: boxes, settings: map[string]any{
+			"discriminator_loss": "wasserstein", "separate_critics": true, "discriminator_gradient_penalty_samples": "interpolated",
+			"replay_admission_probability": 0.3,
+		}},
+		{name: "AMP/evolvable/one part", spaces: boxes, amp: ampEvolvable(architecture(boxes.AMPObservation, []int{6}, 4, []int{8}, "elu"))},
+		{name: "AMP/evolvable/two parts", spaces: boxes, amp: ampEvolvable(models.Architecture{ // which the fast gradient penalty cannot read
+			Parts: []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}}, Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
+		})},
+	}
+}
+
+func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
+func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
+
+func ppoEvolvable(sp spaces.Set) ppo.Models {
+	policy, value := architecture(sp.Observation, []int{6}, 4, []int{8}, "tanh"), architecture(sp.Observation, nil, 4, nil, "tanh")
+	return ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig())
+}
+
+func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models {
+	return func(sp spaces.Set) amp.Models {
+		policy, value := architecture(sp.Observation, []int{6}, 4, []int{8}, "elu"), architecture(sp.Observation, nil, 0, []int{8}, "elu")
+		return amp.Evolvable(sp, policy, value, discriminator, amp.DefaultGaussian())
+	}
+}
+
+func architecture(s spaces.Space, encoder []int, latent int, head []int, activation string) models.Architecture {
+	a, err := models.NewArchitecture(s, encoder, latent, head, activation)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// TestConformance runs every test of the suite for every agent.
+func TestConformance(t *testing.T) {
+	for _, x := range conformance() {
+		for _, test := range []struct {
+			name string
+			run  func(t *testing.T)
+		}{
+			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume}, {"foreign snapshots", x.foreign},
+			{"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled}, {"divergence", x.divergence}, {"cancellation", x.cancellation},
+			{"evaluation", x.evaluation}, {"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
+				agenttest.CheckLive(t)
+				test.run(t)
+			})
+		}
+	}
+}
+
+const rows = 3
+
+// make makes an agent for so many rows, of settings over those of the suite, and closes it with the test.
+func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Complete {
+	t.Helper()
+	a := x.unbound(t, seed, settings)
+	must(t, a.Bind(rows))
+	agenttest.Close(t, a)
+	return a
+}
+
+// unbound makes an agent that does not know the number of rows, and that the caller closes.
+func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a agents.Complete) {
+	t.Helper()
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor": "RunningStandardScaler"}
+	if x.amp != nil {
+		maps.Copy(all, map[string]any{"learning_rate": 1e-3, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+			"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60})
+	}
+	if settings["compatibility"] == nil { // skrl has none of those of the suite
+		maps.Copy(all, x.settings)
+	}
+	maps.Copy(all, settings)
+	var err error
+	if x.amp != nil {
+		motions := &agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7}
+		a, err = amp.New(amp.Options{Spaces: x.spaces, Models: x.amp(x.spaces), Motions: motions, Dict: all, Seed: seed})
+	} else {
+		a, err = ppo.New(ppo.Options{Spaces: x.spaces, Models: x.ppo(x.spaces), Dict: all, Seed: seed})
+	}
+	must(t, err)
+	return a
+}
+
+func (x suite) world(seed int64) *agenttest.World {
+	return agenttest.NewWorld(x.spaces, agenttest.Seeds(seed, rows)...)
+}
+
+// must ends the test where something that has to succeed failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
+func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {
+	t.Helper()
+	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%s: %q changed", when, d)
+	}
+}
