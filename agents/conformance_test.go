@@ -24,33 +24,35 @@ type suite struct {
 	amp func(spaces.Set) amp.Models
 }
 
-// Boxes are acted in with continuous actions, seen with AMP observations; states are privileged.
-var (
-	boxes  = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
-	states = spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3), AMPObservation: spaces.Unbounded(2)}
-)
-
 // conformance lists agents for continuous actions, with privileged states, and for choices, with every kind of
 // discriminator, and with networks that can be evolved.
 func conformance() []suite {
-	parts := spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)})
+	four, parts := spaces.Unbounded(4), map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}
+	one, two := spaces.NewBox(-2, 2, 1), spaces.NewBox(-2, 2, 2)
+	plain := spaces.Set{Observation: four, Action: two, AMPObservation: spaces.Unbounded(3)}
+	states := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: one}
+	choices := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3),
+		AMPObservation: spaces.Unbounded(2)}
+	discriminator := architecture(plain.AMPObservation, []int{6}, 4, []int{8}, "elu")
+	parted := models.Architecture{ // the fast gradient penalty cannot read it
+		Parts:  []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
+		Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
+	}
 	return []suite{
-		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}},
-		{name: "PPO/states", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewBox(-2, 2, 1)}},
-		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewMultiDiscrete(3, 2)}},
-		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: parts, Action: spaces.NewBox(-2, 2, 2)}},
-		{name: "AMP/bce", amp: ampMLPs, spaces: boxes},
-		{name: "AMP/lsgan", amp: ampMLPs, spaces: states, settings: map[string]any{
+		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
+		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
+		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
+		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: spaces.NewDict(parts), Action: two}},
+		{name: "AMP/bce", amp: ampMLPs, spaces: plain},
+		{name: "AMP/lsgan", amp: ampMLPs, spaces: choices, settings: map[string]any{
 			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate", "discriminator_gradient_penalty_samples": "both",
 		}},
-		{name: "AMP/critic", amp: ampMLPs, spaces: boxes, settings: map[string]any{
-			"discriminator_loss": "wasserstein", "separate_critics": true, "discriminator_gradient_penalty_samples": "interpolated",
-			"replay_admission_probability": 0.3,
+		{name: "AMP/critic", amp: ampMLPs, spaces: plain, settings: map[string]any{
+			"discriminator_loss": "wasserstein", "separate_critics": true,
+			"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3,
 		}},
-		{name: "AMP/evolvable/one part", spaces: boxes, amp: ampEvolvable(architecture(boxes.AMPObservation, []int{6}, 4, []int{8}, "elu"))},
-		{name: "AMP/evolvable/two parts", spaces: boxes, amp: ampEvolvable(models.Architecture{ // which the fast gradient penalty cannot read
-			Parts: []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}}, Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
-		})},
+		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
+		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}
 }
 
@@ -58,13 +60,15 @@ func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
 
 func ppoEvolvable(sp spaces.Set) ppo.Models {
-	policy, value := architecture(sp.Observation, []int{6}, 4, []int{8}, "tanh"), architecture(sp.Observation, nil, 4, nil, "tanh")
+	policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "tanh")
+	value := architecture(sp.Observation, nil, 4, nil, "tanh")
 	return ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig())
 }
 
 func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models {
 	return func(sp spaces.Set) amp.Models {
-		policy, value := architecture(sp.Observation, []int{6}, 4, []int{8}, "elu"), architecture(sp.Observation, nil, 0, []int{8}, "elu")
+		policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "elu")
+		value := architecture(sp.Observation, nil, 0, []int{8}, "elu")
 		return amp.Evolvable(sp, policy, value, discriminator, amp.DefaultGaussian())
 	}
 }
@@ -84,9 +88,10 @@ func TestConformance(t *testing.T) {
 			name string
 			run  func(t *testing.T)
 		}{
-			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume}, {"foreign snapshots", x.foreign},
-			{"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled}, {"divergence", x.divergence}, {"cancellation", x.cancellation},
-			{"evaluation", x.evaluation}, {"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
+			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
+			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
+			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
+			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
 				agenttest.CheckLive(t)
@@ -110,10 +115,11 @@ func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Co
 // unbound makes an agent that does not know the number of rows, and that the caller closes.
 func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a agents.Complete) {
 	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler"}
+	const scaler = "RunningStandardScaler"
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": scaler,
+		"value_preprocessor": scaler}
 	if x.amp != nil {
-		maps.Copy(all, map[string]any{"learning_rate": 1e-3, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+		maps.Copy(all, map[string]any{"learning_rate": 1e-3, "amp_observation_preprocessor": scaler, "task_reward_scale": 0.5,
 			"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60})
 	}
 	if settings["compatibility"] == nil { // skrl has none of those of the suite

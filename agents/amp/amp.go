@@ -54,7 +54,8 @@ type learner struct {
 	motionSet     *memory.Replay                       // the reference motion that minibatches draw from
 	replay        *memory.Replay                       // the policy's earlier motion
 	separate      *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
-	draw          sampler
+	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
+	Draw sampler
 }
 
 // New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is
@@ -103,9 +104,9 @@ func New(o Options) (agent *Agent, err error) {
 		}
 	}()
 	a.AfterRecord = a.record
-	a.draw = random{a}
+	a.Draw = random{a}
 	if cfg.Skrl() {
-		a.draw = &once{a: a}
+		a.Draw = &once{a: a}
 	}
 	if err = a.prepare(); err != nil {
 		return nil, err

@@ -20,20 +20,21 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
-// standardised. There are two: random, and once as in skrl 2.0. Tests replay recorded rows through it.
+// standardised. There are two: random, and once as in skrl 2.0. Its methods are exported because tests of package agents
+// replay recorded rows through it.
 type sampler interface {
-	// begin starts an update.
-	begin(s *tensor.Scope)
-	// motionRows and replayRows return n rows for minibatch index; replayRows a zero Tensor while there are none.
-	motionRows(s *tensor.Scope, index int, n int64) tensor.Tensor
-	replayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
+	// Begin starts an update.
+	Begin(s *tensor.Scope)
+	// MotionRows and ReplayRows return n rows for minibatch index; ReplayRows a zero Tensor while there are none.
+	MotionRows(s *tensor.Scope, index int, n int64) tensor.Tensor
+	ReplayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
 }
 
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
 // its earlier motion (the present one while there is none), and the reference.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Extra[0]
-	motion, replay = a.draw.motionRows(s, b.Index, n), a.draw.replayRows(s, b.Index, n)
+	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
 	if replay.T == nil {
 		replay = policy
 	}
@@ -57,13 +58,13 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 // random draws afresh for every minibatch.
 type random struct{ a *learner }
 
-func (r random) begin(*tensor.Scope) {}
+func (r random) Begin(*tensor.Scope) {}
 
-func (r random) motionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
 }
 
-func (r random) replayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	if r.a.replay.Len() == 0 {
 		return tensor.Tensor{}
 	}
@@ -76,7 +77,7 @@ type once struct {
 	motion, replay []tensor.Tensor
 }
 
-func (o *once) begin(s *tensor.Scope) {
+func (o *once) Begin(s *tensor.Scope) {
 	o.motion, o.replay = o.batches(s, o.a.motionSet), nil
 	if o.a.replay.Len() > 0 {
 		o.replay = o.batches(s, o.a.replay)
@@ -93,9 +94,9 @@ func (o *once) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
 	return parts
 }
 
-func (o *once) motionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor { return o.motion[index] }
+func (o *once) MotionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor { return o.motion[index] }
 
-func (o *once) replayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
+func (o *once) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	if o.replay == nil {
 		return tensor.Tensor{}
 	}

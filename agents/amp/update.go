@@ -28,7 +28,7 @@ func (a *learner) Update(ctx context.Context) error {
 		style := a.reward(s)
 		a.estimate(s, style)
 		meter := onpolicy.NewMeter(s, meters...)
-		a.draw.begin(s)
+		a.Draw.Begin(s)
 		if err := s.Err(); err != nil {
 			return err
 		}

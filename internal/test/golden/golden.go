@@ -1,16 +1,10 @@
-// Package golden reads what skrl 2.0.0 computed for given rollouts, and compares gorl's numbers with it. Only tests use
-// it.
+// Package golden finds and reads what skrl 2.0.0 computed, and compares gorl's numbers with it. Only tests use it.
 //
-// The cases are in testdata; where the environment variable GORL_FIXTURES names a folder, its cases are read too. Such a
-// folder has cases of one update in skrl/NAME.json + NAME.npz and of several updates in skrl_two_updates/NAME.json;
-// either may be missing.
+// The numbers of single building blocks are in testdata here, the rollouts and updates of whole agents in
+// agents/testdata, beside the tests that replay them. Where the environment variable GORL_FIXTURES names a folder, its
+// files are read too. Such a folder has building blocks in skrl/parts.npz, cases of one update in skrl/NAME.json +
+// NAME.npz and of several updates in skrl_two_updates/NAME.json; each may be missing.
 package golden
-
-import (
-	"fmt"
-	"maps"
-	"slices"
-)
 
 // Tensor is an array of a case, row-major.
 type Tensor struct {
@@ -41,109 +35,3 @@ func (x Tensor) Row(t int) Tensor {
 	n := len(x.Data) / x.Shape[0]
 	return Tensor{Shape: x.Shape[1:], Data: x.Data[t*n : (t+1)*n]}
 }
-
-// Case is an agent, and one or more rollouts and updates that follow each other.
-type Case struct {
-	// Name is the file's, Algorithm "ppo" or "amp".
-	Name, Algorithm string
-	// Steps is T, Envs N; the others are widths of rows.
-	Steps, Envs                                     int
-	ObservationSize, ActionSize, AMPObservationSize int
-	// Discrete says that actions are the indices of ActionSize choices.
-	Discrete bool
-	// Activation follows the hidden layers of every network.
-	Activation string
-	// Config is the agent's configuration, with compatibility set.
-	Config map[string]any
-	// Init is the state before the first rollout, by the names of a snapshot: policy/net.0.weight,
-	// value_preprocessor/running_mean, ...
-	Init map[string]Tensor
-	// Updates follow each other.
-	Updates []Update
-}
-
-// Update is a rollout and what one update makes of it.
-type Update struct {
-	// Rollout has observations, actions, next_observations, terminated, truncated, rewards_env and amp_observations,
-	// which are given, and log_prob and values, which acting must compute; all (T, N, ·).
-	Rollout map[string]Tensor
-	// Memory has the rewards and, for AMP, next_values as they are stored, (T, N, 1).
-	Memory map[string]Tensor
-	// Targets has combined_rewards, gae_next_values, advantages and either returns (before value scaling) or
-	// scaled_returns and scaled_values.
-	Targets map[string]Tensor
-	// State is that after the update, by the names of a snapshot; Moments are the optimizer's exp_avg and exp_avg_sq, by
-	// parameter in optimizer order.
-	State   map[string]Tensor
-	Moments []map[string]Tensor
-	// Tracked are the tracked values, LearningRate the rate after the update.
-	Tracked      map[string]float64
-	LearningRate float64
-	// MotionBatches and ReplayBatches are the discriminator's rows, one tensor a minibatch. Without ReplayBatches the
-	// replay buffer is empty.
-	MotionBatches, ReplayBatches []Tensor
-	// Trace has what single optimizer steps computed, where known.
-	Trace []Step
-}
-
-// Step is an optimizer step.
-type Step struct {
-	ValueMSE  float64   `json:"value_mse"`
-	TotalLoss float64   `json:"total_loss"`
-	BCE       []float64 `json:"bce"`
-	GradNorm  *float64  `json:"grad_norm_before_clip"`
-}
-
-// Layers returns the widths of a network's input, hidden layers and output.
-func (c *Case) Layers(network string) (inputs int, hidden []int, outputs int, err error) {
-	var out []int
-	for i := 0; ; i += 2 {
-		w, ok := c.Init[fmt.Sprintf("%s/net.%d.weight", network, i)]
-		if !ok {
-			break
-		}
-		if len(w.Shape) != 2 {
-			return 0, nil, 0, fmt.Errorf("golden: %s: %s layer %d has shape %v", c.Name, network, i, w.Shape)
-		}
-		if i == 0 {
-			inputs = w.Shape[1]
-		}
-		out = append(out, w.Shape[0])
-	}
-	if len(out) == 0 {
-		return 0, nil, 0, fmt.Errorf("golden: %s: there is no network %q", c.Name, network)
-	}
-	return inputs, out[:len(out)-1], out[len(out)-1], nil
-}
-
-// check says what is missing or of the wrong size.
-func (c *Case) check() error {
-	if c.Algorithm != "ppo" && c.Algorithm != "amp" {
-		return fmt.Errorf("algorithm %q: want ppo or amp", c.Algorithm)
-	}
-	if c.Steps <= 0 || c.Envs <= 0 || c.ObservationSize <= 0 || c.ActionSize <= 0 || len(c.Updates) == 0 {
-		return fmt.Errorf("sizes T %d, N %d, observations %d, actions %d, %d updates: all must be positive", c.Steps, c.Envs, c.ObservationSize, c.ActionSize, len(c.Updates))
-	}
-	actions := c.ActionSize
-	if c.Discrete {
-		actions = 1
-	}
-	want := map[string]int{"observations": c.ObservationSize, "next_observations": c.ObservationSize, "actions": actions,
-		"terminated": 1, "truncated": 1, "rewards_env": 1, "log_prob": 1, "values": 1}
-	if c.Algorithm == "amp" {
-		want["amp_observations"] = c.AMPObservationSize
-	}
-	for i, u := range c.Updates {
-		for name, width := range want {
-			if x, ok := u.Rollout[name]; !ok || len(x.Data) != c.Steps*c.Envs*width {
-				return fmt.Errorf("update %d: rollout %s has %d values, want %d × %d × %d", i, name, len(x.Data), c.Steps, c.Envs, width)
-			}
-		}
-		if len(u.State) == 0 {
-			return fmt.Errorf("update %d: there is nothing to expect", i)
-		}
-	}
-	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,4 @@
-package golden
+package agents_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package golden
+package agents_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/test/golden"
 )
 
 // description is the JSON of a case of one update.
@@ -31,7 +33,7 @@ type description struct {
 }
 
 // loadOne reads NAME.json and the NAME.npz beside it.
-func loadOne(fsys fs.FS, file string) (*Case, error) {
+func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, err
@@ -40,23 +42,24 @@ func loadOne(fsys fs.FS, file string) (*Case, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
-	arrays, err := readNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
+	arrays, err := golden.ReadNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{
+	c := &goldenCase{
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
-		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]Tensor{},
+		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{},
 	}
-	u := Update{Rollout: map[string]Tensor{}, Memory: map[string]Tensor{}, Targets: map[string]Tensor{}, State: map[string]Tensor{},
+	u := goldenUpdate{Rollout: map[string]golden.Tensor{}, Memory: map[string]golden.Tensor{},
+		Targets: map[string]golden.Tensor{}, State: map[string]golden.Tensor{},
 		Tracked: d.Expect.Tracked, LearningRate: d.Expect.LearningRate}
 	for _, name := range sortedKeys(arrays) {
 		if err := sortIn(c, &u, name, arrays[name]); err != nil {
 			return nil, err
 		}
 	}
-	c.Updates = []Update{u}
+	c.Updates = []goldenUpdate{u}
 	return c, c.check()
 }
 
@@ -98,7 +101,7 @@ func whole(v any) any {
 }
 
 // sortIn puts an array where it belongs. What it does not know is an error, so that nothing goes unchecked.
-func sortIn(c *Case, u *Update, name string, x Tensor) error {
+func sortIn(c *goldenCase, u *goldenUpdate, name string, x golden.Tensor) error {
 	kind, rest, _ := strings.Cut(name, "/")
 	switch kind {
 	case "init":
@@ -108,9 +111,9 @@ func sortIn(c *Case, u *Update, name string, x Tensor) error {
 	case "memory":
 		u.Memory[rest] = x
 	case "motion_batches":
-		return place(&u.MotionBatches, rest, func(slot *Tensor) { *slot = x })
+		return place(&u.MotionBatches, rest, func(slot *golden.Tensor) { *slot = x })
 	case "replay_batches":
-		return place(&u.ReplayBatches, rest, func(slot *Tensor) { *slot = x })
+		return place(&u.ReplayBatches, rest, func(slot *golden.Tensor) { *slot = x })
 	case "expect":
 		part, which, nested := strings.Cut(rest, "/")
 		switch {
@@ -118,9 +121,9 @@ func sortIn(c *Case, u *Update, name string, x Tensor) error {
 			u.Targets[rest] = x
 		case part == "optimizer":
 			index, moment, _ := strings.Cut(which, "/")
-			return place(&u.Moments, index, func(slot *map[string]Tensor) {
+			return place(&u.Moments, index, func(slot *map[string]golden.Tensor) {
 				if *slot == nil {
-					*slot = map[string]Tensor{}
+					*slot = map[string]golden.Tensor{}
 				}
 				(*slot)[moment] = x
 			})

@@ -1,4 +1,4 @@
-package golden
+package agents_test
 
 import (
 	"encoding/json"
@@ -6,33 +6,35 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/test/golden"
 )
 
 // trace is the JSON of a case of several updates.
 type trace struct {
-	Kind    string                       `json:"kind"`
-	Config  map[string]any               `json:"cfg"`
-	Init    map[string]map[string]Tensor `json:"init"`
-	Updates []tracedUpdate               `json:"updates"`
+	Kind    string                              `json:"kind"`
+	Config  map[string]any                      `json:"cfg"`
+	Init    map[string]map[string]golden.Tensor `json:"init"`
+	Updates []tracedUpdate                      `json:"updates"`
 }
 
 type tracedUpdate struct {
-	Rollout    []map[string]json.RawMessage `json:"rollout"`
-	Memory     map[string]Tensor            `json:"memory_before"`
-	Returns    Tensor                       `json:"returns"`
-	Advantages Tensor                       `json:"advantages"`
-	Values     Tensor                       `json:"values_after"`
-	Trace      []Step                       `json:"trace"`
-	Rates      []float64                    `json:"lr"`
-	Tracked    map[string][]float64         `json:"tracked"`
-	Params     map[string]map[string]Tensor `json:"params"`
-	Motions    *Tensor                      `json:"motion_dataset"`
-	MotionRows []int                        `json:"motion_indexes"`
-	ReplayRows []int                        `json:"reply_indexes"`
+	Rollout    []map[string]json.RawMessage        `json:"rollout"`
+	Memory     map[string]golden.Tensor            `json:"memory_before"`
+	Returns    golden.Tensor                       `json:"returns"`
+	Advantages golden.Tensor                       `json:"advantages"`
+	Values     golden.Tensor                       `json:"values_after"`
+	Trace      []goldenStep                        `json:"trace"`
+	Rates      []float64                           `json:"lr"`
+	Tracked    map[string][]float64                `json:"tracked"`
+	Params     map[string]map[string]golden.Tensor `json:"params"`
+	Motions    *golden.Tensor                      `json:"motion_dataset"`
+	MotionRows []int                               `json:"motion_indexes"`
+	ReplayRows []int                               `json:"reply_indexes"`
 }
 
 // loadSeveral reads a case of several updates.
-func loadSeveral(fsys fs.FS, file string) (*Case, error) {
+func loadSeveral(fsys fs.FS, file string) (*goldenCase, error) {
 	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func loadSeveral(fsys fs.FS, file string) (*Case, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
-	c := &Case{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu", Init: rename(d.Init)}
+	c := &goldenCase{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu", Init: rename(d.Init)}
 	if c.Config, err = pythonConfig(d.Config); err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func loadSeveral(fsys fs.FS, file string) (*Case, error) {
 			return nil, fmt.Errorf("%s is set, but the states of scalers are only read of cases of one update", k)
 		}
 	}
-	var replay []Tensor // every earlier rollout's AMP observations, by row
+	var replay []golden.Tensor // every earlier rollout's AMP observations, by row
 	for i, traced := range d.Updates {
 		u, err := traced.update(c, replay)
 		if err != nil {
@@ -58,7 +60,8 @@ func loadSeveral(fsys fs.FS, file string) (*Case, error) {
 		}
 		if amp, ok := u.Rollout["amp_observations"]; ok {
 			for row := range c.Steps * c.Envs {
-				replay = append(replay, Tensor{Shape: []int{1, c.AMPObservationSize}, Data: amp.Data[row*c.AMPObservationSize : (row+1)*c.AMPObservationSize]})
+				at, width := row*c.AMPObservationSize, c.AMPObservationSize
+				replay = append(replay, golden.Tensor{Shape: []int{1, width}, Data: amp.Data[at : at+width]})
 			}
 		}
 		c.Updates = append(c.Updates, u)
@@ -68,8 +71,8 @@ func loadSeveral(fsys fs.FS, file string) (*Case, error) {
 }
 
 // rename brings parameter names to those of a snapshot: net_container.0.weight is net.0.weight.
-func rename(networks map[string]map[string]Tensor) map[string]Tensor {
-	out := map[string]Tensor{}
+func rename(networks map[string]map[string]golden.Tensor) map[string]golden.Tensor {
+	out := map[string]golden.Tensor{}
 	for network, params := range networks {
 		for name, x := range params {
 			out[network+"/"+strings.Replace(name, "net_container.", "net.", 1)] = x
@@ -79,10 +82,11 @@ func rename(networks map[string]map[string]Tensor) map[string]Tensor {
 }
 
 // update sorts a traced update in and takes the case's sizes from the first.
-func (d *tracedUpdate) update(c *Case, replay []Tensor) (Update, error) {
-	u := Update{
-		Rollout: map[string]Tensor{}, Memory: d.Memory, State: rename(d.Params), Tracked: map[string]float64{}, Trace: d.Trace,
-		Targets: map[string]Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
+func (d *tracedUpdate) update(c *goldenCase, replay []golden.Tensor) (goldenUpdate, error) {
+	u := goldenUpdate{
+		Rollout: map[string]golden.Tensor{}, Memory: d.Memory, State: rename(d.Params), Trace: d.Trace,
+		Tracked: map[string]float64{},
+		Targets: map[string]golden.Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
 	}
 	for tag, values := range d.Tracked {
 		if len(values) != 1 {
@@ -126,8 +130,8 @@ func (d *tracedUpdate) update(c *Case, replay []Tensor) (Update, error) {
 }
 
 // stepTensor reads {"shape", "data"} or a plain list.
-func stepTensor(raw json.RawMessage) (Tensor, error) {
-	var x Tensor
+func stepTensor(raw json.RawMessage) (golden.Tensor, error) {
+	var x golden.Tensor
 	if err := json.Unmarshal(raw, &x); err == nil {
 		return x, nil
 	}
@@ -137,7 +141,7 @@ func stepTensor(raw json.RawMessage) (Tensor, error) {
 }
 
 // batches gathers the discriminator's rows and splits them as numpy's array_split does.
-func (d *tracedUpdate) batches(c *Case, u *Update, replay []Tensor) error {
+func (d *tracedUpdate) batches(c *goldenCase, u *goldenUpdate, replay []golden.Tensor) error {
 	if d.Motions == nil {
 		return nil
 	}
@@ -145,9 +149,9 @@ func (d *tracedUpdate) batches(c *Case, u *Update, replay []Tensor) error {
 	if !ok {
 		k = 2
 	}
-	var motions []Tensor
+	var motions []golden.Tensor
 	for at := 0; at+c.AMPObservationSize <= len(d.Motions.Data); at += c.AMPObservationSize {
-		motions = append(motions, Tensor{Data: d.Motions.Data[at : at+c.AMPObservationSize]})
+		motions = append(motions, golden.Tensor{Data: d.Motions.Data[at : at+c.AMPObservationSize]})
 	}
 	var err error
 	if u.MotionBatches, err = gather(motions, d.MotionRows, k); err != nil {
@@ -161,14 +165,14 @@ func (d *tracedUpdate) batches(c *Case, u *Update, replay []Tensor) error {
 	return nil
 }
 
-func gather(rows []Tensor, index []int, k int) ([]Tensor, error) {
-	var out []Tensor
+func gather(rows []golden.Tensor, index []int, k int) ([]golden.Tensor, error) {
+	var out []golden.Tensor
 	for i, at := 0, 0; i < k; i++ {
 		n := len(index) / k
 		if i < len(index)%k {
 			n++
 		}
-		var x Tensor
+		var x golden.Tensor
 		for _, row := range index[at : at+n] {
 			if row < 0 || row >= len(rows) {
 				return nil, fmt.Errorf("row %d of %d", row, len(rows))

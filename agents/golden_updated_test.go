@@ -1,4 +1,4 @@
-package golden
+package agents_test
 
 import (
 	"fmt"
@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked and
+// updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked and
 // what single steps computed.
-func (x *Subject) Updated(t *testing.T, c *Comparison, u *Update) {
+func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	snap := x.snapshot(t)
 	x.targets(t, c, u)
@@ -21,17 +22,17 @@ func (x *Subject) Updated(t *testing.T, c *Comparison, u *Update) {
 			t.Error(err)
 			continue
 		}
-		Compare(c, name, got, u.State[name])
+		golden.Compare(c, name, got, u.State[name])
 	}
-	for _, e := range x.Flat.Entries() {
+	for _, e := range x.core.Flat.Entries() {
 		if _, ok := u.State[e.Name]; !ok {
 			t.Errorf("the case does not say what %s should be", e.Name)
 		}
 	}
 	x.moments(t, c, u, snap)
-	c.Scalar("learning rate", x.Agent.LearningRate(), u.LearningRate)
+	c.Scalar("learning rate", x.agent.LearningRate(), u.LearningRate)
 	tracked := map[string]float64{}
-	x.Agent.Tracked(func(tag string, v float64) { tracked[tag] = v })
+	x.agent.Tracked(func(tag string, v float64) { tracked[tag] = v })
 	for _, tag := range sortedKeys(u.Tracked) {
 		got, ok := tracked[tag]
 		if !ok {
@@ -47,7 +48,7 @@ func (x *Subject) Updated(t *testing.T, c *Comparison, u *Update) {
 	x.trace(t, c, u, tracked)
 }
 
-func meanAbs(x Tensor) float64 {
+func meanAbs(x golden.Tensor) float64 {
 	sum := 0.0
 	for _, v := range x.Data {
 		sum += math.Abs(v)
@@ -73,7 +74,7 @@ func values(snap *checkpoint.Snapshot, name string) ([]float64, error) {
 
 // targets compares what the value and policy losses were computed from. Where there is a value scaler, the rollout holds
 // standardised returns: the case's are standardised with its own statistics.
-func (x *Subject) targets(t *testing.T, c *Comparison, u *Update) {
+func (x *replay) targets(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	for _, name := range sortedKeys(u.Targets) {
 		want := u.Targets[name]
@@ -96,7 +97,7 @@ func (x *Subject) targets(t *testing.T, c *Comparison, u *Update) {
 }
 
 // standardised applies the value scaler of the state after the update, if there is one, in float32.
-func standardised(state map[string]Tensor, x Tensor) Tensor {
+func standardised(state map[string]golden.Tensor, x golden.Tensor) golden.Tensor {
 	mean, ok := state["value_preprocessor/running_mean"]
 	if !ok {
 		return x
@@ -110,16 +111,16 @@ func standardised(state map[string]Tensor, x Tensor) Tensor {
 	if err != nil {
 		panic(err)
 	}
-	return Tensor{Shape: x.Shape, Data: values}
+	return golden.Tensor{Shape: x.Shape, Data: values}
 }
 
 // moments compares the optimizer's. A parameter that skrl's optimizer never stepped has none, and must have none here.
-func (x *Subject) moments(t *testing.T, c *Comparison, u *Update, snap *checkpoint.Snapshot) {
+func (x *replay) moments(t *testing.T, c *golden.Comparison, u *goldenUpdate, snap *checkpoint.Snapshot) {
 	t.Helper()
 	if u.Moments == nil {
 		return
 	}
-	entries := x.Flat.Entries()
+	entries := x.core.Flat.Entries()
 	if len(u.Moments) > len(entries) {
 		t.Errorf("the case has moments of %d parameters, the agent %d", len(u.Moments), len(entries))
 		return
@@ -132,23 +133,23 @@ func (x *Subject) moments(t *testing.T, c *Comparison, u *Update, snap *checkpoi
 				t.Error(err)
 				continue
 			}
-			want := Tensor{Data: make([]float64, e.Size)}
+			want := golden.Tensor{Data: make([]float64, e.Size)}
 			if i < len(u.Moments) && u.Moments[i][moment].Data != nil {
 				want = u.Moments[i][moment]
 			}
-			Compare(c, name, got, want)
+			golden.Compare(c, name, got, want)
 		}
 	}
 }
 
 // trace compares single steps: the value loss from the value network's predictions, and in the mean the total loss and
 // the gradient's norm.
-func (x *Subject) trace(t *testing.T, c *Comparison, u *Update, tracked map[string]float64) {
+func (x *replay) trace(t *testing.T, c *golden.Comparison, u *goldenUpdate, tracked map[string]float64) {
 	t.Helper()
 	if len(u.Trace) == 0 {
 		return
 	}
-	if got, want := len(x.Value.Outputs), len(u.Trace); got != want {
+	if got, want := len(x.value.Outputs), len(u.Trace); got != want {
 		t.Errorf("the update made %d steps, want %d", got, want)
 		return
 	}
@@ -169,22 +170,22 @@ func (x *Subject) trace(t *testing.T, c *Comparison, u *Update, tracked map[stri
 	if norms == len(u.Trace) {
 		c.Scalar("mean gradient norm", tracked["Gradient / Norm"], norm)
 	}
-	x.Value.Outputs = nil
+	x.value.Outputs = nil
 }
 
 // valueMSE is the mean squared error of the predictions of optimizer step i.
-func (x *Subject) valueMSE(t *testing.T, i int) float64 {
+func (x *replay) valueMSE(t *testing.T, i int) float64 {
 	t.Helper()
 	column := func(name string) []float32 {
-		v, err := tensor.Float32s(x.Rollout.Tensor(name))
+		v, err := tensor.Float32s(x.core.Rollout.Tensor(name))
 		must(t, err)
 		return v
 	}
 	returns, old := column("returns"), column("values")
-	predicted := x.Value.Outputs[i]
+	predicted := x.value.Outputs[i]
 	batches := len(returns) / len(predicted)
 	at := i % batches * len(predicted)
-	clip := x.Agent.Hyperparameters()["value_clip"]
+	clip := x.agent.Hyperparameters()["value_clip"]
 	sum := 0.0
 	for j, p := range predicted {
 		v := float64(p)

@@ -1,4 +1,4 @@
-package golden
+package agents_test
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Spaces are those that a case's agent acts in.
-func (c *Case) Spaces() spaces.Set {
+// spaces are those that a case's agent acts in.
+func (c *goldenCase) spaces() spaces.Set {
 	sp := spaces.Set{Observation: spaces.Unbounded(c.ObservationSize), Action: spaces.Unbounded(c.ActionSize)}
 	if c.Discrete {
 		sp.Action = spaces.NewDiscrete(c.ActionSize)
@@ -20,42 +20,42 @@ func (c *Case) Spaces() spaces.Set {
 	return sp
 }
 
-// Network builds a case's network of the given name; parameters come with [Subject.Start].
-func (c *Case) Network(t *testing.T, name string) *Network {
+// network builds a case's network of the given name; parameters come with [replay.start].
+func (c *goldenCase) network(t *testing.T, name string) *watched {
 	t.Helper()
-	inputs, hidden, outputs, err := c.Layers(name)
+	inputs, hidden, outputs, err := c.layers(name)
 	must(t, err)
 	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: hidden, Activation: c.Activation}, 1)
 	must(t, err)
-	return &Network{MLP: net}
+	return &watched{MLP: net}
 }
 
-// Network is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
+// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
 // minibatch.
-type Network struct {
+type watched struct {
 	*models.MLP
 	Outputs [][]float32
 	t       *testing.T
 }
 
-// Watch makes the network keep its outputs from now on.
-func (n *Network) Watch(t *testing.T) { n.t = t }
+// watch makes the network keep its outputs from now on.
+func (n *watched) watch(t *testing.T) { n.t = t }
 
 // Forward implements [models.Network].
-func (n *Network) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+func (n *watched) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	out := n.MLP.Forward(s, in)
 	n.note(s, out)
 	return out
 }
 
 // ForwardPenalty implements [models.Critic].
-func (n *Network) ForwardPenalty(s *tensor.Scope, in models.Inputs) (out, penalty tensor.Tensor) {
+func (n *watched) ForwardPenalty(s *tensor.Scope, in models.Inputs) (out, penalty tensor.Tensor) {
 	out, penalty = n.MLP.ForwardPenalty(s, in)
 	n.note(s, out)
 	return out, penalty
 }
 
-func (n *Network) note(s *tensor.Scope, out tensor.Tensor) {
+func (n *watched) note(s *tensor.Scope, out tensor.Tensor) {
 	if n.t != nil && s.Err() == nil && tensor.RequiresGrad(out) {
 		values, err := tensor.Float32s(s.Detach(out))
 		if err != nil {
@@ -65,24 +65,24 @@ func (n *Network) note(s *tensor.Scope, out tensor.Tensor) {
 	}
 }
 
-// Policy acts as told and judges by itself.
-type Policy struct {
+// told acts as told and judges by itself.
+type told struct {
 	models.Policy
 	next []float32
 }
 
-// Policy builds a case's policy.
-func (c *Case) Policy(t *testing.T) *Policy {
+// policy builds a case's policy.
+func (c *goldenCase) policy(t *testing.T) *told {
 	t.Helper()
-	dist, err := models.NewDistribution(c.Spaces().Action, models.DefaultGaussianConfig())
+	dist, err := models.NewDistribution(c.spaces().Action, models.DefaultGaussianConfig())
 	must(t, err)
-	p, err := models.NewPolicy(c.Network(t, "policy"), dist)
+	p, err := models.NewPolicy(c.network(t, "policy"), dist)
 	must(t, err)
-	return &Policy{Policy: p}
+	return &told{Policy: p}
 }
 
 // Sample implements [models.Policy] with the actions given.
-func (p *Policy) Sample(s *tensor.Scope, in models.Inputs, _ *tensor.Generator) models.Action {
+func (p *told) Sample(s *tensor.Scope, in models.Inputs, _ *tensor.Generator) models.Action {
 	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
 	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
 }
