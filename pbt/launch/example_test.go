@@ -9,12 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/ppo"
-	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/trainers"
 )
 
 const pendulum = `
@@ -37,19 +32,6 @@ func ExampleParse() {
 	// Output:
 	// 8 [/app/member -envs 16] 5 /data/runs/pendulum
 	// launch: unknown key "slices" (given 4): did you mean "slice"?
-}
-
-// A program that is both the launcher and the members of a population.
-func ExampleMain() {
-	launch.Main(func(m pbt.Member) (pbt.Trainee, error) {
-		env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: m.Seed})
-		if err != nil {
-			return nil, err
-		}
-		return trainers.NewTrainee(env, func() (agents.Agent, error) {
-			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: m.Seed})
-		}, trainers.Config{Seed: m.Seed})
-	})
 }
 
 // A member that trains in its own way: it saves and returns when its context ends.

@@ -28,7 +28,7 @@ type Program struct {
 	Adjust func(o *pbt.Options, p *pbt.WorkerOptions)
 }
 
-// Main is Program{New: build}.Main().
+// Main is Program{New: build}.Main(). The example of trainers.NewTrainee is a whole program.
 func Main(build func(m pbt.Member) (pbt.Trainee, error)) { Program{New: build}.Main() }
 
 // Main is all that a main function has to do; it does not return. Started by a user with -config file.yaml, the program

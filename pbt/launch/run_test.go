@@ -19,7 +19,11 @@ import (
 func population(t *testing.T, settings string, script ...string) (*File, string) {
 	t.Helper()
 	dir := t.TempDir()
-	words := append([]string{fakeMember}, script...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append([]string{self, "member"}, script...)
 	if command, ok := strings.CutPrefix(settings, "shell"); ok { // behind a shell that does not hand signals on
 		settings = command
 		words = []string{"/bin/sh", "-c", quoteWords(words) + "; exit $?"}

@@ -1,6 +1,4 @@
-// Command fakemember is a member of a population for tests of its launcher: it does what its arguments say, and keeps to
-// the environment and the exit statuses of a member without anything that takes long to load.
-package main
+package launch
 
 import (
 	"context"
@@ -22,33 +20,36 @@ var (
 	errRestart = errors.New("it wants to be started again")
 )
 
-func main() {
-	if path := os.Getenv("GORL_FAKE_ALIVE"); path != "" {
-		go endWith(path)
-	}
-	if len(os.Args) == 3 && os.Args[1] == "helper" {
-		signal.Ignore(syscall.SIGTERM)
-		hold(os.Args[2])
-		fmt.Println("here")
-		select {}
-	}
+// fakeMember makes this process a member of a population: it does what the words of the script say, keeps to the
+// environment and the exit statuses of a member, and returns the status.
+func fakeMember(script []string) int {
+	go endWith(os.Getenv(envAlive))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	err := fake(ctx, os.Args[1:])
+	err := fake(ctx, script)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	switch {
 	case err == nil:
+		return 0
 	case errors.Is(err, errYield):
-		os.Exit(75)
+		return 75
 	case errors.Is(err, errRestart):
-		os.Exit(76)
+		return 76
 	case ctx.Err() != nil:
-		os.Exit(78)
-	default:
-		os.Exit(1)
+		return 78
 	}
+	return 1
+}
+
+// fakeHelper makes this process one that a member started and that does not end with it.
+func fakeHelper(pipe string) {
+	go endWith(os.Getenv(envAlive))
+	signal.Ignore(syscall.SIGTERM)
+	hold(pipe)
+	fmt.Println("here")
+	select {}
 }
 
 // hold opens a named pipe for writing, as a sign of life that ends with the process, whatever ends it.
@@ -63,8 +64,8 @@ func hold(path string) {
 
 var held []*os.File
 
-// endWith ends the process when nobody has the named pipe open for writing any more: the test is gone, and whatever it
-// wanted stopped will not be.
+// endWith ends the process when no process has the named pipe open for writing any more: the test is gone, and will not
+// stop what it started.
 func endWith(path string) {
 	pipe, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
