@@ -22,13 +22,6 @@ func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared
 	return &Shared{trunk, policyHead, valueHead, dist}, nil
 }
 
-type sharedPolicy struct {
-	*Stochastic
-	shared *Shared
-}
-
-type sharedValue struct{ shared *Shared }
-
 // head feeds the trunk's features to a head.
 type head struct {
 	shared *Shared
@@ -59,33 +52,20 @@ func named(prefix string, params []tensor.Parameter) []tensor.Parameter {
 }
 
 // Policy is the policy half.
-func (m *Shared) Policy() Policy {
-	return sharedPolicy{&Stochastic{Net: head{m, m.policyHead}, Dist: m.dist}, m}
-}
+func (m *Shared) Policy() Policy { return &Stochastic{Net: head{m, m.policyHead}, Dist: m.dist} }
 
 // Value is the value half.
-func (m *Shared) Value() Network { return sharedValue{m} }
-
-// Forward implements [Network].
-func (v sharedValue) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return head{v.shared, v.shared.valueHead}.Forward(s, in)
-}
-
-// Parameters implements [Network].
-func (v sharedValue) Parameters() []tensor.Parameter {
-	return head{v.shared, v.shared.valueHead}.Parameters()
-}
-
-// Close implements [Network].
-func (v sharedValue) Close() { head{v.shared, v.shared.valueHead}.Close() }
+func (m *Shared) Value() Network { return head{m, m.valueHead} }
 
 // EvaluateBoth judges actions and computes values in one go; a trunk that both share runs once.
 func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in Inputs, actions tensor.Tensor) (Evaluation, tensor.Tensor) {
-	sp, isShared := p.(sharedPolicy)
-	sv, too := v.(sharedValue)
-	if isShared && too && sp.shared == sv.shared {
-		features := Inputs{Observations: sp.shared.trunk.Forward(s, in)}
-		return sp.Dist.Evaluate(s, sp.shared.policyHead.Forward(s, features), actions), sp.shared.valueHead.Forward(s, features)
+	if sp, ok := p.(*Stochastic); ok {
+		own, isHead := sp.Net.(head)
+		other, too := v.(head)
+		if isHead && too && own.shared == other.shared {
+			features := Inputs{Observations: own.shared.trunk.Forward(s, in)}
+			return sp.Dist.Evaluate(s, own.net.Forward(s, features), actions), other.net.Forward(s, features)
+		}
 	}
 	return p.Evaluate(s, in, actions), v.Forward(s, in)
 }

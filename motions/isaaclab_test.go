@@ -22,10 +22,10 @@ func isaacArrays() map[string]*npz.Array {
 	}
 	m := map[string]*npz.Array{}
 	for _, a := range []*npz.Array{
-		npz.NewInt64("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d), npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
-		npz.NewFloat32("dof_positions", zeros(d), n, d), npz.NewFloat32("dof_velocities", zeros(d), n, d),
-		npz.NewFloat32("body_positions", zeros(3*b), n, b, 3), npz.NewFloat32("body_rotations", rotations, n, b, 4),
-		npz.NewFloat32("body_linear_velocities", zeros(3*b), n, b, 3), npz.NewFloat32("body_angular_velocities", zeros(3*b), n, b, 3),
+		npz.New("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d), npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
+		npz.New("dof_positions", zeros(d), n, d), npz.New("dof_velocities", zeros(d), n, d),
+		npz.New("body_positions", zeros(3*b), n, b, 3), npz.New("body_rotations", rotations, n, b, 4),
+		npz.New("body_linear_velocities", zeros(3*b), n, b, 3), npz.New("body_angular_velocities", zeros(3*b), n, b, 3),
 	} {
 		m[a.Name] = a
 	}
@@ -58,7 +58,7 @@ func TestBadIsaacLab(t *testing.T) {
 		if change != nil {
 			values = change(values)
 		}
-		return npz.NewFloat32(name, values, shape...)
+		return npz.New(name, values, shape...)
 	}
 	set := func(i int, x float64) func([]float32) []float32 {
 		return func(v []float32) []float32 { v[i] = float32(x); return v }
@@ -70,11 +70,11 @@ func TestBadIsaacLab(t *testing.T) {
 		replace *npz.Array
 		want    string
 	}{
-		{npz.NewInt64("fps", []int64{0}), "fps must be positive and finite, and is 0"},
-		{npz.NewFloat64("fps", []float64{math.NaN()}), "fps must be positive and finite, and is NaN"},
-		{npz.NewFloat64("fps", []float64{30, 30}, 2), "fps has shape [2], want a single number"},
+		{npz.New("fps", []int64{0}), "fps must be positive and finite, and is 0"},
+		{npz.New("fps", []float64{math.NaN()}), "fps must be positive and finite, and is NaN"},
+		{npz.New("fps", []float64{30, 30}, 2), "fps has shape [2], want a single number"},
 		{npz.NewString("fps", []string{"fast"}), "array fps holds no numbers"},
-		{npz.NewInt64("dof_names", []int64{1, 2}, 2), "dof_names must hold strings, and has dtype <i8"},
+		{npz.New("dof_names", []int64{1, 2}, 2), "dof_names must hold strings, and has dtype <i8"},
 		{npz.NewString("dof_names", []string{"a", "a"}, 2), `two columns are named "a"`},
 		{npz.NewString("dof_names", []string{"a", ""}, 2), "column 1 has no name"},
 		{npz.NewString("body_names", []string{"a", "b"}, 1, 2), "body_names has shape [1 2], want a list of names"},

@@ -7,10 +7,7 @@ import "unsafe"
 
 // Backward adds the gradient of loss, a scalar, to the gradients of the parameters it was computed from.
 func (s *Scope) Backward(loss Tensor) {
-	if s.err != nil {
-		return
-	}
-	s.effect("Backward", C.gorl_backward(handle("Backward", loss)), loss)
+	s.effect("Backward", func() C.gorl_err { return C.gorl_backward(handle("Backward", loss)) }, loss)
 }
 
 // Grad returns the gradient of the sum of output with respect to each input. With createGraph the gradients are
@@ -37,10 +34,10 @@ func (s *Scope) Grad(output Tensor, createGraph bool, inputs ...Tensor) []Tensor
 
 // RequireGrad makes autograd follow a leaf tensor, and returns it.
 func (s *Scope) RequireGrad(a Tensor) Tensor {
+	s.effect("RequireGrad", func() C.gorl_err { return C.gorl_requires_grad_(handle("RequireGrad", a), 1) }, a)
 	if s.err != nil {
 		return Tensor{}
 	}
-	s.effect("RequireGrad", C.gorl_requires_grad_(handle("RequireGrad", a), 1), a)
 	return a
 }
 

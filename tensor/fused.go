@@ -115,11 +115,10 @@ func (s *Scope) SumSquares(scales []float64, weights ...Tensor) Tensor {
 // Tally adds scalars (float32, without gradient) to the elements of sums, a float64 vector of as many, in place.
 func (s *Scope) Tally(sums Tensor, scalars ...Tensor) {
 	const op = "Tally"
-	if s.err != nil {
-		return
-	}
-	hs := handles(op, scalars)
-	s.effect(op, C.gorl_tally_(handle(op, sums), unsafe.SliceData(hs), C.int32_t(len(hs))), scalars...)
+	s.effect(op, func() C.gorl_err {
+		hs := handles(op, scalars)
+		return C.gorl_tally_(handle(op, sums), unsafe.SliceData(hs), C.int32_t(len(hs)))
+	}, scalars...)
 }
 
 // PositiveShare returns, without gradient, the share of x's elements above 0 and their mean, both scalars.

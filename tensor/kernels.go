@@ -25,12 +25,10 @@ func (s *Scope) GAE(rewards, values, nextValues, bootstrap, chain Tensor, gamma,
 // ScalerUpdate merges the rows of x (…, d) into a running mean (d), variance (d) and count (1), all float64, in place.
 // With bessel the batch's variance has the divisor n−1, as in skrl; otherwise n, which makes the merge exact.
 func (s *Scope) ScalerUpdate(x, mean, variance, count Tensor, bessel bool) {
-	if s.err != nil {
-		return
-	}
 	const op = "ScalerUpdate"
-	msg := C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count), flag(bessel))
-	s.effect(op, msg, x, mean, variance, count)
+	s.effect(op, func() C.gorl_err {
+		return C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count), flag(bessel))
+	}, x, mean, variance, count)
 }
 
 // ScalerForward returns clamp((x − mean) / (√variance + eps), −clip, clip) as float32.

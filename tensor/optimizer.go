@@ -127,36 +127,33 @@ func (o *Optimizer) Config() OptimizerConfig { return o.cfg }
 // ClipGrad measures the joint norm of every clip's gradients and scales those down that exceed its limit (as PyTorch's
 // clip_grad_norm_: by limit / (norm + 1e-6)).
 func (o *Optimizer) ClipGrad(s *Scope) {
-	if s.err != nil || len(o.Clips) == 0 {
+	if len(o.Clips) == 0 {
 		return
 	}
 	for i, c := range o.Clips {
 		o.clipBegin[i], o.clipEnd[i], o.clipMax[i] = C.int64_t(c.Begin), C.int64_t(c.End), C.double(c.MaxNorm)
 	}
-	msg := C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin), unsafe.SliceData(o.clipEnd),
-		unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
-	s.effect("ClipGrad", msg, o.flat.Grads)
+	s.effect("ClipGrad", func() C.gorl_err {
+		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin), unsafe.SliceData(o.clipEnd),
+			unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
+	}, o.flat.Grads)
 }
 
 // Step changes the parameters by their gradients.
 func (o *Optimizer) Step(s *Scope) {
-	if s.err != nil {
-		return
-	}
 	for i, g := range o.Groups {
 		o.begin[i], o.end[i], o.lr[i] = C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
 	}
-	p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
 	begin, end, lr := unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr)
 	n, step, decay := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.WeightDecay)
-	var msg C.gorl_err
-	if o.cfg.Kind == "sgd" {
-		msg = C.gorl_sgd_(p, g, avg, begin, end, lr, n, step, C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov))
-	} else {
-		msg = C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, step,
+	s.effect("Step", func() C.gorl_err {
+		p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
+		if o.cfg.Kind == "sgd" {
+			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, step, C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov))
+		}
+		return C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, step,
 			C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"))
-	}
-	s.effect("Step", msg, o.flat.Values)
+	}, o.flat.Values)
 	if s.err == nil {
 		o.Steps++
 	}

@@ -56,8 +56,7 @@ func (g *Generator) State() ([]byte, error) {
 	p := g.source("State")
 	s := NoGrad()
 	defer s.Close()
-	cell := s.cell()
-	t := s.done("State", cell, C.gorl_generator_get(p, (*C.gorl_t)(cell)))
+	t := s.result("State", func(out *C.gorl_t) C.gorl_err { return C.gorl_generator_get(p, out) })
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -74,7 +73,7 @@ func (g *Generator) SetState(state []byte) error {
 	s := NoGrad()
 	defer s.Close()
 	t := From(s, state)
-	s.effect("SetState", C.gorl_generator_set(p, handle("SetState", t)), t)
+	s.effect("SetState", func() C.gorl_err { return C.gorl_generator_set(p, handle("SetState", t)) }, t)
 	return s.err
 }
 

@@ -171,9 +171,12 @@ func (s *Scope) done(op string, cell *unsafe.Pointer, msg C.gorl_err, operands .
 	return Tensor{T: cell}
 }
 
-// effect finishes an operation that has no result.
-func (s *Scope) effect(op string, msg C.gorl_err, operands ...Tensor) {
-	if msg != nil {
+// effect does an operation that has no result, unless an earlier one failed.
+func (s *Scope) effect(op string, call func() C.gorl_err, operands ...Tensor) {
+	if s.err != nil {
+		return
+	}
+	if msg := call(); msg != nil {
 		s.err = failure(op, msg, operands...)
 	}
 	for _, t := range operands {

@@ -18,17 +18,10 @@ import (
 )
 
 func (s *Scope) reduce(name string, op C.int32_t, a Tensor, keep bool, dims []int64) Tensor {
-	if s.err != nil {
-		return Tensor{}
-	}
-	h := handle(name, a)
 	p, n := ints(dims)
-	cell := s.cell()
-	var k C.int
-	if keep {
-		k = 1
-	}
-	return s.done(name, cell, C.gorl_reduce(op, h, p, n, k, s.grad, (*C.gorl_t)(cell)), a)
+	return s.result(name, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_reduce(op, handle(name, a), p, n, flag(keep), s.grad, out)
+	}, a)
 }
 
 // Sum adds along dims, which disappear; without dims it adds everything into a scalar.

@@ -31,26 +31,22 @@ import (
 
 const solved = 475
 
-type options struct {
-	members, seeds, episodes, nodes int
-	steps, interval                 int64
-	low, high                       float64
-}
+var (
+	members  = flag.Int("members", 6, "members of each population")
+	seeds    = flag.Int("seeds", 5, "number of populations, with seeds 1, 2, ...")
+	episodes = flag.Int("episodes", 64, "episodes that the best member is evaluated for")
+	nodes    = flag.Int("nodes", 4, "nodes of the hidden layer that members begin with")
+	steps    = flag.Int64("steps", 98_304, "environment steps of each member")
+	interval = flag.Int64("interval", 4096, "environment steps of a generation")
+	low      = flag.Float64("low", 3e-8, "the least learning rate to begin with")
+	high     = flag.Float64("high", 3e-4, "the greatest learning rate to begin with")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 6, "members of each population")
-	flag.IntVar(&o.seeds, "seeds", 5, "number of populations, with seeds 1, 2, ...")
-	flag.IntVar(&o.episodes, "episodes", 64, "episodes that the best member is evaluated for")
-	flag.IntVar(&o.nodes, "nodes", 4, "nodes of the hidden layer that members begin with")
-	flag.Int64Var(&o.steps, "steps", 98_304, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 4096, "environment steps of a generation")
-	flag.Float64Var(&o.low, "low", 3e-8, "the least learning rate to begin with")
-	flag.Float64Var(&o.high, "high", 3e-4, "the greatest learning rate to begin with")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -62,13 +58,13 @@ type outcome struct {
 	seconds      float64
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context) error {
 	var rows [][]string
 	reached := map[string]int{}
-	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+	for seed := int64(1); seed <= int64(*seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
 		for _, kind := range []string{"evolution", "control"} {
-			r, err := population(ctx, o, kind, seed)
+			r, err := population(ctx, kind, seed)
 			if err != nil {
 				return err
 			}
@@ -83,25 +79,25 @@ func run(ctx context.Context, o options) error {
 		}
 		rows = append(rows, row)
 	}
-	fmt.Printf("\nReturn of the best of %d members on CartPole after %d steps of each (mean of %d episodes, mean action):\n\n", o.members, o.steps, o.episodes)
+	fmt.Printf("\nReturn of the best of %d members on CartPole after %d steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
 	if err := tracking.Table(os.Stdout, []string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Printf("\nreached %d: evolution %d of %d, control %d of %d\n", solved, reached["evolution"], o.seeds, reached["control"], o.seeds)
+	_, err := fmt.Printf("\nreached %d: evolution %d of %d, control %d of %d\n", solved, reached["evolution"], *seeds, reached["control"], *seeds)
 	return err
 }
 
 // population trains one population or its control, and evaluates the best member.
-func population(ctx context.Context, o options, kind string, seed int64) (r outcome, err error) {
+func population(ctx context.Context, kind string, seed int64) (r outcome, err error) {
 	began := time.Now()
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
-	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: o.nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
-	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: o.low, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25}}
+	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25}}
 	opt := evolution.Options{
-		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Mutations: &m, Seed: seed,
-		Sample: map[string]explore.Range{"learning_rate": {Low: o.low, High: o.high, Log: true}},
-		New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.nodes) },
+		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Mutations: &m, Seed: seed,
+		Sample: map[string]explore.Range{"learning_rate": {Low: *low, High: *high, Log: true}},
+		New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
 	}
 	if kind == "control" {
 		opt.Selection = strategy.Never{}
@@ -115,13 +111,12 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 	if err != nil {
 		return r, err
 	}
-	build := func(m pbt.Member) (*trainers.Trainee, error) { return member(m, o.nodes) }
-	elite, err := evolution.Build(build, best.Snapshot, seed)
+	elite, err := evolution.Build(member, best.Snapshot, seed)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, elite.Close()) }()
-	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000 + seed})
+	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
 	if err != nil {
 		return r, err
 	}
@@ -133,13 +128,13 @@ func population(ctx context.Context, o options, kind string, seed int64) (r outc
 }
 
 // member is a PPO agent with sixteen poles.
-func member(m pbt.Member, nodes int) (*trainers.Trainee, error) {
+func member(m pbt.Member) (*trainers.Trainee, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: m.Seed})
 	if err != nil {
 		return nil, err
 	}
 	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{nodes}, "tanh")
+		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{*nodes}, "tanh")
 		if err != nil {
 			return nil, err
 		}

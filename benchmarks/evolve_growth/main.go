@@ -28,23 +28,19 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-type options struct {
-	seeds, episodes int
-	steps, interval int64
-	out             string
-}
+var (
+	seeds    = flag.Int("seeds", 3, "number of agents, with seeds 1, 2, ...")
+	episodes = flag.Int("episodes", 64, "episodes of every evaluation")
+	steps    = flag.Int64("steps", 245_760, "environment steps of each agent")
+	interval = flag.Int64("interval", 8_192, "environment steps between evaluations")
+	out      = flag.String("out", "evolution_growth.png", "where the picture goes")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.seeds, "seeds", 3, "number of agents, with seeds 1, 2, ...")
-	flag.IntVar(&o.episodes, "episodes", 64, "episodes of every evaluation")
-	flag.Int64Var(&o.steps, "steps", 245_760, "environment steps of each agent")
-	flag.Int64Var(&o.interval, "interval", 8_192, "environment steps between evaluations")
-	flag.StringVar(&o.out, "out", "evolution_growth.png", "where the picture goes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -59,20 +55,20 @@ var ways = []struct {
 	{"grown, overlapping weights", evolution.PreserveOverlap},
 }
 
-func run(ctx context.Context, o options) error {
-	at := o.steps * 4 / 10 / o.interval * o.interval
+func run(ctx context.Context) error {
+	at := *steps * 4 / 10 / *interval * *interval
 	var panels []plot.Panel
 	var table [][]string
-	for seed := int64(1); seed <= int64(o.seeds); seed++ {
+	for seed := int64(1); seed <= int64(*seeds); seed++ {
 		panel := plot.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
 			Events: []plot.Event{{X: float64(at), Label: "grows"}}}
-		snapshot, first, err := begin(ctx, o, seed, at)
+		snapshot, first, err := begin(ctx, seed, at)
 		if err != nil {
 			return err
 		}
 		row := []string{fmt.Sprint(seed), number(first.Y[len(first.Y)-1])}
 		for _, way := range ways {
-			s, err := continued(ctx, o, seed, at, snapshot, way.preserve)
+			s, err := continued(ctx, seed, at, snapshot, way.preserve)
 			if err != nil {
 				return err
 			}
@@ -88,17 +84,17 @@ func run(ctx context.Context, o options) error {
 	for range ways {
 		header = append(header, "at once", "next", "end")
 	}
-	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, o.interval)
+	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
-	return plot.WritePNG(o.out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
+	return plot.WritePNG(*out, "PPO on Pendulum, grown from [64 64] to [128 64 64] while it learns", panels, 3)
 }
 
 func number(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 // begin trains an agent up to the place where others go on.
-func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpoint.Snapshot, s plot.Series, err error) {
+func begin(ctx context.Context, seed, until int64) (snapshot *checkpoint.Snapshot, s plot.Series, err error) {
 	a, err := models.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
 	if err != nil {
 		return nil, s, err
@@ -108,7 +104,7 @@ func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpo
 		return nil, s, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if s, err = train(ctx, o, t, until); err != nil {
+	if s, err = train(ctx, t, until); err != nil {
 		return nil, s, err
 	}
 	snapshot, err = t.Snapshot()
@@ -116,7 +112,7 @@ func begin(ctx context.Context, o options, seed, until int64) (snapshot *checkpo
 }
 
 // continued trains a copy of the agent in the snapshot from there to the end.
-func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s plot.Series, err error) {
+func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s plot.Series, err error) {
 	architectures, err := evolution.Architectures(snapshot)
 	if err != nil {
 		return s, err
@@ -146,13 +142,13 @@ func continued(ctx context.Context, o options, seed, at int64, snapshot *checkpo
 	if t.Steps() != at {
 		return s, fmt.Errorf("the copy has %d steps behind it, want %d", t.Steps(), at)
 	}
-	return train(ctx, o, t, o.steps)
+	return train(ctx, t, *steps)
 }
 
 // train evaluates, trains, and evaluates again, until there are so many steps.
-func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s plot.Series, err error) {
+func train(ctx context.Context, t *trainers.Trainee, until int64) (s plot.Series, err error) {
 	for {
-		e, err := t.Evaluate(ctx, trainers.EvaluateOptions{Episodes: o.episodes, Seed: 1000})
+		e, err := t.Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000})
 		if err != nil {
 			return s, err
 		}
@@ -160,7 +156,7 @@ func train(ctx context.Context, o options, t *trainers.Trainee, until int64) (s 
 		if t.Steps() >= until {
 			return s, nil
 		}
-		if err := t.Train(ctx, o.interval); err != nil {
+		if err := t.Train(ctx, *interval); err != nil {
 			return s, err
 		}
 	}

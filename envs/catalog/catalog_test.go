@@ -332,14 +332,14 @@ func TestReadMotions(t *testing.T) {
 		}
 		return f.Name()
 	}
-	array := func(shape []int, values ...float32) *npz.Array { return npz.NewFloat32(motionsArray, values, shape...) }
+	array := func(shape []int, values ...float32) *npz.Array { return npz.New(motionsArray, values, shape...) }
 	tensors := func(shape []int64, values ...float32) *checkpoint.Snapshot {
 		return &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{"any": checkpoint.ArrayFloat32(shape, values)}}
 	}
 	want := []float32{1, 2, 3, 4, 5, 6}
 	for name, path := range map[string]string{
 		"npz": write("a.npz", func(f *os.File) error {
-			return npz.Write(f, array([]int{3, 2}, want...), npz.NewInt64("other", []int64{1}, 1))
+			return npz.Write(f, array([]int{3, 2}, want...), npz.New("other", []int64{1}, 1))
 		}),
 		"safetensors": write("a.safetensors", func(f *os.File) error { return checkpoint.EncodeSafetensors(f, tensors([]int64{3, 2}, want...)) }),
 	} {
@@ -356,9 +356,9 @@ func TestReadMotions(t *testing.T) {
 		"flat":    {write("flat.npz", func(f *os.File) error { return npz.Write(f, array([]int{6}, want...)) }), "shape [6]"},
 		"nan":     {write("nan.npz", func(f *os.File) error { return npz.Write(f, array([]int{1, 2}, 1, nan)) }), "row 0 has NaN in column 1"},
 		"two": {write("two.npz", func(f *os.File) error {
-			return npz.Write(f, npz.NewInt64("a", []int64{1}, 1), npz.NewInt64("b", []int64{1}, 1))
+			return npz.Write(f, npz.New("a", []int64{1}, 1), npz.New("b", []int64{1}, 1))
 		}), "it has the arrays a, b"},
-		"integers": {write("ints.npz", func(f *os.File) error { return npz.Write(f, npz.NewInt64("a", []int64{1}, 1, 1)) }), "<f8 or <f4"},
+		"integers": {write("ints.npz", func(f *os.File) error { return npz.Write(f, npz.New("a", []int64{1}, 1, 1)) }), "<f8 or <f4"},
 	} {
 		if _, _, err := readMotions(x.path); err == nil || !strings.Contains(err.Error(), x.words) {
 			t.Errorf("%s: the error lacks %q: %v", name, x.words, err)
@@ -423,7 +423,7 @@ class Reach(gymnasium.Env):
 	rows := filepath.Join(dir, "rows.npz")
 	f, err := os.Create(rows)
 	if err == nil {
-		err = npz.Write(f, npz.NewFloat32("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3))
+		err = npz.Write(f, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -37,20 +38,13 @@ func (a *Array) mismatch(want string) error {
 
 // Float64s returns the elements of an array of <f8 or <f4.
 func (a *Array) Float64s() ([]float64, error) {
-	out := make([]float64, a.Len())
 	switch a.DType {
 	case "<f8":
-		for i := range out {
-			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(a.data[8*i:]))
-		}
+		return decode[float64](a), nil
 	case "<f4":
-		for i := range out {
-			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.data[4*i:])))
-		}
-	default:
-		return nil, a.mismatch("<f8 or <f4")
+		return convert[float64](decode[float32](a)), nil
 	}
-	return out, nil
+	return nil, a.mismatch("<f8 or <f4")
 }
 
 // Float32s returns the elements of an array of <f4. It does not narrow <f8.
@@ -58,49 +52,35 @@ func (a *Array) Float32s() ([]float32, error) {
 	if a.DType != "<f4" {
 		return nil, a.mismatch("<f4")
 	}
-	out := make([]float32, a.Len())
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.data[4*i:]))
-	}
-	return out, nil
+	return decode[float32](a), nil
 }
 
 // Int64s returns the elements of an array of integers of any width. It fails on a <u8 value above the
 // largest int64.
 func (a *Array) Int64s() ([]int64, error) {
-	out := make([]int64, a.Len())
-	for i := range out {
-		switch a.DType {
-		case "|i1":
-			out[i] = int64(int8(a.data[i]))
-		case "|u1":
-			out[i] = int64(a.data[i])
-		case "<i2":
-			out[i] = int64(int16(binary.LittleEndian.Uint16(a.data[2*i:])))
-		case "<u2":
-			out[i] = int64(binary.LittleEndian.Uint16(a.data[2*i:]))
-		case "<i4":
-			out[i] = int64(int32(binary.LittleEndian.Uint32(a.data[4*i:])))
-		case "<u4":
-			out[i] = int64(binary.LittleEndian.Uint32(a.data[4*i:]))
-		case "<i8":
-			out[i] = int64(binary.LittleEndian.Uint64(a.data[8*i:]))
-		case "<u8":
-			u := binary.LittleEndian.Uint64(a.data[8*i:])
-			if u > math.MaxInt64 {
-				return nil, fmt.Errorf("npz: array %q: element %d is %d, too large for an int64", a.Name, i, u)
-			}
-			out[i] = int64(u)
-		default:
-			return nil, a.mismatch("an integer type")
+	switch a.DType {
+	case "|i1":
+		return convert[int64](decode[int8](a)), nil
+	case "|u1":
+		return convert[int64](decode[uint8](a)), nil
+	case "<i2":
+		return convert[int64](decode[int16](a)), nil
+	case "<u2":
+		return convert[int64](decode[uint16](a)), nil
+	case "<i4":
+		return convert[int64](decode[int32](a)), nil
+	case "<u4":
+		return convert[int64](decode[uint32](a)), nil
+	case "<i8":
+		return decode[int64](a), nil
+	case "<u8":
+		values := decode[uint64](a)
+		if i := slices.IndexFunc(values, func(x uint64) bool { return x > math.MaxInt64 }); i >= 0 {
+			return nil, fmt.Errorf("npz: array %q: element %d is %d, too large for an int64", a.Name, i, values[i])
 		}
+		return convert[int64](values), nil
 	}
-	if len(out) == 0 {
-		if t, err := parseType(a.DType); err != nil || (t.kind != 'i' && t.kind != 'u') {
-			return nil, a.mismatch("an integer type")
-		}
-	}
-	return out, nil
+	return nil, a.mismatch("an integer type")
 }
 
 // Bools returns the elements of an array of |b1.
@@ -108,11 +88,28 @@ func (a *Array) Bools() ([]bool, error) {
 	if a.DType != "|b1" {
 		return nil, a.mismatch("|b1")
 	}
-	out := make([]bool, a.Len())
-	for i := range out {
-		out[i] = a.data[i] != 0
+	return decode[bool](a), nil
+}
+
+// decode reads the elements of an array whose type is T, which has as many bytes as its shape says.
+func decode[T any](a *Array) []T {
+	out := make([]T, a.Len())
+	if _, err := binary.Decode(a.data, binary.LittleEndian, out); err != nil {
+		panic(fmt.Sprintf("npz: array %q: %v", a.Name, err))
 	}
-	return out, nil
+	return out
+}
+
+type number interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+func convert[To, From number](values []From) []To {
+	out := make([]To, len(values))
+	for i, x := range values {
+		out[i] = To(x)
+	}
+	return out
 }
 
 // Strings returns the elements of an array of <Un, without the zeros that pad them.
@@ -158,42 +155,14 @@ func NewBytes(name, dtype string, data []byte, shape ...int) *Array {
 	return a
 }
 
-// NewFloat32 makes an <f4 array. It panics where the shape does not fit the values.
-func NewFloat32(name string, values []float32, shape ...int) *Array {
-	a := newArray(name, "<f4", len(values), shape)
-	for _, x := range values {
-		a.data = binary.LittleEndian.AppendUint32(a.data, math.Float32bits(x))
-	}
-	return a
-}
-
-// NewFloat64 makes an <f8 array. It panics where the shape does not fit the values.
-func NewFloat64(name string, values []float64, shape ...int) *Array {
-	a := newArray(name, "<f8", len(values), shape)
-	for _, x := range values {
-		a.data = binary.LittleEndian.AppendUint64(a.data, math.Float64bits(x))
-	}
-	return a
-}
-
-// NewInt64 makes an <i8 array. It panics where the shape does not fit the values.
-func NewInt64(name string, values []int64, shape ...int) *Array {
-	a := newArray(name, "<i8", len(values), shape)
-	for _, x := range values {
-		a.data = binary.LittleEndian.AppendUint64(a.data, uint64(x))
-	}
-	return a
-}
-
-// NewBool makes a |b1 array. It panics where the shape does not fit the values.
-func NewBool(name string, values []bool, shape ...int) *Array {
-	a := newArray(name, "|b1", len(values), shape)
-	for _, x := range values {
-		b := byte(0)
-		if x {
-			b = 1
-		}
-		a.data = append(a.data, b)
+// New makes an array of <f4, <f8, <i8 or |b1, by the type of the values. It panics where the shape does not fit them.
+func New[T float32 | float64 | int64 | bool](name string, values []T, shape ...int) *Array {
+	var zero T
+	dtype := map[any]string{float32(0): "<f4", float64(0): "<f8", int64(0): "<i8", false: "|b1"}[zero]
+	a := newArray(name, dtype, len(values), shape)
+	var err error
+	if a.data, err = binary.Append(nil, binary.LittleEndian, values); err != nil {
+		panic(fmt.Sprintf("npz: array %q: %v", name, err))
 	}
 	return a
 }

@@ -189,12 +189,12 @@ func TestBadArchives(t *testing.T) {
 
 func sample() []*Array {
 	return []*Array{
-		NewFloat32("a/f4", []float32{1, -2.5, float32(math.Inf(1)), 4, 5, 6}, 2, 3),
-		NewFloat64("f8", []float64{math.Pi}),
-		NewInt64("i8", []int64{math.MinInt64, 5}, 2),
-		NewBool("b1", []bool{true, false}, 1, 2, 1),
+		New("a/f4", []float32{1, -2.5, float32(math.Inf(1)), 4, 5, 6}, 2, 3),
+		New("f8", []float64{math.Pi}),
+		New("i8", []int64{math.MinInt64, 5}, 2),
+		New("b1", []bool{true, false}, 1, 2, 1),
 		NewString("text", []string{"waist", "Knöchel", ""}, 3),
-		NewFloat32("empty", nil, 0, 4),
+		New("empty", []float32{}, 0, 4),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -39,14 +40,7 @@ func (f *File) Get(name string) (*Array, error) {
 }
 
 // Names returns the arrays' names, sorted.
-func (f *File) Names() []string {
-	names := make([]string, 0, len(f.Arrays))
-	for name := range f.Arrays {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Arrays)) }
 
 // Open reads a .npz or .npy file, whichever its content is. Errors name the path and the array.
 func Open(path string) (*File, error) {

@@ -1,21 +1,19 @@
 package description
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // spaceJSON is how a space is written. Limits that are nowhere are left out.
 type spaceJSON struct {
-	Kind  string      `json:"kind"`
-	Shape []int       `json:"shape,omitempty"`
-	Low   lowerLimits `json:"low,omitempty"`
-	High  upperLimits `json:"high,omitempty"`
-	NVec  []int       `json:"nvec,omitempty"`
+	Kind  string     `json:"kind"`
+	Shape []int      `json:"shape,omitempty"`
+	Low   []*float32 `json:"low,omitempty"` // null for an infinity, which JSON has not
+	High  []*float32 `json:"high,omitempty"`
+	NVec  []int      `json:"nvec,omitempty"`
 	// Entries are those of a Dict.
 	Entries []entryJSON `json:"entries,omitempty"`
 }
@@ -26,67 +24,38 @@ type entryJSON struct {
 	Space *spaceJSON `json:"space"`
 }
 
-// lowerLimits and upperLimits are written with null for an infinity, which JSON has not.
-type (
-	lowerLimits []float32
-	upperLimits []float32
-)
-
-func (l lowerLimits) MarshalJSON() ([]byte, error) { return marshalLimits(l) }
-
-func (l upperLimits) MarshalJSON() ([]byte, error) { return marshalLimits(l) }
-
-func (l *lowerLimits) UnmarshalJSON(data []byte) (err error) {
-	*l, err = readLimits(data, math.Inf(-1))
-	return err
-}
-
-func (l *upperLimits) UnmarshalJSON(data []byte) (err error) {
-	*l, err = readLimits(data, math.Inf(1))
-	return err
-}
-
-func marshalLimits(l []float32) ([]byte, error) {
-	list := make([]*float32, len(l))
-	for i := range l {
-		if !math.IsInf(float64(l[i]), 0) {
-			list[i] = &l[i]
-		}
-	}
-	return json.Marshal(list)
-}
-
-// readLimits reads limits with the given infinity for null.
-func readLimits(data []byte, infinity float64) (l []float32, err error) {
-	var list []*float32
-	err = json.Unmarshal(data, &list)
-	for _, x := range list {
-		if x == nil {
-			l = append(l, float32(infinity))
-		} else {
-			l = append(l, *x)
-		}
-	}
-	return l, err
-}
-
 func encodeSpace(s spaces.Space) *spaceJSON {
-	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
-	if !allInfinite(s.Low, -1) {
-		j.Low = s.Low
-	}
-	if !allInfinite(s.High, 1) {
-		j.High = s.High
-	}
+	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High), NVec: s.NVec}
 	for _, e := range s.Entries {
 		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
 	}
 	return j
 }
 
-// allInfinite reports whether every limit is an infinity of the given sign.
-func allInfinite(limits []float32, sign int) bool {
-	return !slices.ContainsFunc(limits, func(x float32) bool { return !math.IsInf(float64(x), sign) })
+// encodeLimits returns nothing where all limits are infinities.
+func encodeLimits(limits []float32) []*float32 {
+	list, some := make([]*float32, len(limits)), false
+	for i, x := range limits {
+		if !math.IsInf(float64(x), 0) {
+			list[i], some = &x, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return list
+}
+
+// decodeLimits returns limits with the given infinity for null.
+func decodeLimits(list []*float32, infinity float64) (limits []float32) {
+	for _, x := range list {
+		if x == nil {
+			limits = append(limits, float32(infinity))
+		} else {
+			limits = append(limits, *x)
+		}
+	}
+	return limits
 }
 
 func (s *spaceJSON) space() (spaces.Space, error) {
@@ -103,7 +72,7 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 		if k.String() != s.Kind {
 			continue
 		}
-		out := spaces.Space{Kind: k, Shape: s.Shape, Low: s.Low, High: s.High, NVec: s.NVec}
+		out := spaces.Space{Kind: k, Shape: s.Shape, Low: decodeLimits(s.Low, math.Inf(-1)), High: decodeLimits(s.High, math.Inf(1)), NVec: s.NVec}
 		for _, e := range s.Entries {
 			part, err := e.Space.space()
 			if err != nil {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
@@ -26,31 +26,25 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// options are the command's flags.
-type options struct {
-	members, envs   int
-	steps, interval int64
-	seed            int64
-	out             string
-}
+var (
+	members  = flag.Int("members", 4, "members of the population")
+	walkers  = flag.Int("envs", 64, "walkers of each member")
+	steps    = flag.Int64("steps", 458_752, "environment steps of each member")
+	interval = flag.Int64("interval", 65_536, "environment steps of a generation")
+	seed     = flag.Int64("seed", 1, "seed of everything random")
+	out      = flag.String("out", filepath.Join("runs", "evolve_amp"), "folder of the results")
+)
 
 func main() {
-	var o options
-	flag.IntVar(&o.members, "members", 4, "members of the population")
-	flag.IntVar(&o.envs, "envs", 64, "walkers of each member")
-	flag.Int64Var(&o.steps, "steps", 458_752, "environment steps of each member")
-	flag.Int64Var(&o.interval, "interval", 65_536, "environment steps of a generation")
-	flag.Int64Var(&o.seed, "seed", 1, "seed of everything random")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "evolve_amp"), "folder of the results")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context) error {
 	mutations := evolution.DefaultMutations()
 	mutations.Activation = 0.1
 	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 32, MaxNodes: 256, MinLatent: 8, MaxLatent: 128}
@@ -59,14 +53,14 @@ func run(ctx context.Context, o options) error {
 		"style_reward_scale": {Min: 0.25, Max: 4, GrowFactor: 1.5, ShrinkFactor: 0.67},
 	}
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: o.members, EvoSteps: o.interval, MaxSteps: o.steps, Seed: o.seed,
+		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Seed: *seed,
 		Mutations: &mutations, PreTrainingMutation: true,
 		Progress: func(u pbt.Update) {
 			if u.Event != nil && u.Event.Mutation != "" {
 				fmt.Fprintf(os.Stderr, "generation %d, member %d: %s\n", u.Event.Iteration, u.Event.Member, u.Event.Mutation)
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m, o.envs) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
 	})
 	if err != nil {
 		return err
@@ -79,11 +73,16 @@ func run(ctx context.Context, o options) error {
 	if err := e.WriteTable(os.Stdout); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
+	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
-	film := filepath.Join(o.out, "walk.gif")
-	if err := record(film, best.Snapshot, o.seed); err != nil {
+	film := filepath.Join(*out, "walk.gif")
+	elite, err := infer.FromSnapshot(best.Snapshot)
+	if err != nil {
+		return err
+	}
+	cfg := mujoco.FilmConfig{Seed: *seed, Title: "elite of the population"}
+	if err := mujoco.WalkerFilm(film, elite.Act, cfg); err != nil {
 		return err
 	}
 	fmt.Printf("\nElite: member %d of generation %d, return %.1f: %s. A film is in %s.\n",
@@ -92,8 +91,8 @@ func run(ctx context.Context, o options) error {
 }
 
 // member builds a walker's trainer, with networks of the shapes that it has evolved to.
-func member(m pbt.Member, numEnvs int) (*trainers.Trainee, error) {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: m.Seed, Workers: 1})
+func member(m pbt.Member) (*trainers.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: *walkers, Seed: m.Seed, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -132,21 +131,4 @@ func shapes(m pbt.Member, sp spaces.Set) (map[string]models.Architecture, error)
 	}
 	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{128, 64}, "elu")
 	return map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion}, err
-}
-
-// record films the policy of a snapshot, acting by its mean.
-func record(path string, snap *checkpoint.Snapshot, seed int64) error {
-	one, err := evolution.Build(func(m pbt.Member) (*trainers.Trainee, error) { return member(m, 1) }, snap, seed)
-	if err != nil {
-		return err
-	}
-	defer one.Close()
-	agent := one.Agent()
-	agent.SetTraining(false)
-	act := func(observation, action []float32) error {
-		a, err := agent.Act(agents.Observation{Observations: observation})
-		copy(action, a)
-		return err
-	}
-	return mujoco.WalkerFilm(path, act, mujoco.FilmConfig{Seed: seed, Title: "elite of the population"})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/report"
@@ -87,7 +88,7 @@ func run(ctx context.Context) error {
 					u.Metrics["episode.return"], u.Metrics["episode.length"], u.Metrics["style_reward"]))
 			}
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, m.Seed) },
+		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m.Seed) },
 	})
 	if err != nil {
 		return err
@@ -114,8 +115,8 @@ var settings = map[string]any{
 }
 
 // member builds the trainer of one member.
-func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: numEnvs, Seed: seed, Workers: 1})
+func member(seed int64) (*trainers.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: *envs, Seed: seed, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 
 // summarise evaluates the best member and writes the table, the plot and the film.
 func summarise(population *pbt.Population, best *pbt.Result) error {
-	walker, err := member(*envs, *seed)
+	walker, err := member(*seed)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,12 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 	if err := report.WritePNG(plot, population.Journal()); err != nil {
 		return err
 	}
-	if err := record(film, best.Snapshot, *seed); err != nil {
+	policy, err := infer.FromSnapshot(best.Snapshot)
+	if err != nil {
+		return err
+	}
+	cfg := mujoco.FilmConfig{Seed: *seed, Title: "best of the population"}
+	if err := mujoco.WalkerFilm(film, policy.Act, cfg); err != nil {
 		return err
 	}
 	store, err := checkpoint.NewStore(filepath.Join(*out, "best"), checkpoint.Options{})
@@ -166,24 +172,4 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 		{weights, "the best member's weights"},
 		{filepath.Join(*out, "population", "journal.jsonl"), "every decision, one a line"},
 	})
-}
-
-// record films the policy of a snapshot, acting by its mean.
-func record(path string, snap *checkpoint.Snapshot, seed int64) error {
-	one, err := member(1, seed)
-	if err != nil {
-		return err
-	}
-	defer one.Close()
-	if err := one.Restore(snap); err != nil {
-		return err
-	}
-	agent := one.Agent()
-	agent.SetTraining(false)
-	act := func(observation, action []float32) error {
-		a, err := agent.Act(agents.Observation{Observations: observation})
-		copy(action, a)
-		return err
-	}
-	return mujoco.WalkerFilm(path, act, mujoco.FilmConfig{Seed: seed, Title: "best of the population"})
 }
