@@ -1,8 +1,10 @@
 package pbt
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -236,4 +238,30 @@ func cloneValues(values map[string]any) map[string]any {
 		}
 	}
 	return cloned
+}
+
+// otherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
+// restore the other.
+func otherArchitectures(a, b *checkpoint.Snapshot) bool {
+	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
+}
+
+// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare equal
+// then whether or not the snapshot was read from a file.
+func architecturesOf(s *checkpoint.Snapshot) map[string]string {
+	found := make(map[string]string)
+	add := func(prefix string, values map[string]any) {
+		if v, ok := values[layout.Architectures]; ok {
+			if data, err := json.Marshal(v); err == nil {
+				found[prefix] = string(data)
+			}
+		}
+	}
+	if s != nil {
+		add("", s.Values)
+		for _, a := range layout.Agents(s.Values) {
+			add(a.Prefix, a.Values)
+		}
+	}
+	return found
 }

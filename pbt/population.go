@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
@@ -128,15 +126,6 @@ func (p *Population) open() error {
 	return err
 }
 
-// Generation returns where all members stand, as strategies see it.
-func (p *Population) Generation() strategy.Generation {
-	g := strategy.Generation{Iteration: p.iteration}
-	for _, m := range p.members {
-		g.Members = append(g.Members, m.status())
-	}
-	return g
-}
-
 // Trainee returns a member's trainee, nil where there is no such member. It changes when the member is built anew.
 func (p *Population) Trainee(id int) Trainee {
 	if id < 0 || id >= len(p.members) {
@@ -171,38 +160,5 @@ func (p *Population) Close() error {
 	if p.unlock != nil {
 		errs = append(errs, p.unlock())
 	}
-	return errors.Join(errs...)
-}
-
-// tell calls Options.Progress, one call at a time: members train in parallel.
-func (p *Population) tell(m *member, e *journal.Event) {
-	if p.opt.Progress == nil {
-		return
-	}
-	u := m.update(p.iteration, e)
-	p.progress.Lock()
-	defer p.progress.Unlock()
-	p.opt.Progress(u)
-}
-
-// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps members
-// that still wait for their turn from starting.
-func (p *Population) each(ctx context.Context, f func(m *member) error) error {
-	slots := make(chan struct{}, p.opt.Parallel)
-	errs := make([]error, len(p.members))
-	var wg sync.WaitGroup
-start:
-	for i, m := range p.members {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			break start
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = f(m)
-		})
-	}
-	wg.Wait()
 	return errors.Join(errs...)
 }
