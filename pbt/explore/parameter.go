@@ -40,12 +40,13 @@ type Parameter struct {
 	Default *float64
 }
 
-// Range is an interval to draw from.
+// Range is an interval to draw from. The yaml tags are its keys in files.
 type Range struct {
 	// Low and High are the least and greatest value.
-	Low, High float64
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
 	// Log draws uniformly between the logarithms; Low must be above 0.
-	Log bool
+	Log bool `yaml:"log"`
 }
 
 // Draw returns a value between Low and High, from one number.
