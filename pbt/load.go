@@ -46,11 +46,7 @@ func (p *Population) loadState(path string) (*restored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	if err := sameRun(path,
-		setting{"Members", len(s.Members), p.opt.Members}, setting{"Objective", s.Objective, p.opt.Objective},
-		setting{"IntervalSteps", s.IntervalSteps, p.opt.IntervalSteps}, setting{"Seed", s.Seed, p.opt.Seed},
-		setting{"Measure.Minimise", s.Minimise, p.opt.Measure.Minimise},
-	); err != nil {
+	if err := p.opt.sameRun(path, s.savedRun, setting{"Members", len(s.Members), p.opt.Members}); err != nil {
 		return nil, err
 	}
 	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
@@ -135,9 +131,13 @@ type setting struct {
 	saved, want any
 }
 
-// sameRun returns an error that wraps errOtherPopulation where a saved state has another value than the options.
-func sameRun(path string, settings ...setting) error {
-	for _, s := range settings {
+// sameRun returns an error that wraps errOtherPopulation where a saved state has another value than the options, in saved or
+// in one of the settings.
+func (o *Options) sameRun(path string, saved savedRun, settings ...setting) error {
+	for _, s := range append(settings,
+		setting{"Objective", saved.Objective, o.Objective}, setting{"IntervalSteps", saved.IntervalSteps, o.IntervalSteps},
+		setting{"Seed", saved.Seed, o.Seed}, setting{"Measure.Minimise", saved.Minimise, o.Measure.Minimise},
+	) {
 		if s.saved != s.want {
 			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, s.name, s.saved, s.want, errOtherPopulation)
 		}

@@ -237,18 +237,21 @@ func (m *member) event(iteration int64, kind journal.Kind, cause string) journal
 	}
 }
 
-// update returns what Options.Progress is called with: progress within an interval, or, with e, an event of the journal.
-func (m *member) update(iteration int64, e *journal.Event) Update {
+// tell calls Options.Progress: with progress within an interval, or, with e, an event of the journal.
+func (m *member) tell(iteration int64, e *journal.Event) {
+	if m.opt.Progress == nil {
+		return
+	}
 	u := Update{Iteration: iteration, TargetSteps: m.opt.target(iteration), Status: m.status(), Event: e}
 	if e == nil {
 		u.Metrics = maps.Clone(m.metrics)
-		return u
+	} else {
+		u.Iteration = e.Iteration
+		if e.Kind == journal.Failed {
+			u.Err = m.cause
+		}
 	}
-	u.Iteration = e.Iteration
-	if e.Kind == journal.Failed {
-		u.Err = m.cause
-	}
-	return u
+	m.opt.Progress(u)
 }
 
 // trouble returns the event of a member that failed or diverged in an interval, nil for others.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -37,7 +36,6 @@ type Population struct {
 	fatal     error // what training cannot go on after
 	done      bool
 	closed    bool
-	progress  sync.Mutex
 }
 
 // Result is a member at the end of an interval.
@@ -69,6 +67,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
+	opt.Progress = oneAtATime(opt.Progress) // members train in parallel
 	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -110,7 +109,7 @@ func (p *Population) open() error {
 		p.members = append(p.members, m)
 	}
 	// Which hyperparameters tables show depends on those that members have.
-	p.tuned = p.opt.tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
+	p.tuned = p.opt.Tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
 	// Events after the saved state's length belong to decisions that are now made again. After the end of training they are
 	// the last events, which are written again too.
 	var keep int64

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -31,12 +32,9 @@ const (
 
 // savedState is a population in a state file. Members refer to snapshots by name.
 type savedState struct {
-	Schema        int           `json:"schema"`
-	Members       []savedMember `json:"members"`
-	Objective     string        `json:"objective"`
-	IntervalSteps int64         `json:"interval_steps"`
-	Seed          int64         `json:"seed"`
-	Minimise      bool          `json:"minimise,omitempty"`
+	Schema  int           `json:"schema"`
+	Members []savedMember `json:"members"`
+	savedRun
 	// Iteration is the interval in progress.
 	Iteration int64 `json:"iteration"`
 	// Sequence is the number of this save.
@@ -49,6 +47,19 @@ type savedState struct {
 	Best          *savedBest `json:"best,omitempty"`
 	// Check is the state's checksum.
 	Check string `json:"check,omitempty"`
+}
+
+// savedRun are the options that must stay the same while a population trains. Their keys stand beside those of a state.
+type savedRun struct {
+	Objective     string `json:"objective"`
+	IntervalSteps int64  `json:"interval_steps"`
+	Seed          int64  `json:"seed"`
+	Minimise      bool   `json:"minimise,omitempty"`
+}
+
+// savedRun returns the options that states of this run have.
+func (o *Options) savedRun() savedRun {
+	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
 }
 
 // savedBest is the best member in a state file.
@@ -142,7 +153,7 @@ func (p *Population) save(finished bool) error {
 // state returns the population as it is saved; names are the names of its members' snapshots.
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
-		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
+		Schema: stateSchema, savedRun: p.opt.savedRun(),
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
 	}
 	if b := p.best; b != nil {
@@ -159,18 +170,11 @@ func (m *member) state(snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
 		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
-		ScoredAt: m.scoredAt, Snapshot: snapshot,
+		ScoredAt: m.scoredAt, Snapshot: snapshot, Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
+		Peak: number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
 	}
 	if parent := m.parent; parent >= 0 {
 		s.Parent = &parent
-	}
-	if m.hasObjective {
-		objective := number.JSON(m.opt.Measure.signed(m.objective))
-		s.Objective = &objective
-	}
-	if m.hasPeak {
-		peak := number.JSON(m.opt.Measure.signed(m.peak))
-		s.Peak = &peak
 	}
 	if m.changedAt > m.copiedAt {
 		s.ChangedAt = m.changedAt
@@ -246,16 +250,16 @@ func openStores(dir string, members int) (*stores, error) {
 func (s *stores) prune(states ...savedState) error {
 	var errs []error
 	for id, store := range s.members {
-		keep := make(map[string]bool)
+		var keep []string
 		for _, state := range states {
-			keep[stem(state.Members[id].Snapshot)] = true
+			keep = append(keep, state.Members[id].Snapshot)
 		}
 		errs = append(errs, pruneStore(store, keep))
 	}
-	keep := make(map[string]bool)
+	var keep []string
 	for _, state := range states {
 		if state.Best != nil {
-			keep[stem(state.Best.Snapshot)] = true
+			keep = append(keep, state.Best.Snapshot)
 		}
 	}
 	return errors.Join(append(errs, pruneStore(s.best, keep))...)
@@ -273,8 +277,8 @@ func lockDirectory(dir string) (unlock func() error, err error) {
 	return unlock, nil
 }
 
-// pruneStore deletes the snapshots whose stems are not in keep, damaged ones too.
-func pruneStore(store *checkpoint.Store, keep map[string]bool) error {
+// pruneStore deletes the snapshots that are not in keep, which has the names of their files, damaged ones too.
+func pruneStore(store *checkpoint.Store, keep []string) error {
 	manifests, damaged, err := store.List()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
@@ -288,7 +292,7 @@ func pruneStore(store *checkpoint.Store, keep map[string]bool) error {
 	}
 	var errs []error
 	for _, name := range names {
-		if keep[name] {
+		if slices.ContainsFunc(keep, func(file string) bool { return stem(file) == name }) {
 			continue
 		}
 		for _, suffix := range []string{".json", ".safetensors"} {

@@ -56,7 +56,7 @@ func (p *Population) begin() error {
 func (o *Options) begin(members []*member) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
 		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
-		Strategy: strategy.Describe(o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
+		Strategy: strategy.Describe(o.Strategy), Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
 		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
@@ -70,7 +70,7 @@ func (o *Options) begin(members []*member) []journal.Event {
 // stopped.
 func (p *Population) interval(ctx context.Context) error {
 	for _, step := range []func(m *member){
-		func(m *member) { m.train(ctx, p.iteration, func() { p.tell(m, nil) }) },
+		func(m *member) { m.train(ctx, p.iteration, func() { m.tell(p.iteration, nil) }) },
 		func(m *member) { m.measureEnd(ctx, p.iteration) },
 	} {
 		if err := p.each(ctx, func(m *member) error { step(m); return nil }); err != nil {
@@ -242,19 +242,8 @@ func (p *Population) record(events []journal.Event) error {
 	}
 	for i := range events {
 		if id := events[i].Member; id >= 0 {
-			p.tell(p.members[id], &events[i])
+			p.members[id].tell(p.iteration, &events[i])
 		}
 	}
 	return nil
-}
-
-// tell calls Options.Progress, one call at a time: members train in parallel.
-func (p *Population) tell(m *member, e *journal.Event) {
-	if p.opt.Progress == nil {
-		return
-	}
-	u := m.update(p.iteration, e)
-	p.progress.Lock()
-	defer p.progress.Unlock()
-	p.opt.Progress(u)
 }

@@ -19,14 +19,11 @@ const workerSnapshots = "state"
 // workerState is a member's private state. It is kept together with the last one before it that refers to another
 // snapshot, so that any one file may be damaged. The key "policy" is the member's number; keys are older than the names.
 type workerState struct {
-	Schema        int    `json:"schema"`
-	Policy        int    `json:"policy"`
-	Members       int    `json:"members"`
-	Objective     string `json:"objective"`
-	IntervalSteps int64  `json:"interval_steps"`
-	Seed          int64  `json:"seed"`
-	Minimise      bool   `json:"minimise,omitempty"`
-	Phase         phase  `json:"phase"`
+	Schema  int `json:"schema"`
+	Policy  int `json:"policy"`
+	Members int `json:"members"`
+	savedRun
+	Phase phase `json:"phase"`
 	// Iteration is the interval in progress, Sequence the number of this save.
 	Iteration      int64 `json:"iteration"`
 	Sequence       int64 `json:"sequence"`
@@ -138,10 +135,8 @@ func (w *Worker) loadState(path string) (*restoredWorker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	if err := sameRun(path,
+	if err := w.opt.sameRun(path, state.savedRun,
 		setting{"Policy", state.Policy, w.cfg.Member}, setting{"Members", state.Members, w.opt.Members},
-		setting{"Objective", state.Objective, w.opt.Objective}, setting{"IntervalSteps", state.IntervalSteps, w.opt.IntervalSteps},
-		setting{"Seed", state.Seed, w.opt.Seed}, setting{"Measure.Minimise", state.Minimise, w.opt.Measure.Minimise},
 	); err != nil {
 		return nil, err
 	}
@@ -174,9 +169,7 @@ func (w *Worker) restore(saved *restoredWorker) (err error) {
 	}
 	state := saved.state
 	w.phase, w.iteration, w.copies, w.sequence, w.known = state.Phase, state.Iteration, state.Copies, state.Sequence, state.ObjectiveKnown
-	if state.Best != nil {
-		w.best, w.hasBest = float64(*state.Best), true
-	}
+	w.best, w.hasBest = state.Best.Known()
 	w.last, w.savedAt, w.kept = saved, state.Member.Steps, state.Member.Snapshot
 	if err := w.outdate(); err != nil {
 		return err
@@ -270,13 +263,9 @@ func (w *Worker) persist() error {
 		of = snapshot
 	}
 	state := workerState{
-		Schema: stateSchema, Policy: w.cfg.Member, Members: w.opt.Members, Objective: w.opt.Objective, IntervalSteps: w.opt.IntervalSteps,
-		Seed: w.opt.Seed, Minimise: w.opt.Measure.Minimise, Phase: w.phase, Iteration: w.iteration, Sequence: sequence, Copies: w.copies,
-		ObjectiveKnown: w.known, JournalLength: w.journal.Length, Member: w.m.state(name),
-	}
-	if w.hasBest {
-		best := number.JSON(w.best)
-		state.Best = &best
+		Schema: stateSchema, Policy: w.cfg.Member, Members: w.opt.Members, savedRun: w.opt.savedRun(), Phase: w.phase,
+		Iteration: w.iteration, Sequence: sequence, Copies: w.copies, ObjectiveKnown: w.known, JournalLength: w.journal.Length,
+		Best: number.Optional(w.best, w.hasBest), Member: w.m.state(name),
 	}
 	if w.pending != nil {
 		saved, err := w.pending.save(w.store, sequence)
@@ -303,11 +292,9 @@ func (w *Worker) persist() error {
 	}
 	w.kept, w.keptOf, w.sequence, w.last = name, of, sequence, &restoredWorker{state: state, data: data}
 	// Only now, with the new state on disk, may snapshots go that neither of the two states refers to.
-	keep := make(map[string]bool)
+	var keep []string
 	for _, state := range states {
-		for _, name := range state.names() {
-			keep[stem(name)] = true
-		}
+		keep = append(keep, state.names()...)
 	}
 	return pruneStore(w.store, keep)
 }

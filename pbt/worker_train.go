@@ -152,7 +152,7 @@ func (w *Worker) train(ctx context.Context) error {
 		}
 		w.describe()
 		if m.steps >= end {
-			w.tell(nil)
+			w.m.tell(w.iteration, nil)
 		}
 		due := w.cfg.SaveSteps > 0 && m.steps >= w.savedAt+w.cfg.SaveSteps && m.steps < target
 		if due {
@@ -182,13 +182,6 @@ func (w *Worker) checkpoint() error {
 	return w.persist()
 }
 
-// tell calls Options.Progress.
-func (w *Worker) tell(e *journal.Event) {
-	if w.opt.Progress != nil {
-		w.opt.Progress(w.m.update(w.iteration, e))
-	}
-}
-
 // record writes events to the journal and reports them.
 func (w *Worker) record(events []journal.Event) error {
 	if err := w.lost(); err != nil {
@@ -200,7 +193,7 @@ func (w *Worker) record(events []journal.Event) error {
 	w.cfg.sharedJournals.add(w.cfg.Member, events)
 	for i := range events {
 		if events[i].Member >= 0 {
-			w.tell(&events[i])
+			w.m.tell(w.iteration, &events[i])
 		}
 	}
 	return nil

@@ -76,6 +76,9 @@ func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
 // sampled reports whether there is something to draw a value anew from.
 func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
 
+// Draw returns a value of the parameter's Sample or Choices, by one number: whole numbers where the rule is one of these.
+func (p Parameter) Draw(u Uniform) float64 { return p.resample(u, traits(p.Rule).whole) }
+
 // resample draws a value anew, by one number from u. Whole numbers are drawn as multiples of the step, counted so
 // that both ends are as likely as the rest; rounding a number from the range would give the ends half. Logarithmic
 // ones are rounded, as equal chances are not wanted there.

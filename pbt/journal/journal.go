@@ -119,16 +119,16 @@ type line struct {
 
 // MarshalJSON writes the event as one JSON object; NaN and infinities become strings.
 func (e Event) MarshalJSON() ([]byte, error) {
-	l := line{Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation, Architecture: e.Architecture, Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run}
+	l := line{
+		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
+		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation, Architecture: e.Architecture,
+		Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run,
+	}
 	if e.Run == nil {
 		l.Member = &e.Member
 		if e.Parent >= 0 {
 			l.Parent, l.ParentSteps = &e.Parent, e.ParentSteps
 		}
-	}
-	if e.HasObjective {
-		o := number.JSON(e.Objective)
-		l.Objective = &o
 	}
 	return json.Marshal(l)
 }
@@ -175,9 +175,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
 		return fmt.Errorf("event %q has a negative iteration or number of steps", e.Kind)
 	}
-	if l.Objective != nil {
-		e.Objective, e.HasObjective = float64(*l.Objective), true
-	}
+	e.Objective, e.HasObjective = l.Objective.Known()
 	return nil
 }
 
