@@ -37,32 +37,32 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	}
 	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
 	place := WorkerOptions{Store: board, slots: make(chan struct{}, opt.Parallel), sharedJournals: &sharedJournals{journals: make([][]journal.Event, opt.Members)}}
-	solos := make([]*Worker, 0, opt.Members)
+	workers := make([]*Worker, 0, opt.Members)
 	errs := make([]error, opt.Members)
 	for id := range opt.Members {
 		place.Member = id
-		s, err := Join(ctx, opt, place)
+		w, err := Join(ctx, opt, place)
 		if err != nil {
 			errs = append(errs, err)
 			break
 		}
-		solos = append(solos, s)
+		workers = append(workers, w)
 	}
-	if len(solos) == opt.Members {
+	if len(workers) == opt.Members {
 		var wg sync.WaitGroup
-		for id, s := range solos {
-			wg.Go(func() { _, errs[id] = s.Train(ctx) })
+		for id, w := range workers {
+			wg.Go(func() { _, errs[id] = w.Train(ctx) })
 		}
 		wg.Wait()
 	}
 	var best *Result
-	if len(solos) > 0 {
+	if len(workers) > 0 {
 		var err error
-		best, err = solos[0].result()
+		best, err = workers[0].result()
 		errs = append(errs, err)
 	}
-	for _, s := range solos {
-		errs = append(errs, s.Close())
+	for _, w := range workers {
+		errs = append(errs, w.Close())
 	}
 	return best, errors.Join(errs...)
 }

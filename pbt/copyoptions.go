@@ -1,8 +1,10 @@
 package pbt
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,28 +18,30 @@ import (
 //
 // Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part where
 // it stands for something that the mutation changes, as an optimizer's moments do for a very different learning rate.
+//
+// The yaml tags are the keys under pbt.inherit in a file.
 type CopyOptions struct {
-	// Optimizer is CopyPart, KeepPart (the member's own moments and step counts), ResetPart (no moments, step counts 0)
-	// or DecayPart (the source's moments times MomentDecay, and its step counts).
+	// Optimizer says what happens to the optimizer's moments and step counts: copy (also where it is empty) takes the
+	// source's, keep leaves the member's own, reset clears them, decay takes the source's moments times MomentDecay.
 	//
 	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
 	// Adam's first steps large: combine them with a warm-up.
-	Optimizer Part
-	// MomentDecay is above 0, at most 1, and used by DecayPart only. A smaller value forgets more of the source's past
-	// gradients.
-	MomentDecay float64
-	// Normalizers are the running scalers: CopyPart or KeepPart. Weights that were trained behind other scalers
-	// seldom work, so KeepPart is for experiments.
-	Normalizers Part
-	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart (its beginning). The base rate that it
-	// scales is the member's new hyperparameter in any case.
-	Schedule Part
-	// Environment is the state of environments and curricula: CopyPart or KeepPart. It needs trainers that save it (see
+	Optimizer Part `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
+	// MomentDecay is above 0, at most 1, and used where Optimizer is decay only. A smaller value forgets more of the
+	// source's past gradients.
+	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
+	// Normalizers are the running scalers: copy or keep. Weights that were trained behind other scalers seldom work, so
+	// keep is for experiments.
+	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
+	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales is
+	// the member's new hyperparameter in any case.
+	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
+	// Environment is the state of environments and curricula: copy or keep. It needs trainers that save it (see
 	// trainers.Config.SaveBuffers); what a snapshot does not have stays as it is.
-	Environment Part
-	// Buffers are replay memories and rollouts in progress: CopyPart or KeepPart. A rollout goes on only in the
-	// environment that it began in: where just one of Buffers and Environment is kept, a new one is begun.
-	Buffers Part
+	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
+	// Buffers are replay memories and rollouts in progress: copy or keep. A rollout goes on only in the environment that
+	// it began in: where just one of Buffers and Environment is kept, a new one is begun.
+	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 
 // Part says where a replaced member has a part of its snapshot from.
@@ -236,4 +240,30 @@ func cloneValues(values map[string]any) map[string]any {
 		}
 	}
 	return cloned
+}
+
+// otherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
+// restore the other.
+func otherArchitectures(a, b *checkpoint.Snapshot) bool {
+	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
+}
+
+// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare equal
+// then whether or not the snapshot was read from a file.
+func architecturesOf(s *checkpoint.Snapshot) map[string]string {
+	found := make(map[string]string)
+	add := func(prefix string, values map[string]any) {
+		if v, ok := values[layout.Architectures]; ok {
+			if data, err := json.Marshal(v); err == nil {
+				found[prefix] = string(data)
+			}
+		}
+	}
+	if s != nil {
+		add("", s.Values)
+		for _, a := range layout.Agents(s.Values) {
+			add(a.Prefix, a.Values)
+		}
+	}
+	return found
 }

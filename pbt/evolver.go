@@ -1,15 +1,12 @@
 package pbt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // Evolver changes more than the hyperparameters of a copy: also its weights, or the architecture of its networks. It takes
@@ -62,17 +59,6 @@ func (m *member) evolve(in Candidate, rng *rand.Rand) (out Candidate, what strin
 	return out, what, nil
 }
 
-// describe returns the member's architecture for the journal, "" where the population does not evolve.
-func (m *member) describe() (text string) {
-	if m.opt.Evolve == nil || m.failure != "" {
-		return ""
-	}
-	if snapshot, err := m.snapshotOf(); err == nil {
-		_ = guarded(func() error { text = m.opt.Evolve.Architecture(snapshot); return nil })
-	}
-	return text
-}
-
 // evolveInPlace evolves what the member has. It is built anew, from seed, where the architecture changes.
 func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt bool, what string, err error) {
 	before, err := m.snapshotOf()
@@ -105,30 +91,4 @@ func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt b
 	}
 	m.mutated()
 	return rebuilt, what, nil
-}
-
-// otherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
-// restore the other.
-func otherArchitectures(a, b *checkpoint.Snapshot) bool {
-	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
-}
-
-// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare equal
-// then whether or not the snapshot was read from a file.
-func architecturesOf(s *checkpoint.Snapshot) map[string]string {
-	found := make(map[string]string)
-	add := func(prefix string, values map[string]any) {
-		if v, ok := values[layout.Architectures]; ok {
-			if data, err := json.Marshal(v); err == nil {
-				found[prefix] = string(data)
-			}
-		}
-	}
-	if s != nil {
-		add("", s.Values)
-		for _, a := range layout.Agents(s.Values) {
-			add(a.Prefix, a.Values)
-		}
-	}
-	return found
 }

@@ -78,33 +78,33 @@ func (p *heartbeat) end() {
 }
 
 // describe puts where the member stands into the next heartbeat, without sending it.
-func (s *Worker) describe() {
-	m := s.m
-	s.heartbeat.update(func(h *workspace.Heartbeat) {
-		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = m.id, s.iteration, s.copies, m.steps, s.opt.TotalSteps
-		h.Objective, h.HasObjective = s.opt.Measure.signed(m.objective), m.hasObjective
-		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, s.cause
+func (w *Worker) describe() {
+	m := w.m
+	w.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = m.id, w.iteration, w.copies, m.steps, w.opt.TotalSteps
+		h.Objective, h.HasObjective = w.opt.Measure.signed(m.objective), m.hasObjective
+		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, w.cause
 	})
 }
 
 // beat sends a heartbeat with a phase now.
-func (s *Worker) beat(phase workspace.Phase) error {
-	s.describe()
-	s.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
-	return s.heartbeat.send()
+func (w *Worker) beat(phase workspace.Phase) error {
+	w.describe()
+	w.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
+	return w.heartbeat.send()
 }
 
 // lost returns an error once another process has taken over the member; nil while this one holds the lease.
-func (s *Worker) lost() error {
+func (w *Worker) lost() error {
 	select {
-	case <-s.lease.Lost():
-		return fmt.Errorf("pbt: member %d: %w", s.cfg.Member, workspace.ErrLeaseLost)
+	case <-w.lease.Lost():
+		return fmt.Errorf("pbt: member %d: %w", w.cfg.Member, workspace.ErrLeaseLost)
 	default:
 		return nil
 	}
 }
 
 // isLost reports whether err, or the lease itself, says that another process holds the member.
-func (s *Worker) isLost(err error) bool {
-	return errors.Is(err, workspace.ErrLeaseLost) || s.lost() != nil
+func (w *Worker) isLost(err error) bool {
+	return errors.Is(err, workspace.ErrLeaseLost) || w.lost() != nil
 }

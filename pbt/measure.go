@@ -183,30 +183,31 @@ func (o *Options) reached(g strategy.Generation) bool {
 func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }
 
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
-// trainee reports it at the interval's end, higher is better.
+// trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.
 type Measure struct {
 	// Minimise makes lower better. Strategies always see higher-is-better: the objective times -1. Journals, tables
 	// and results have the figure itself.
-	Minimise bool
+	Minimise bool `yaml:"minimise"`
 	// Window is the number of last measurements of the present weights that Reducer makes the objective of: those of a
 	// [Sampler] (episodes) or, for other trainees and figures, the readings after every [Options.ProgressSteps]. Default 0:
 	// the figure as reported.
 	//
 	// A larger window ranks members by less noise, and notices later that one has become better or worse.
-	Window int
-	// Reducer makes one number of the window. Default ReduceMean. Use ReduceMedian against outliers, ReduceLCB to prefer
-	// members that are reliably good.
-	Reducer Reducer
+	Window int `yaml:"window" config:"min=0"`
+	// Reducer makes one number of the window: the mean (also where it is empty), median, min, max, last, ema (exponential
+	// moving average) or lcb (the mean less one standard error). Use median against outliers, and lcb to prefer members
+	// that are reliably good.
+	Reducer Reducer `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
 	// MinSamples is the number of measurements below which the objective counts as not known, so that no decision is made
 	// on a few lucky episodes. Default 0.
-	MinSamples int
+	MinSamples int `yaml:"min_samples" config:"min=0"`
 	// EvaluationEpisodes, when positive, measures the objective by a separate evaluation of that many episodes at the
 	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window must be
 	// 0. EvaluationSeed seeds its environments, each time alike; choose one that no member trains on.
 	//
 	// More episodes cost more time and rank members more surely. Exploration noise then does not count.
-	EvaluationEpisodes int
-	EvaluationSeed     int64
+	EvaluationEpisodes int   `yaml:"evaluation_episodes" config:"min=0"`
+	EvaluationSeed     int64 `yaml:"evaluation_seed"`
 }
 
 // Reducer is a way to make one number of several measurements.

@@ -6,13 +6,64 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
+
+// Trainee is what a population trains: usually an agent with its environment. A trainee is used by one goroutine at
+// a time; several trainees are used at once.
+type Trainee interface {
+	// Train advances by about that many environment steps. It returns early with the context's error when the
+	// context is cancelled, in a state from which it can continue.
+	Train(ctx context.Context, steps int64) error
+	// Steps is the number of environment steps behind the present weights. Restore may change it.
+	Steps() int64
+	// Metrics are the latest known figures, e.g. "episode.return", "episode.length", "style_reward". A figure that
+	// is not known yet is absent.
+	Metrics() map[string]float64
+	// Hyperparameters are the settings that may change while training.
+	Hyperparameters() map[string]float64
+	// SetHyperparameters changes some of them, all or (on error) none.
+	SetHyperparameters(values map[string]float64) error
+	// Snapshot returns everything needed to continue from here, not sharing memory with the trainee.
+	Snapshot() (*checkpoint.Snapshot, error)
+	// Restore puts a snapshot of this or of another member back, all or (on error) nothing. It only reads the
+	// snapshot, which several members may be given.
+	Restore(snapshot *checkpoint.Snapshot) error
+	// Close releases what the trainee holds. It may be called twice.
+	Close() error
+}
+
+// Reseeder is implemented by trainees whose snapshots carry random states. Reseed gives a copy random numbers of its own, so
+// that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the weights it
+// had before, such as the returns of episodes that they began.
+//
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member is
+// put back to its own snapshot, nor where it is built anew with its own weights.
+type Reseeder interface {
+	// Reseed starts the trainee's random sequences anew from seed.
+	Reseed(seed int64) error
+}
+
+// Member is what Options.New builds a trainee from.
+type Member struct {
+	// ID is the member's number, 0 to N-1.
+	ID int
+	// Seed is derived from Options.Seed and ID; it is not negative.
+	Seed int64
+	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
+	// ones. New may use them or leave them: the population sets them afterwards.
+	Hyperparameters map[string]float64
+	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is built
+	// anew, another member's where it takes over weights. New builds networks of the shapes that the snapshot records,
+	// where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
+	Restoring *checkpoint.Snapshot
+}
 
 // member is a trainee and what its population remembers about it. It knows the options but not the population: a
 // [Worker] has one member only.
@@ -58,62 +109,6 @@ type member struct {
 	saved           string             // the name of its last saved snapshot, "" for none
 	// snapshot is of the present state; nil when not taken since the state changed.
 	snapshot *checkpoint.Snapshot
-}
-
-// newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was saved;
-// snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error nothing is
-// left open.
-func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
-	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
-	values := o.initial(id)
-	if saved != nil {
-		m.load(*saved)
-		values = saved.Hyperparameters.Floats()
-	}
-	// New may use the values, but need not: they are set below in any case.
-	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
-		return nil, wrapMember(id, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, guarded(m.trainee.Close))
-			m = nil
-		}
-	}()
-	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
-		return m, err
-	}
-	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts back.
-	return m, wrapMember(id, guarded(func() error {
-		if snapshot != nil {
-			if err := m.trainee.Restore(snapshot); err != nil {
-				return fmt.Errorf("restore: %w", err)
-			}
-		}
-		if len(values) > 0 {
-			if err := m.trainee.SetHyperparameters(values); err != nil {
-				return err
-			}
-		}
-		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-		if saved == nil {
-			return m.diversify()
-		}
-		return nil
-	}))
-}
-
-// construct calls Options.New with a copy of the hyperparameters. A panic, or a nil trainee, is an error.
-func (o *Options) construct(m Member) (t Trainee, err error) {
-	m.Hyperparameters = maps.Clone(m.Hyperparameters)
-	err = guarded(func() (err error) {
-		t, err = o.New(m)
-		return err
-	})
-	if err == nil && t == nil {
-		err = errors.New("New returned nothing")
-	}
-	return t, err
 }
 
 // wrapMember says which member an error is of; nil stays nil.
@@ -242,18 +237,21 @@ func (m *member) event(iteration int64, kind journal.Kind, cause string) journal
 	}
 }
 
-// update returns what Options.Progress is called with: progress within an interval, or, with e, an event of the journal.
-func (m *member) update(iteration int64, e *journal.Event) Update {
+// tell calls Options.Progress: with progress within an interval, or, with e, an event of the journal.
+func (m *member) tell(iteration int64, e *journal.Event) {
+	if m.opt.Progress == nil {
+		return
+	}
 	u := Update{Iteration: iteration, TargetSteps: m.opt.target(iteration), Status: m.status(), Event: e}
 	if e == nil {
 		u.Metrics = maps.Clone(m.metrics)
-		return u
+	} else {
+		u.Iteration = e.Iteration
+		if e.Kind == journal.Failed {
+			u.Err = m.cause
+		}
 	}
-	u.Iteration = e.Iteration
-	if e.Kind == journal.Failed {
-		u.Err = m.cause
-	}
-	return u
+	m.opt.Progress(u)
 }
 
 // trouble returns the event of a member that failed or diverged in an interval, nil for others.
@@ -269,90 +267,71 @@ func (m *member) trouble(iteration int64) []journal.Event {
 	return nil
 }
 
-// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved as
-// figures, so that people can read the file.
-type savedMember struct {
-	Steps           int64        `json:"steps"`
-	Parent          *int         `json:"parent,omitempty"`
-	Objective       *number.JSON `json:"objective,omitempty"`
-	Failure         string       `json:"failure,omitempty"`
-	FailedIteration int64        `json:"failed_iteration,omitempty"`
-	Hyperparameters number.Map   `json:"hyperparameters"`
-	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
-	CopiedAt  int64 `json:"copied_at,omitempty"`
-	Inherited int64 `json:"inherited,omitempty"`
-	// ChangedAt are the member's steps when it last mutated itself, where that was after CopiedAt.
-	ChangedAt int64 `json:"changed_at,omitempty"`
-	// MeasuredAt is the interval that Objective belongs to.
-	MeasuredAt int64         `json:"measured_at,omitempty"`
-	Samples    int           `json:"samples,omitempty"`
-	Readings   []number.JSON `json:"readings,omitempty"`
-	Figure     string        `json:"figure,omitempty"`
-	Peak       *number.JSON  `json:"peak,omitempty"`
-	Diverged   string        `json:"diverged,omitempty"`
-	// Scores are those that the weights went through, the last of them of the interval ScoredAt.
-	Scores   []number.JSON `json:"scores,omitempty"`
-	ScoredAt int64         `json:"scored_at,omitempty"`
-	// Snapshot is the name of the member's snapshot in its folder, "" for none.
-	Snapshot string `json:"snapshot,omitempty"`
+// Every use of randomness has a stream of its own, numbered by these constants, so that one more draw in one place never
+// shifts the draws in another. Journals depend on the numbers: new uses are added at the end.
+const (
+	streamSeed      = iota + 1 // a member's seed
+	streamSample               // a member's initial hyperparameters
+	streamDecide               // the strategy, per iteration
+	streamMutate               // a member's mutation, per iteration
+	streamReseed               // a copy's new seed, per iteration and member
+	streamRebuild              // a trainee built anew, per iteration and member
+	streamDiversify            // a member's first mutation, before training
+	streamFit                  // an explorer that fits a model, per iteration
+)
+
+// derive mixes numbers into one seed (the finaliser of SplitMix64 over a running sum).
+func derive(parts ...int64) uint64 {
+	var h uint64
+	for _, p := range parts {
+		h += uint64(p) + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
 }
 
-// state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
-func (m *member) state(snapshot string) savedMember {
-	s := savedMember{
-		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
-		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
-		ScoredAt: m.scoredAt, Snapshot: snapshot,
-	}
-	if parent := m.parent; parent >= 0 {
-		s.Parent = &parent
-	}
-	if m.hasObjective {
-		objective := number.JSON(m.opt.Measure.signed(m.objective))
-		s.Objective = &objective
-	}
-	if m.hasPeak {
-		peak := number.JSON(m.opt.Measure.signed(m.peak))
-		s.Peak = &peak
-	}
-	if m.changedAt > m.copiedAt {
-		s.ChangedAt = m.changedAt
-	}
-	for _, r := range m.readings {
-		s.Readings = append(s.Readings, number.JSON(r))
-	}
-	for _, x := range m.scores {
-		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
-	}
-	return s
+// stream returns random numbers that depend on parts alone: a seed, the purpose, and further numbers such as the iteration.
+func stream(parts ...int64) *rand.Rand {
+	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
 }
 
-// load puts the member back to how state saved it.
-func (m *member) load(s savedMember) {
-	m.steps, m.parent, m.saved = s.Steps, s.parent(), s.Snapshot
-	m.failure, m.failedIteration = s.Failure, s.FailedIteration
-	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
-	m.changedAt = max(s.CopiedAt, s.ChangedAt)
-	m.samples, m.figure, m.diverged = s.Samples, s.Figure, s.Diverged
-	if s.Objective != nil {
-		m.objective, m.hasObjective = m.opt.Measure.signed(float64(*s.Objective)), true
-	}
-	if s.Peak != nil {
-		m.peak, m.hasPeak = m.opt.Measure.signed(float64(*s.Peak)), true
-	}
-	for _, r := range s.Readings {
-		m.readings = append(m.readings, float64(r))
-	}
-	m.scoredAt = s.ScoredAt
-	for _, x := range s.Scores {
-		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
-	}
+// rng is the member's random numbers for one purpose (a stream constant) in one iteration.
+func (m *member) rng(purpose, iteration int64) *rand.Rand {
+	return stream(m.opt.Seed, purpose, iteration, int64(m.id))
 }
 
-// parent returns the member copied last, -1 for none.
-func (s savedMember) parent() int {
-	if s.Parent == nil {
-		return -1
-	}
-	return *s.Parent
+// derive is a seed of the member's own for one purpose (a stream constant) in one iteration.
+func (m *member) derive(purpose, iteration int64) int64 {
+	return seed(m.opt.Seed, purpose, iteration, int64(m.id))
+}
+
+// seed derives a seed that is not negative.
+func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }
+
+// PanicError is a panic of a trainee, which counts as its failure.
+type PanicError struct {
+	// Value is what was panicked with, Stack the goroutine's stack.
+	Value any
+	Stack []byte
+}
+
+// Error leaves out the stack: it holds addresses, and journals must be reproducible.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value where it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members' training.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }

@@ -162,10 +162,10 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// tuned returns the hyperparameters that the options name, sorted: those that begin with given or drawn values, and those
+// Tuned returns the hyperparameters that the options name, sorted: those that begin with given or drawn values, and those
 // that may be mutated. They are worth a column in tables and a curve in plots. hyperparameters are all that members have;
 // patterns are expanded to them.
-func (o Options) tuned(hyperparameters []string) []string {
+func (o Options) Tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {
 		for key := range values {
@@ -175,8 +175,10 @@ func (o Options) tuned(hyperparameters []string) []string {
 	for key := range o.Sample {
 		keys[key] = true
 	}
-	for _, key := range explore.Expand(o.Explore.Keys(), hyperparameters) {
-		keys[key] = true
+	if o.Explore != nil {
+		for _, key := range explore.Expand(o.Explore.Keys(), hyperparameters) {
+			keys[key] = true
+		}
 	}
 	if o.Evolve != nil {
 		for _, key := range o.Evolve.Keys() {

@@ -233,48 +233,48 @@ const (
 
 // waiter is one wait for peers, or for the store itself.
 type waiter struct {
-	s     *Worker
-	pause time.Duration
-	told  bool
-	brief bool // the wait is for the store, not for peers: the member does not yield
+	worker *Worker
+	pause  time.Duration
+	told   bool
+	brief  bool // the wait is for the store, not for peers: the member does not yield
 }
 
-// wait pauses and then returns a new view of the store, or the context's cause. A member that takes turns with others
+// next pauses and then returns a new view of the store, or the context's cause. A member that takes turns with others
 // (WorkerOptions.Slice) yields instead of waiting for peers, because they may need its process.
-func (w *waiter) wait(ctx context.Context) (workspace.View, error) {
-	if !w.brief && w.s.cfg.Slice > 0 {
-		return workspace.View{}, errors.Join(w.s.yield(), w.s.keepWaiting())
+func (w *waiter) next(ctx context.Context) (workspace.View, error) {
+	if !w.brief && w.worker.cfg.Slice > 0 {
+		return workspace.View{}, errors.Join(w.worker.yield(), w.worker.keepWaiting())
 	}
 	if !w.brief && !w.told {
 		w.told = true
-		if err := w.s.beat(workspace.Waiting); err != nil {
+		if err := w.worker.beat(workspace.Waiting); err != nil {
 			return workspace.View{}, err
 		}
 	}
 	w.pause = min(max(w.pause*3/2, firstPause), longestPause)
 	select {
-	case <-w.s.cfg.after(w.pause):
+	case <-w.worker.cfg.after(w.pause):
 	case <-ctx.Done():
 		return workspace.View{}, context.Cause(ctx)
 	}
-	return w.s.view(ctx)
+	return w.worker.view(ctx)
 }
 
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
 // times.
-func (s *Worker) view(ctx context.Context) (workspace.View, error) {
+func (w *Worker) view(ctx context.Context) (workspace.View, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
-		view, err := s.cfg.Store.View()
+		view, err := w.cfg.Store.View()
 		if err == nil {
-			s.setBack(&view)
+			w.setBack(&view)
 			return view, nil
 		}
 		if try == 5 {
-			return view, fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
+			return view, fmt.Errorf("pbt: member %d: %w", w.cfg.Member, err)
 		}
 		select {
-		case <-s.cfg.after(pause):
+		case <-w.cfg.after(pause):
 			pause *= 4
 		case <-ctx.Done():
 			return view, context.Cause(ctx)
@@ -306,61 +306,61 @@ type ahead struct{ seen, since time.Time }
 
 // setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were first
 // seen. Otherwise a peer that died before would count as alive until the clock has caught up.
-func (s *Worker) setBack(v *workspace.View) {
-	if s.joined.After(v.Now) {
-		s.joined = v.Now
+func (w *Worker) setBack(v *workspace.View) {
+	if w.joined.After(v.Now) {
+		w.joined = v.Now
 	}
 	for i := range v.Members {
 		p := &v.Members[i]
 		if !p.Seen.After(v.Now) {
 			continue
 		}
-		if !s.ahead[i].seen.Equal(p.Seen) {
-			if s.ahead == nil {
-				s.ahead = make(map[int]ahead)
+		if !w.ahead[i].seen.Equal(p.Seen) {
+			if w.ahead == nil {
+				w.ahead = make(map[int]ahead)
 			}
-			s.ahead[i] = ahead{p.Seen, v.Now}
+			w.ahead[i] = ahead{p.Seen, v.Now}
 		}
-		p.Seen = s.ahead[i].since
+		p.Seen = w.ahead[i].since
 	}
 }
 
 // gather returns a view of the store: in synchronous mode once all live peers have published this interval's end, otherwise
 // at once.
-func (s *Worker) gather(ctx context.Context) (workspace.View, error) {
-	view, err := s.view(ctx)
-	if !s.cfg.Synchronous {
+func (w *Worker) gather(ctx context.Context) (workspace.View, error) {
+	view, err := w.view(ctx)
+	if !w.cfg.Synchronous {
 		return view, err
 	}
-	w := waiter{s: s}
+	wait := waiter{worker: w}
 	for n := 1; err == nil; n++ {
-		l := s.peers()
+		l := w.peers()
 		if l.complete(view) {
 			return view, nil
 		}
-		if n%4 == 0 && l.record(view.Members[s.cfg.Member]) == nil { // what others wait for has got lost
-			if err := s.publish(); err != nil {
+		if n%4 == 0 && l.record(view.Members[w.cfg.Member]) == nil { // what others wait for has got lost
+			if err := w.publish(); err != nil {
 				return view, err
 			}
-			w.told = false
+			wait.told = false
 		}
-		view, err = w.wait(ctx)
+		view, err = wait.next(ctx)
 	}
 	return view, err
 }
 
 // awaitChange waits until a peer has published something new. Where no live peer is left it returns the error of a member
 // that cannot be rescued.
-func (s *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
-	known, w := changes(old), waiter{s: s}
+func (w *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
+	known, wait := changes(old), waiter{worker: w}
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
-			return p.Member != s.cfg.Member && s.peers().live(view.Now, p)
+			return p.Member != w.cfg.Member && w.peers().live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and nobody is left to rescue it", s.cfg.Member), s.m.cause)
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and nobody is left to rescue it", w.cfg.Member), w.m.cause)
 		}
 		var err error
-		if view, err = w.wait(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
+		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
 			return view, err
 		}
 	}

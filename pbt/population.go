@@ -1,17 +1,14 @@
 package pbt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
@@ -39,7 +36,6 @@ type Population struct {
 	fatal     error // what training cannot go on after
 	done      bool
 	closed    bool
-	progress  sync.Mutex
 }
 
 // Result is a member at the end of an interval.
@@ -71,6 +67,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
+	opt.Progress = oneAtATime(opt.Progress) // members train in parallel
 	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -112,7 +109,7 @@ func (p *Population) open() error {
 		p.members = append(p.members, m)
 	}
 	// Which hyperparameters tables show depends on those that members have.
-	p.tuned = p.opt.tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
+	p.tuned = p.opt.Tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
 	// Events after the saved state's length belong to decisions that are now made again. After the end of training they are
 	// the last events, which are written again too.
 	var keep int64
@@ -126,15 +123,6 @@ func (p *Population) open() error {
 	var err error
 	p.journal, err = journal.Open(p.opt.Directory, keep, !finished)
 	return err
-}
-
-// Generation returns where all members stand, as strategies see it.
-func (p *Population) Generation() strategy.Generation {
-	g := strategy.Generation{Iteration: p.iteration}
-	for _, m := range p.members {
-		g.Members = append(g.Members, m.status())
-	}
-	return g
 }
 
 // Trainee returns a member's trainee, nil where there is no such member. It changes when the member is built anew.
@@ -171,38 +159,5 @@ func (p *Population) Close() error {
 	if p.unlock != nil {
 		errs = append(errs, p.unlock())
 	}
-	return errors.Join(errs...)
-}
-
-// tell calls Options.Progress, one call at a time: members train in parallel.
-func (p *Population) tell(m *member, e *journal.Event) {
-	if p.opt.Progress == nil {
-		return
-	}
-	u := m.update(p.iteration, e)
-	p.progress.Lock()
-	defer p.progress.Unlock()
-	p.opt.Progress(u)
-}
-
-// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps members
-// that still wait for their turn from starting.
-func (p *Population) each(ctx context.Context, f func(m *member) error) error {
-	slots := make(chan struct{}, p.opt.Parallel)
-	errs := make([]error, len(p.members))
-	var wg sync.WaitGroup
-start:
-	for i, m := range p.members {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			break start
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = f(m)
-		})
-	}
-	wg.Wait()
 	return errors.Join(errs...)
 }

@@ -1,25 +1,40 @@
+// What a population saves, and how a population and a worker write their states: two files, the newest state and the one
+// before, each sealed by a checksum, that refer to snapshots in folders beside them. Either file may be lost or damaged
+// without losing the run; load.go reads them.
+
 package pbt
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
+// StateFile is the name of the population's state in its directory. Where it exists New continues.
+const StateFile = "state.json"
+
+// The newest state, and the one saved before it. The snapshots of both are kept, so that a crash at any moment, or a damaged
+// file, leaves one whole population.
+const (
+	stateFile         = StateFile
+	previousStateFile = "state.previous.json"
+	stateSchema       = 1
+)
+
 // savedState is a population in a state file. Members refer to snapshots by name.
 type savedState struct {
-	Schema        int           `json:"schema"`
-	Members       []savedMember `json:"members"`
-	Objective     string        `json:"objective"`
-	IntervalSteps int64         `json:"interval_steps"`
-	Seed          int64         `json:"seed"`
-	Minimise      bool          `json:"minimise,omitempty"`
+	Schema  int           `json:"schema"`
+	Members []savedMember `json:"members"`
+	savedRun
 	// Iteration is the interval in progress.
 	Iteration int64 `json:"iteration"`
 	// Sequence is the number of this save.
@@ -34,6 +49,19 @@ type savedState struct {
 	Check string `json:"check,omitempty"`
 }
 
+// savedRun are the options that must stay the same while a population trains. Their keys stand beside those of a state.
+type savedRun struct {
+	Objective     string `json:"objective"`
+	IntervalSteps int64  `json:"interval_steps"`
+	Seed          int64  `json:"seed"`
+	Minimise      bool   `json:"minimise,omitempty"`
+}
+
+// savedRun returns the options that states of this run have.
+func (o *Options) savedRun() savedRun {
+	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
+}
+
 // savedBest is the best member in a state file.
 type savedBest struct {
 	Member          int        `json:"member"`
@@ -45,13 +73,32 @@ type savedBest struct {
 	Snapshot string `json:"snapshot"`
 }
 
-// restored is a state as read, with the snapshots that it refers to; a failed member may have none.
-type restored struct {
-	state     savedState
-	data      []byte // the state as read
-	snapshots []*checkpoint.Snapshot
-	best      *Result
-	damage    error // why there is no best although the state names one
+// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved as
+// figures, so that people can read the file.
+type savedMember struct {
+	Steps           int64        `json:"steps"`
+	Parent          *int         `json:"parent,omitempty"`
+	Objective       *number.JSON `json:"objective,omitempty"`
+	Failure         string       `json:"failure,omitempty"`
+	FailedIteration int64        `json:"failed_iteration,omitempty"`
+	Hyperparameters number.Map   `json:"hyperparameters"`
+	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
+	CopiedAt  int64 `json:"copied_at,omitempty"`
+	Inherited int64 `json:"inherited,omitempty"`
+	// ChangedAt are the member's steps when it last mutated itself, where that was after CopiedAt.
+	ChangedAt int64 `json:"changed_at,omitempty"`
+	// MeasuredAt is the interval that Objective belongs to.
+	MeasuredAt int64         `json:"measured_at,omitempty"`
+	Samples    int           `json:"samples,omitempty"`
+	Readings   []number.JSON `json:"readings,omitempty"`
+	Figure     string        `json:"figure,omitempty"`
+	Peak       *number.JSON  `json:"peak,omitempty"`
+	Diverged   string        `json:"diverged,omitempty"`
+	// Scores are those that the weights went through, the last of them of the interval ScoredAt.
+	Scores   []number.JSON `json:"scores,omitempty"`
+	ScoredAt int64         `json:"scored_at,omitempty"`
+	// Snapshot is the name of the member's snapshot in its folder, "" for none.
+	Snapshot string `json:"snapshot,omitempty"`
 }
 
 // save writes the members' snapshots, then the state that refers to them, and at last deletes the snapshots that neither it
@@ -106,7 +153,7 @@ func (p *Population) save(finished bool) error {
 // state returns the population as it is saved; names are the names of its members' snapshots.
 func (p *Population) state(sequence int64, finished bool, names []string) savedState {
 	s := savedState{
-		Schema: stateSchema, Objective: p.opt.Objective, IntervalSteps: p.opt.IntervalSteps, Seed: p.opt.Seed, Minimise: p.opt.Measure.Minimise,
+		Schema: stateSchema, savedRun: p.opt.savedRun(),
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
 	}
 	if b := p.best; b != nil {
@@ -118,77 +165,56 @@ func (p *Population) state(sequence int64, finished bool, names []string) savedS
 	return s
 }
 
-// load returns the directory's population, or the one before where that is damaged; nil where there is none yet.
-func (p *Population) load() (*restored, error) {
-	r, _, damage, err := loadState(p.opt.Directory, p.loadState)
-	switch {
-	case err != nil:
-		return nil, err
-	case r != nil:
-		p.recovered = errors.Join(damage, r.damage)
-	case damage != nil:
-		return nil, fmt.Errorf("pbt: the population in %s cannot be continued; choose another directory to begin anew: %w", p.opt.Directory, damage)
+// state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
+func (m *member) state(snapshot string) savedMember {
+	s := savedMember{
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
+		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
+		ScoredAt: m.scoredAt, Snapshot: snapshot, Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
+		Peak: number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
 	}
-	return r, nil
+	if parent := m.parent; parent >= 0 {
+		s.Parent = &parent
+	}
+	if m.changedAt > m.copiedAt {
+		s.ChangedAt = m.changedAt
+	}
+	for _, r := range m.readings {
+		s.Readings = append(s.Readings, number.JSON(r))
+	}
+	for _, x := range m.scores {
+		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
+	}
+	return s
 }
 
-// loadState reads one state file with all snapshots that it refers to, and compares it with the options. Only the best
-// member may be missing.
-func (p *Population) loadState(path string) (*restored, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %w", err)
-	}
-	s, err := decodeState(data)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %s: %w", path, err)
-	}
-	if err := sameRun(path,
-		setting{"Members", len(s.Members), p.opt.Members}, setting{"Objective", s.Objective, p.opt.Objective},
-		setting{"IntervalSteps", s.IntervalSteps, p.opt.IntervalSteps}, setting{"Seed", s.Seed, p.opt.Seed},
-		setting{"Measure.Minimise", s.Minimise, p.opt.Measure.Minimise},
-	); err != nil {
-		return nil, err
-	}
-	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
-	for id, m := range s.Members {
-		if m.Snapshot == "" {
-			continue
-		}
-		if r.snapshots[id], err = get(p.stores.members[id], m.Snapshot); err != nil {
-			return nil, fmt.Errorf("pbt: %s: member %d: %w", path, id, err)
+// writeStates replaces the file of the state before, unless previous is nil, and then the state's own.
+func writeStates(dir string, state, previous []byte) error {
+	if previous != nil {
+		if err := writeFile(filepath.Join(dir, previousStateFile), previous); err != nil {
+			return err
 		}
 	}
-	if b := s.Best; b != nil {
-		snapshot, err := get(p.stores.best, b.Snapshot)
-		if err != nil { // training can go on without it
-			r.damage = fmt.Errorf("pbt: %s: best member: %w", path, err)
-			return r, nil
-		}
-		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.Floats(), Snapshot: snapshot, file: b.Snapshot}
-	}
-	return r, nil
+	return writeFile(filepath.Join(dir, stateFile), state)
 }
 
-// decodeState reads a state file and checks that its parts agree, so that the rest of the package can rely on it.
-func decodeState(data []byte) (savedState, error) {
-	var s savedState
-	if err := openState(data, &s, &s.Check); err != nil {
-		return s, fmt.Errorf("not a population's state: %w", err)
+// writeFile replaces a file as a whole, see internal/durable.
+func writeFile(path string, data []byte) error {
+	if err := checkpoint.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
+		return fmt.Errorf("pbt: %w", err)
 	}
-	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || len(s.Members) == 0 {
-		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
-	}
-	for id, m := range s.Members {
-		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d, took over weights of %d steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
-		}
-	}
-	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {
-		return s, fmt.Errorf("best member %d of iteration %d", b.Member, b.Iteration)
-	}
-	return s, nil
+	return nil
 }
+
+// put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never used
+// twice.
+func put(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot) (string, error) {
+	path, err := store.Save(fmt.Sprintf("%06d", sequence), steps, snapshot)
+	return filepath.Base(path), err
+}
+
+// stem returns the common part of the names of a snapshot's two files.
+func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
 
 // stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. The states decide
 // which snapshots are kept, not their age: however often a run dies while saving, a snapshot that the last state needs is
@@ -224,16 +250,16 @@ func openStores(dir string, members int) (*stores, error) {
 func (s *stores) prune(states ...savedState) error {
 	var errs []error
 	for id, store := range s.members {
-		keep := make(map[string]bool)
+		var keep []string
 		for _, state := range states {
-			keep[stem(state.Members[id].Snapshot)] = true
+			keep = append(keep, state.Members[id].Snapshot)
 		}
 		errs = append(errs, pruneStore(store, keep))
 	}
-	keep := make(map[string]bool)
+	var keep []string
 	for _, state := range states {
 		if state.Best != nil {
-			keep[stem(state.Best.Snapshot)] = true
+			keep = append(keep, state.Best.Snapshot)
 		}
 	}
 	return errors.Join(append(errs, pruneStore(s.best, keep))...)
@@ -249,4 +275,31 @@ func lockDirectory(dir string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("pbt: lock: %w", err)
 	}
 	return unlock, nil
+}
+
+// pruneStore deletes the snapshots that are not in keep, which has the names of their files, damaged ones too.
+func pruneStore(store *checkpoint.Store, keep []string) error {
+	manifests, damaged, err := store.List()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	var names []string
+	for _, m := range manifests {
+		names = append(names, stem(m.File))
+	}
+	for _, d := range damaged {
+		names = append(names, strings.TrimSuffix(stem(filepath.Base(d.Path)), ".json"))
+	}
+	var errs []error
+	for _, name := range names {
+		if slices.ContainsFunc(keep, func(file string) bool { return stem(file) == name }) {
+			continue
+		}
+		for _, suffix := range []string{".json", ".safetensors"} {
+			if err := os.Remove(filepath.Join(store.Dir(), name+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				errs = append(errs, fmt.Errorf("pbt: %w", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

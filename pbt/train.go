@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -56,7 +56,7 @@ func (p *Population) begin() error {
 func (o *Options) begin(members []*member) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
 		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise,
-		Strategy: strategy.Describe(o.Strategy), Tuned: o.tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
+		Strategy: strategy.Describe(o.Strategy), Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
 		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
@@ -70,7 +70,7 @@ func (o *Options) begin(members []*member) []journal.Event {
 // stopped.
 func (p *Population) interval(ctx context.Context) error {
 	for _, step := range []func(m *member){
-		func(m *member) { m.train(ctx, p.iteration, func() { p.tell(m, nil) }) },
+		func(m *member) { m.train(ctx, p.iteration, func() { m.tell(p.iteration, nil) }) },
 		func(m *member) { m.measureEnd(ctx, p.iteration) },
 	} {
 		if err := p.each(ctx, func(m *member) error { step(m); return nil }); err != nil {
@@ -118,6 +118,37 @@ func (p *Population) interval(ctx context.Context) error {
 	return p.tellInterval()
 }
 
+// Generation returns where all members stand, as strategies see it.
+func (p *Population) Generation() strategy.Generation {
+	g := strategy.Generation{Iteration: p.iteration}
+	for _, m := range p.members {
+		g.Members = append(g.Members, m.status())
+	}
+	return g
+}
+
+// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps members
+// that still wait for their turn from starting.
+func (p *Population) each(ctx context.Context, f func(m *member) error) error {
+	slots := make(chan struct{}, p.opt.Parallel)
+	errs := make([]error, len(p.members))
+	var wg sync.WaitGroup
+start:
+	for i, m := range p.members {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			break start
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f(m)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
 // checkHealth ends training when no member can be copied any more, or when it is time and no member has reported the
 // objective, whose name is then probably wrong.
 func (p *Population) checkHealth(g strategy.Generation) error {
@@ -151,29 +182,6 @@ func (p *Population) checkHealth(g strategy.Generation) error {
 		return p.opt.unknownObjective(p.members, p.iteration)
 	}
 	return nil
-}
-
-// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no trainee
-// reports.
-func (o *Options) unknownObjective(members []*member, iteration int64) error {
-	names, reported, most := make(map[string]bool), "", 0
-	for _, m := range members {
-		figures := m.metrics
-		if o.Measure.EvaluationEpisodes > 0 {
-			figures = m.evaluation
-		}
-		for name := range figures {
-			names[name] = true
-		}
-		if m.figure != "" {
-			reported, most = m.figure, max(most, m.samples)
-		}
-	}
-	later := "if it takes longer to appear, make IntervalSteps or InitialDelay greater"
-	if reported != "" {
-		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
-	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // rememberBest keeps a snapshot of the best member at any interval's end.
@@ -234,7 +242,7 @@ func (p *Population) record(events []journal.Event) error {
 	}
 	for i := range events {
 		if id := events[i].Member; id >= 0 {
-			p.tell(p.members[id], &events[i])
+			p.members[id].tell(p.iteration, &events[i])
 		}
 	}
 	return nil

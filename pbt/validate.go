@@ -116,48 +116,25 @@ func (m Measure) validate() error {
 	return nil
 }
 
-// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with. Names that
-// members do not have are errors with the nearest name, so that a typing error does not silently tune nothing.
-func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error {
-	if err := o.checkTrainee(t); err != nil {
-		return wrapMember(id, err)
-	}
-	has := t.Hyperparameters()
-	keys := slices.Sorted(maps.Keys(has))
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, config.Among(key, keys))
+// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no trainee
+// reports.
+func (o *Options) unknownObjective(members []*member, iteration int64) error {
+	names, reported, most := make(map[string]bool), "", 0
+	for _, m := range members {
+		figures := m.metrics
+		if o.Measure.EvaluationEpisodes > 0 {
+			figures = m.evaluation
+		}
+		for name := range figures {
+			names[name] = true
+		}
+		if m.figure != "" {
+			reported, most = m.figure, max(most, m.samples)
 		}
 	}
-	for _, key := range o.Rebuild {
-		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, config.Among(key, keys))
-		}
+	later := "if it takes longer to appear, make IntervalSteps or InitialDelay greater"
+	if reported != "" {
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	if err := o.Explore.Validate(keys); err != nil {
-		return err
-	}
-	if o.Evolve != nil {
-		if err := o.Evolve.Validate(keys); err != nil {
-			return err
-		}
-	}
-	for _, key := range keys {
-		value := has[key]
-		if v, ok := given[key]; ok {
-			value = v
-		}
-		if b, ok := o.Explore.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside the bounds of %T, %v", id, key, value, o.Explore, b)
-		}
-	}
-	return nil
-}
-
-// checkTrainee checks that a trainee can do what the options ask for.
-func (o *Options) checkTrainee(t Trainee) error {
-	if _, ok := t.(Evaluator); o.Measure.EvaluationEpisodes > 0 && !ok {
-		return errNoEvaluator
-	}
-	return nil
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }

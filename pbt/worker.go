@@ -162,47 +162,47 @@ func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) 
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	s := &Worker{opt: opt.clone(), cfg: cfg, phase: phaseTraining, iteration: 1}
-	if err := s.open(ctx); err != nil {
-		s.fail(err)
-		return nil, errors.Join(err, s.Close())
+	w := &Worker{opt: opt.clone(), cfg: cfg, phase: phaseTraining, iteration: 1}
+	if err := w.open(ctx); err != nil {
+		w.fail(err)
+		return nil, errors.Join(err, w.Close())
 	}
-	return s, nil
+	return w, nil
 }
 
 // fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it.
-func (s *Worker) fail(cause error) {
+func (w *Worker) fail(cause error) {
 	// Without a lease the member is another process's; with other options it is well, and only these options are wrong.
-	if s.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) {
+	if w.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) {
 		return
 	}
-	s.heartbeat.update(func(h *workspace.Heartbeat) {
-		h.Member, h.Phase, h.Note = s.cfg.Member, workspace.Failed, cause.Error()
+	w.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Phase, h.Note = w.cfg.Member, workspace.Failed, cause.Error()
 	})
-	_ = s.heartbeat.send()
+	_ = w.heartbeat.send()
 }
 
 // open takes the lease, starts the heartbeat, reads the private state and builds the member, in this order: a process that
 // does not hold the lease must not write, and building may take long, so peers must see the heartbeat before.
-func (s *Worker) open(ctx context.Context) (err error) {
-	if s.lease, err = s.cfg.Store.Join(ctx, s.cfg.Member); err != nil {
+func (w *Worker) open(ctx context.Context) (err error) {
+	if w.lease, err = w.cfg.Store.Join(ctx, w.cfg.Member); err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	// Silence of peers is counted from now, by the store's clock: this process cannot know for how long it was away.
-	view, err := s.cfg.Store.View()
+	view, err := w.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	s.joined = view.Now
-	own := view.Members[s.cfg.Member]
-	s.heartbeat.begin(s.lease, s.cfg, own.Heartbeat)
-	saved, err := s.load()
+	w.joined = view.Now
+	own := view.Members[w.cfg.Member]
+	w.heartbeat.begin(w.lease, w.cfg, own.Heartbeat)
+	saved, err := w.load()
 	if err != nil {
 		return err
 	}
 	// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
-	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, s.cfg.Silence) {
-		s.joined = *saved.state.WaitingSince
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, w.cfg.Silence) {
+		w.joined = *saved.state.WaitingSince
 	}
 	var keep int64
 	finished := false
@@ -210,56 +210,56 @@ func (s *Worker) open(ctx context.Context) (err error) {
 		keep, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
 	}
 	// The journal is opened before the member is built, because a pending decision that building applies is written to it.
-	if s.journal, err = journal.Open(s.lease.Dir(), keep, !finished); err != nil {
+	if w.journal, err = journal.Open(w.lease.Dir(), keep, !finished); err != nil {
 		return err
 	}
-	s.cfg.sharedJournals.add(s.cfg.Member, s.journal.Events)
-	if err := s.restore(saved); err != nil {
+	w.cfg.sharedJournals.add(w.cfg.Member, w.journal.Events)
+	if err := w.restore(saved); err != nil {
 		return err
 	}
-	s.m.restartProcess = s.cfg.RestartProcess
-	return s.beat(workspace.Training)
+	w.m.restartProcess = w.cfg.RestartProcess
+	return w.beat(workspace.Training)
 }
 
 // Member is the member's number.
-func (s *Worker) Member() int { return s.cfg.Member }
+func (w *Worker) Member() int { return w.cfg.Member }
 
 // Trainee is the member's trainee. It changes when the member is built anew.
-func (s *Worker) Trainee() Trainee { return s.m.trainee }
+func (w *Worker) Trainee() Trainee { return w.m.trainee }
 
 // Status is where the member stands, as strategies see it.
-func (s *Worker) Status() strategy.Status { return s.m.status() }
+func (w *Worker) Status() strategy.Status { return w.m.status() }
 
 // Iteration is the interval in progress, from 1.
-func (s *Worker) Iteration() int64 { return s.iteration }
+func (w *Worker) Iteration() int64 { return w.iteration }
 
 // Copies returns how often the member was replaced, and the member copied last; -1 for none.
-func (s *Worker) Copies() (copies int64, parent int) { return s.copies, s.m.parent }
+func (w *Worker) Copies() (copies int64, parent int) { return w.copies, w.m.parent }
 
 // Journal returns the member's own events so far, earlier processes' included. See journal.ReadWorkspace for all members'.
-func (s *Worker) Journal() []journal.Event { return append([]journal.Event(nil), s.journal.Events...) }
+func (w *Worker) Journal() []journal.Event { return append([]journal.Event(nil), w.journal.Events...) }
 
 // Recovered is nil, or says what was damaged in the member's folder, so that Join used the state before, and, once Train has
 // returned, in the best member's.
-func (s *Worker) Recovered() error { return s.recovered }
+func (w *Worker) Recovered() error { return w.recovered }
 
 // Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when
 // its context is cancelled. It may be called twice.
-func (s *Worker) Close() error {
-	if s.closed {
+func (w *Worker) Close() error {
+	if w.closed {
 		return nil
 	}
-	s.closed = true
-	s.heartbeat.end()
+	w.closed = true
+	w.heartbeat.end()
 	var errs []error
-	if s.m != nil && s.m.trainee != nil {
-		errs = append(errs, wrapMember(s.m.id, guarded(s.m.trainee.Close)))
+	if w.m != nil && w.m.trainee != nil {
+		errs = append(errs, wrapMember(w.m.id, guarded(w.m.trainee.Close)))
 	}
-	if s.journal != nil {
-		errs = append(errs, s.journal.Close())
+	if w.journal != nil {
+		errs = append(errs, w.journal.Close())
 	}
-	if s.lease != nil {
-		errs = append(errs, s.lease.Release())
+	if w.lease != nil {
+		errs = append(errs, w.lease.Release())
 	}
 	return errors.Join(errs...)
 }

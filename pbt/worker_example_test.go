@@ -29,15 +29,15 @@ func ExampleJoin() {
 	var wg sync.WaitGroup
 	for policy := range 3 {
 		wg.Go(func() {
-			solo, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: policy, Store: board, Synchronous: true})
+			worker, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: policy, Store: board, Synchronous: true})
 			if err != nil {
 				log.Fatal(err)
 			}
-			defer solo.Close()
-			if _, err := solo.Train(context.Background()); err != nil {
+			defer worker.Close()
+			if _, err := worker.Train(context.Background()); err != nil {
 				log.Fatal(err)
 			}
-			journals[policy] = solo.Journal()
+			journals[policy] = worker.Journal()
 		})
 	}
 	wg.Wait()

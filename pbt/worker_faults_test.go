@@ -149,7 +149,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 		if len(replaced) < 3 {
 			t.Errorf("only %d replacements: this test shows little", len(replaced))
 		}
-		for _, s := range r.solos {
+		for _, s := range r.workers {
 			if st := s.Status(); st.Steps != 1000 || !st.Healthy() {
 				t.Errorf("member %d ended as %+v", s.Member(), st)
 			}
@@ -255,7 +255,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 		errs := make([]error, 3)
 		for id := range 3 {
 			s := r.join(t, id)
-			r.solos = append(r.solos, s)
+			r.workers = append(r.workers, s)
 			wg.Go(func() { _, errs[id] = s.Train(t.Context()) })
 		}
 		wg.Wait()
@@ -270,10 +270,10 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 				t.Errorf("iteration %d: who died is seen as %+v", g.Iteration, g.Members[2])
 			}
 		}
-		if n := len(kinds(r.solos[2].Journal(), journal.Final)); n != 0 || r.solos[0].Status().Steps != 500 {
-			t.Errorf("synchronous %t: the dead wrote %d final events, and member 0 trained %d steps", synchronous, n, r.solos[0].Status().Steps)
+		if n := len(kinds(r.workers[2].Journal(), journal.Final)); n != 0 || r.workers[0].Status().Steps != 500 {
+			t.Errorf("synchronous %t: the dead wrote %d final events, and member 0 trained %d steps", synchronous, n, r.workers[0].Status().Steps)
 		}
-		for _, s := range r.solos {
+		for _, s := range r.workers {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -468,10 +468,10 @@ func TestWorkerAllNaN(t *testing.T) {
 			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "objective is NaN") {
 				t.Errorf("member %d: the error is %v", id, err)
 			}
-			if s := r.solos[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
+			if s := r.workers[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
 				t.Errorf("member %d is saved as %+v", id, s.last.state)
 			}
-			if e := r.solos[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
+			if e := r.workers[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
 				t.Errorf("member %d: the journal ends with %+v", id, e[len(e)-1])
 			}
 		}
@@ -533,11 +533,11 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 				}
 			}
 			r.mustTrain(t)
-			e := kinds(r.solos[0].Journal(), journal.Replace)
+			e := kinds(r.workers[0].Journal(), journal.Replace)
 			if len(e) == 0 || e[0].Iteration != 1 || e[0].Parent != 1 || !strings.Contains(e[0].Cause, "rescued by") {
 				t.Errorf("the rescue is %+v", e)
 			}
-			if s := r.solos[0].Status(); !s.Healthy() || s.Steps != 500 {
+			if s := r.workers[0].Status(); !s.Healthy() || s.Steps != 500 {
 				t.Errorf("it ended as %+v", s)
 			}
 		})

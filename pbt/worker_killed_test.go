@@ -25,7 +25,7 @@ func TestWorkerKilled(t *testing.T) {
 		t.Skip("starts many processes")
 	}
 	if dir := os.Getenv("PBT_TEST_SOLO_KILLED"); dir != "" {
-		soloKilled(t, dir)
+		workerKilled(t, dir)
 		return
 	}
 	const members, kills = 3, 4
@@ -106,7 +106,7 @@ func (l lethalSeat) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lea
 
 func (l lethalSeat) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.count()) }
 
-func soloKilled(t *testing.T, dir string) {
+func workerKilled(t *testing.T, dir string) {
 	policy, err1 := strconv.Atoi(os.Getenv("PBT_TEST_POLICY"))
 	after, err2 := strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64)
 	if err := errors.Join(err1, err2); err != nil {

@@ -11,13 +11,13 @@ import (
 
 // publish puts the member's weights and objective into the store, unless they are there already, and offers them as the
 // best. Weights that failed or diverged are not published: the record then says why, so that peers do not wait.
-func (s *Worker) publish() error {
-	m := s.m
-	snapshot := s.good()
+func (w *Worker) publish() error {
+	m := w.m
+	snapshot := w.good()
 	r := workspace.Record{
-		Member: m.id, Iteration: s.iteration, Copies: s.copies, Steps: m.steps, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
-		Objective: s.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
-		Peak: s.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: s.cfg.Experiment,
+		Member: m.id, Iteration: w.iteration, Copies: w.copies, Steps: m.steps, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		Objective: w.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Samples: m.samples,
+		Peak: w.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Parent: m.parent, Hyperparameters: finiteOnly(m.hyperparameters), Experiment: w.cfg.Experiment,
 	}
 	if m.changedAt > m.copiedAt {
 		r.SinceChange = m.steps - m.changedAt
@@ -35,29 +35,29 @@ func (s *Worker) publish() error {
 		if !status.Failed {
 			r.Objective, r.HasObjective = math.NaN(), true
 		}
-	} else if s.opt.Measure.EvaluationEpisodes > 0 {
+	} else if w.opt.Measure.EvaluationEpisodes > 0 {
 		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
 	}
 	// A process that was killed after publishing finds its own record here, and does not publish it twice.
-	view, err := s.cfg.Store.View()
+	view, err := w.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	if err := s.lost(); err != nil {
+	if err := w.lost(); err != nil {
 		return err
 	}
 	if !published(view, r) {
-		if _, err := s.lease.Publish(r, snapshot); err != nil {
+		if _, err := w.lease.Publish(r, snapshot); err != nil {
 			return fmt.Errorf("pbt: member %d: %w", m.id, err)
 		}
 	}
-	if m.status().Healthy() && (!s.hasBest || m.objective > s.best) {
-		if err := s.lease.PublishBest(r, snapshot, s.opt.Measure.Minimise); err != nil {
+	if m.status().Healthy() && (!w.hasBest || m.objective > w.best) {
+		if err := w.lease.PublishBest(r, snapshot, w.opt.Measure.Minimise); err != nil {
 			return fmt.Errorf("pbt: member %d: best: %w", m.id, err)
 		}
-		s.best, s.hasBest = m.objective, true
+		w.best, w.hasBest = m.objective, true
 	}
-	return s.beat(workspace.Training)
+	return w.beat(workspace.Training)
 }
 
 // published reports whether the store has this record already: a process that was killed after publishing continues here.
@@ -71,18 +71,18 @@ func published(v workspace.View, r workspace.Record) bool {
 }
 
 // result returns the best member in the store. Its snapshot is nil where it cannot be read.
-func (s *Worker) result() (*Result, error) {
-	best, ok, err := s.cfg.Store.Best(s.opt.Measure.Minimise)
+func (w *Worker) result() (*Result, error) {
+	best, ok, err := w.cfg.Store.Best(w.opt.Measure.Minimise)
 	for range 3 { // its member may be replacing it by a better one
 		if err != nil || !ok {
 			break
 		}
-		snapshot, fault := s.cfg.Store.FetchBest(best)
+		snapshot, fault := w.cfg.Store.FetchBest(best)
 		if fault == nil {
 			return newResult(best, snapshot), nil
 		}
-		s.recovered = errors.Join(s.recovered, fmt.Errorf("pbt: best: %w", fault))
-		best, ok, err = s.cfg.Store.Best(s.opt.Measure.Minimise)
+		w.recovered = errors.Join(w.recovered, fmt.Errorf("pbt: best: %w", fault))
+		best, ok, err = w.cfg.Store.Best(w.opt.Measure.Minimise)
 	}
 	switch {
 	case err != nil:

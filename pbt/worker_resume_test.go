@@ -20,8 +20,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// soloHerd trains policies over a folder, each in a goroutine that joins again until run lets it end.
-func soloHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
+// workerHerd trains policies over a folder, each in a goroutine that joins again until run lets it end.
+func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
 	t.Helper()
 	r := newTribe(4, folder(t, dir, 4))
 	r.cfg.Synchronous = true
@@ -101,7 +101,7 @@ func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 	dir := t.TempDir()
 	var runs atomic.Int64
 	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.cfg.SaveSteps = 20, 300, 7 }
-	soloHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
+	workerHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		runs.Add(1)
@@ -229,7 +229,7 @@ func TestWorkerRestartsProcess(t *testing.T) {
 	dir := t.TempDir()
 	var restarts atomic.Int64
 	var refused atomic.Bool
-	soloHerd(t, dir, func(r *tribe) {
+	workerHerd(t, dir, func(r *tribe) {
 		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
 		build := r.opt.New
 		r.opt.New = func(m Member) (Trainee, error) {
@@ -260,7 +260,7 @@ func TestWorkerRestartsProcess(t *testing.T) {
 func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := soloHerd(t, dir, func(r *tribe) {
+	r := workerHerd(t, dir, func(r *tribe) {
 		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
 		build := r.opt.New
 		r.opt.New = func(m Member) (Trainee, error) {
@@ -418,7 +418,7 @@ func TestWorkerMoreSteps(t *testing.T) {
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
 	for _, total := range []int64{50, 150, 175, 500, 500} {
-		soloHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Worker) error {
+		workerHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Worker) error {
 			_, err := s.Train(ctx)
 			return err
 		})
@@ -466,7 +466,7 @@ func TestWorkerOtherPopulation(t *testing.T) {
 	}
 }
 
-func FuzzDecodeSoloState(f *testing.F) {
+func FuzzDecodeWorkerState(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},"snapshot":"000001.safetensors"}}`))
 	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},"source":1,"snapshot":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -19,14 +19,11 @@ const workerSnapshots = "state"
 // workerState is a member's private state. It is kept together with the last one before it that refers to another
 // snapshot, so that any one file may be damaged. The key "policy" is the member's number; keys are older than the names.
 type workerState struct {
-	Schema        int    `json:"schema"`
-	Policy        int    `json:"policy"`
-	Members       int    `json:"members"`
-	Objective     string `json:"objective"`
-	IntervalSteps int64  `json:"interval_steps"`
-	Seed          int64  `json:"seed"`
-	Minimise      bool   `json:"minimise,omitempty"`
-	Phase         phase  `json:"phase"`
+	Schema  int `json:"schema"`
+	Policy  int `json:"policy"`
+	Members int `json:"members"`
+	savedRun
+	Phase phase `json:"phase"`
 	// Iteration is the interval in progress, Sequence the number of this save.
 	Iteration      int64 `json:"iteration"`
 	Sequence       int64 `json:"sequence"`
@@ -92,32 +89,32 @@ func decodeWorkerState(data []byte) (workerState, error) {
 }
 
 // load returns the member's state, or the one before where that is damaged; nil where there is none yet.
-func (s *Worker) load() (*restoredWorker, error) {
-	dir := s.lease.Dir()
+func (w *Worker) load() (*restoredWorker, error) {
+	dir := w.lease.Dir()
 	if dir == "" {
 		return nil, nil
 	}
 	var err error
-	if s.store, err = checkpoint.NewStore(filepath.Join(dir, workerSnapshots), checkpoint.Options{}); err != nil {
+	if w.store, err = checkpoint.NewStore(filepath.Join(dir, workerSnapshots), checkpoint.Options{}); err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
 	}
-	r, name, damage, err := loadState(dir, s.loadState)
+	r, name, damage, err := loadState(dir, w.loadState)
 	switch {
 	case err != nil:
 		return nil, err
 	case r != nil:
-		if s.recovered = damage; name == stateFile {
-			s.before = s.readBefore()
+		if w.recovered = damage; name == stateFile {
+			w.before = w.readBefore()
 		}
 	case damage != nil:
-		return nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it anew: %w", s.cfg.Member, dir, damage)
+		return nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it anew: %w", w.cfg.Member, dir, damage)
 	}
 	return r, nil
 }
 
 // readBefore returns the previous state; nil where there is none that can be read.
-func (s *Worker) readBefore() *workerState {
-	data, err := os.ReadFile(filepath.Join(s.lease.Dir(), previousStateFile))
+func (w *Worker) readBefore() *workerState {
+	data, err := os.ReadFile(filepath.Join(w.lease.Dir(), previousStateFile))
 	if err != nil {
 		return nil
 	}
@@ -129,7 +126,7 @@ func (s *Worker) readBefore() *workerState {
 }
 
 // loadState reads one state file with its snapshots, and compares it with the options.
-func (s *Worker) loadState(path string) (*restoredWorker, error) {
+func (w *Worker) loadState(path string) (*restoredWorker, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
@@ -138,16 +135,14 @@ func (s *Worker) loadState(path string) (*restoredWorker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	if err := sameRun(path,
-		setting{"Policy", state.Policy, s.cfg.Member}, setting{"Members", state.Members, s.opt.Members},
-		setting{"Objective", state.Objective, s.opt.Objective}, setting{"IntervalSteps", state.IntervalSteps, s.opt.IntervalSteps},
-		setting{"Seed", state.Seed, s.opt.Seed}, setting{"Measure.Minimise", state.Minimise, s.opt.Measure.Minimise},
+	if err := w.opt.sameRun(path, state.savedRun,
+		setting{"Policy", state.Policy, w.cfg.Member}, setting{"Members", state.Members, w.opt.Members},
 	); err != nil {
 		return nil, err
 	}
 	r := &restoredWorker{state: state, data: data}
-	if r.snapshot, err = s.get(state.Member.Snapshot); err == nil && state.Pending != nil {
-		r.source, err = s.get(state.Pending.Snapshot)
+	if r.snapshot, err = w.get(state.Member.Snapshot); err == nil && state.Pending != nil {
+		r.source, err = w.get(state.Pending.Snapshot)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
@@ -156,75 +151,73 @@ func (s *Worker) loadState(path string) (*restoredWorker, error) {
 }
 
 // get reads a private snapshot; "" names none.
-func (s *Worker) get(name string) (*checkpoint.Snapshot, error) {
+func (w *Worker) get(name string) (*checkpoint.Snapshot, error) {
 	if name == "" {
 		return nil, nil
 	}
-	return get(s.store, name)
+	return get(w.store, name)
 }
 
 // restore builds the member, as new or as saved, and carries out a pending decision.
-func (s *Worker) restore(saved *restoredWorker) (err error) {
+func (w *Worker) restore(saved *restoredWorker) (err error) {
 	if saved == nil {
-		if err := s.announce(savedMember{}); err != nil {
+		if err := w.announce(savedMember{}); err != nil {
 			return err
 		}
-		s.m, err = newMember(&s.opt, s.cfg.Member, nil, nil)
+		w.m, err = newMember(&w.opt, w.cfg.Member, nil, nil)
 		return err
 	}
 	state := saved.state
-	s.phase, s.iteration, s.copies, s.sequence, s.known = state.Phase, state.Iteration, state.Copies, state.Sequence, state.ObjectiveKnown
-	if state.Best != nil {
-		s.best, s.hasBest = float64(*state.Best), true
-	}
-	s.last, s.savedAt, s.kept = saved, state.Member.Steps, state.Member.Snapshot
-	if err := s.outdate(); err != nil {
+	w.phase, w.iteration, w.copies, w.sequence, w.known = state.Phase, state.Iteration, state.Copies, state.Sequence, state.ObjectiveKnown
+	w.best, w.hasBest = state.Best.Known()
+	w.last, w.savedAt, w.kept = saved, state.Member.Steps, state.Member.Snapshot
+	if err := w.outdate(); err != nil {
 		return err
 	}
-	if err := s.announce(state.Member); err != nil {
+	if err := w.announce(state.Member); err != nil {
 		return err
 	}
 	if state.Pending != nil {
-		return s.resume(saved)
+		return w.resume(saved)
 	}
-	if s.m, err = newMember(&s.opt, s.cfg.Member, &state.Member, saved.snapshot); err != nil {
+	if w.m, err = newMember(&w.opt, w.cfg.Member, &state.Member, saved.snapshot); err != nil {
 		return err
 	}
 	// Where the last process had trained the interval to its end, this one publishes and decides.
-	switch m := s.m; {
-	case s.phase == phaseTraining:
-	case m.failure == "" && m.steps < s.opt.target(s.iteration): // TotalSteps has grown
-		s.phase = phaseTraining
+	switch m := w.m; {
+	case w.phase == phaseTraining:
+	case m.failure == "" && m.steps < w.opt.target(w.iteration): // TotalSteps has grown
+		w.phase = phaseTraining
 	default:
-		s.phase = phaseTrained
+		w.phase = phaseTrained
 		if !m.status().Diverged() { // what is published is what was trained
 			m.snapshot = saved.snapshot
 		}
 	}
-	s.keptOf = s.m.snapshot
+	w.keptOf = w.m.snapshot
 	saved.snapshot = nil
 	return nil
 }
 
 // announce sends a heartbeat before the member is built, which may take long.
-func (s *Worker) announce(m savedMember) error {
-	s.heartbeat.update(func(h *workspace.Heartbeat) {
-		h.Member, h.Phase, h.Iteration, h.Copies = s.cfg.Member, workspace.Training, s.iteration, s.copies
-		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, s.opt.TotalSteps, m.parent(), m.Hyperparameters.Floats(), ""
+func (w *Worker) announce(m savedMember) error {
+	w.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Phase, h.Iteration, h.Copies = w.cfg.Member, workspace.Training, w.iteration, w.copies
+		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, w.opt.TotalSteps, m.parent(), m.Hyperparameters.Floats(), ""
 	})
-	return s.heartbeat.send()
+	return w.heartbeat.send()
 }
 
 // outdate makes records stale that this member published after the state which it now continues from, as after damage to the
 // newest state: copies counts the generations of weights, and peers ignore records of older ones.
-func (s *Worker) outdate() error {
-	view, err := s.cfg.Store.View()
+func (w *Worker) outdate() error {
+	view, err := w.cfg.Store.View()
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	for _, r := range view.Members[s.cfg.Member].Records {
-		if r.Copies > s.copies {
-			s.copies = r.Copies + 1
+	for _, r := range view.Members[w.cfg.Member].Records {
+		if r.Copies > w.copies {
+			w.copies = r.Copies + 1
 		}
 	}
 	return nil
@@ -232,17 +225,17 @@ func (s *Worker) outdate() error {
 
 // good returns a snapshot of weights that are worth keeping, nil where there are none. A trainee that gives no snapshot has
 // failed.
-func (s *Worker) good() *checkpoint.Snapshot {
-	m := s.m
+func (w *Worker) good() *checkpoint.Snapshot {
+	m := w.m
 	if m.failure != "" || m.status().Diverged() {
 		return nil
 	}
 	snapshot, err := m.snapshotOf()
 	if err != nil {
-		m.fail(s.iteration, err)
+		m.fail(w.iteration, err)
 		return nil
 	}
-	if snapshot != s.keptOf && snapshot.CheckFinite() != nil {
+	if snapshot != w.keptOf && snapshot.CheckFinite() != nil {
 		return nil
 	}
 	return snapshot
@@ -251,37 +244,33 @@ func (s *Worker) good() *checkpoint.Snapshot {
 // persist saves the private state: snapshots first, then the state that refers to them; at last it deletes the snapshots that
 // neither this state nor the one before refers to. A crash in between leaves one whole state. The weights of a member that
 // failed or diverged are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
-func (s *Worker) persist() error {
-	s.savedAt = s.m.steps
-	if s.store == nil {
+func (w *Worker) persist() error {
+	w.savedAt = w.m.steps
+	if w.store == nil {
 		return nil
 	}
-	if err := s.lost(); err != nil {
+	if err := w.lost(); err != nil {
 		return err
 	}
 	// The snapshot is written only where it is good and not the one that was saved last; else the new state refers to the
 	// same file as the one before.
-	sequence, name, of := s.sequence+1, s.kept, s.keptOf
-	if snapshot := s.good(); snapshot != nil && (snapshot != of || name == "") {
+	sequence, name, of := w.sequence+1, w.kept, w.keptOf
+	if snapshot := w.good(); snapshot != nil && (snapshot != of || name == "") {
 		var err error
-		if name, err = put(s.store, sequence, s.m.steps, snapshot); err != nil {
-			return fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
+		if name, err = put(w.store, sequence, w.m.steps, snapshot); err != nil {
+			return fmt.Errorf("pbt: member %d: %w", w.cfg.Member, err)
 		}
 		of = snapshot
 	}
 	state := workerState{
-		Schema: stateSchema, Policy: s.cfg.Member, Members: s.opt.Members, Objective: s.opt.Objective, IntervalSteps: s.opt.IntervalSteps,
-		Seed: s.opt.Seed, Minimise: s.opt.Measure.Minimise, Phase: s.phase, Iteration: s.iteration, Sequence: sequence, Copies: s.copies,
-		ObjectiveKnown: s.known, JournalLength: s.journal.Length, Member: s.m.state(name),
+		Schema: stateSchema, Policy: w.cfg.Member, Members: w.opt.Members, savedRun: w.opt.savedRun(), Phase: w.phase,
+		Iteration: w.iteration, Sequence: sequence, Copies: w.copies, ObjectiveKnown: w.known, JournalLength: w.journal.Length,
+		Best: number.Optional(w.best, w.hasBest), Member: w.m.state(name),
 	}
-	if s.hasBest {
-		best := number.JSON(s.best)
-		state.Best = &best
-	}
-	if s.pending != nil {
-		saved, err := s.pending.save(s.store, sequence)
+	if w.pending != nil {
+		saved, err := w.pending.save(w.store, sequence)
 		if err != nil {
-			return fmt.Errorf("pbt: member %d: %w", s.cfg.Member, err)
+			return fmt.Errorf("pbt: member %d: %w", w.cfg.Member, err)
 		}
 		state.Pending = saved
 	}
@@ -291,42 +280,40 @@ func (s *Worker) persist() error {
 	}
 	// A previous state with the same snapshot could not replace this one where the snapshot is damaged: the one before stays.
 	var previous []byte
-	if s.last != nil && (s.before == nil || s.last.state.Member.Snapshot != name) {
-		previous, s.before = s.last.data, &s.last.state
+	if w.last != nil && (w.before == nil || w.last.state.Member.Snapshot != name) {
+		previous, w.before = w.last.data, &w.last.state
 	}
-	if err := writeStates(s.lease.Dir(), data, previous); err != nil {
+	if err := writeStates(w.lease.Dir(), data, previous); err != nil {
 		return err
 	}
 	states := []workerState{state}
-	if s.before != nil {
-		states = append(states, *s.before)
+	if w.before != nil {
+		states = append(states, *w.before)
 	}
-	s.kept, s.keptOf, s.sequence, s.last = name, of, sequence, &restoredWorker{state: state, data: data}
+	w.kept, w.keptOf, w.sequence, w.last = name, of, sequence, &restoredWorker{state: state, data: data}
 	// Only now, with the new state on disk, may snapshots go that neither of the two states refers to.
-	keep := make(map[string]bool)
+	var keep []string
 	for _, state := range states {
-		for _, name := range state.names() {
-			keep[stem(name)] = true
-		}
+		keep = append(keep, state.names()...)
 	}
-	return pruneStore(s.store, keep)
+	return pruneStore(w.store, keep)
 }
 
 // keepWaiting saves since when the member has been waiting, for the process that continues it.
-func (s *Worker) keepWaiting() error {
-	if s.last == nil || s.last.state.WaitingSince != nil && s.last.state.WaitingSince.Equal(s.joined) {
+func (w *Worker) keepWaiting() error {
+	if w.last == nil || w.last.state.WaitingSince != nil && w.last.state.WaitingSince.Equal(w.joined) {
 		return nil
 	}
-	state := s.last.state
-	state.WaitingSince = &s.joined
+	state := w.last.state
+	state.WaitingSince = &w.joined
 	data, err := durable.Seal(&state, &state.Check)
 	if err != nil {
 		return fmt.Errorf("pbt: state: %w", err)
 	}
-	if err := writeFile(filepath.Join(s.lease.Dir(), stateFile), data); err != nil {
+	if err := writeFile(filepath.Join(w.lease.Dir(), stateFile), data); err != nil {
 		return err
 	}
-	s.last.state, s.last.data = state, data
+	w.last.state, w.last.data = state, data
 	return nil
 }
 

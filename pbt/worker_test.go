@@ -37,7 +37,7 @@ type tribe struct {
 	adjust func(id int, place *WorkerOptions, opt *Options)
 
 	mu      sync.Mutex
-	solos   []*Worker
+	workers []*Worker
 	errs    []error
 	results []*Result
 }
@@ -72,17 +72,17 @@ func (r *tribe) join(t *testing.T, id int) *Worker {
 // train joins all policies and trains them to the end of each.
 func (r *tribe) train(t *testing.T) {
 	t.Helper()
-	r.solos, r.errs, r.results = nil, nil, nil
+	r.workers, r.errs, r.results = nil, nil, nil
 	for id := range r.opt.Members {
-		r.solos = append(r.solos, r.join(t, id))
+		r.workers = append(r.workers, r.join(t, id))
 	}
 	r.errs, r.results = make([]error, r.opt.Members), make([]*Result, r.opt.Members)
 	var wg sync.WaitGroup
-	for id, s := range r.solos {
+	for id, s := range r.workers {
 		wg.Go(func() { r.results[id], r.errs[id] = s.Train(t.Context()) })
 	}
 	wg.Wait()
-	for _, s := range r.solos {
+	for _, s := range r.workers {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -101,7 +101,7 @@ func (r *tribe) mustTrain(t *testing.T) {
 func (r *tribe) journal(t *testing.T) []journal.Event {
 	t.Helper()
 	var journals [][]journal.Event
-	for _, s := range r.solos {
+	for _, s := range r.workers {
 		journals = append(journals, s.Journal())
 	}
 	merged, err := journal.Merge(journals...)
@@ -169,7 +169,7 @@ func TestWorkerDecidesAsPopulation(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for id, s := range r.solos {
+				for id, s := range r.workers {
 					status, st := s.Status(), standings[id]
 					copies, parent := s.Copies()
 					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {

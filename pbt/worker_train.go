@@ -20,14 +20,14 @@ import (
 //
 // A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a peer
 // at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
-func (s *Worker) Train(ctx context.Context) (*Result, error) {
+func (w *Worker) Train(ctx context.Context) (*Result, error) {
 	switch {
-	case s.closed:
+	case w.closed:
 		return nil, errors.New("pbt: the member is closed; join again")
-	case s.fatal != nil:
-		return nil, s.fatal
-	case s.done:
-		return s.result()
+	case w.fatal != nil:
+		return nil, w.fatal
+	case w.done:
+		return w.result()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,96 +36,96 @@ func (s *Worker) Train(ctx context.Context) (*Result, error) {
 	defer close(ended)
 	go func() {
 		select {
-		case <-s.lease.Lost():
-			cancel(fmt.Errorf("pbt: member %d: %w", s.cfg.Member, workspace.ErrLeaseLost))
+		case <-w.lease.Lost():
+			cancel(fmt.Errorf("pbt: member %d: %w", w.cfg.Member, workspace.ErrLeaseLost))
 		case <-ended:
 		}
 	}()
-	err := s.run(ctx)
+	err := w.run(ctx)
 	// How training ended decides what peers see, and whether Train can be called again: a loss of the lease and errors are
 	// final, a yield and a cancelled context are not.
 	switch {
 	case err == nil:
-		return s.result()
-	case s.isLost(err):
+		return w.result()
+	case w.isLost(err):
 		if !errors.Is(err, workspace.ErrLeaseLost) {
-			err = errors.Join(s.lost(), err)
+			err = errors.Join(w.lost(), err)
 		}
 	case errors.Is(err, ErrYield):
-		return nil, errors.Join(err, s.beat(workspace.Yielded))
+		return nil, errors.Join(err, w.beat(workspace.Yielded))
 	case errors.Is(err, ErrRestart):
-		err = errors.Join(err, s.beat(workspace.Stopped))
+		err = errors.Join(err, w.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", s.cfg.Member, s.iteration, s.opt.lastIteration(), err)
-		if s.phase == phaseTraining {
-			err = errors.Join(err, s.checkpoint())
+		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", w.cfg.Member, w.iteration, w.opt.lastIteration(), err)
+		if w.phase == phaseTraining {
+			err = errors.Join(err, w.checkpoint())
 		}
-		return nil, errors.Join(err, s.beat(workspace.Stopped))
+		return nil, errors.Join(err, w.beat(workspace.Stopped))
 	default:
-		s.cause = err.Error()
-		err = errors.Join(err, s.beat(workspace.Failed))
+		w.cause = err.Error()
+		err = errors.Join(err, w.beat(workspace.Failed))
 	}
-	s.fatal = err
+	w.fatal = err
 	return nil, err
 }
 
 // run goes through the intervals until training ends or the turn is over.
-func (s *Worker) run(ctx context.Context) error {
-	if len(s.journal.Events) == 0 {
-		if err := s.record(s.opt.begin([]*member{s.m})); err != nil {
+func (w *Worker) run(ctx context.Context) error {
+	if len(w.journal.Events) == 0 {
+		if err := w.record(w.opt.begin([]*member{w.m})); err != nil {
 			return err
 		}
 	}
 	// n counts the intervals of this turn. Deciding about an interval that an earlier process trained is not one.
 	for n := int64(0); ; {
-		if s.phase == phaseTraining {
+		if w.phase == phaseTraining {
 			n++
 		}
-		if err := s.interval(ctx); err != nil || s.done {
+		if err := w.interval(ctx); err != nil || w.done {
 			return err
 		}
-		if s.cfg.Slice > 0 && n >= s.cfg.Slice {
-			return s.yield()
+		if w.cfg.Slice > 0 && n >= w.cfg.Slice {
+			return w.yield()
 		}
 	}
 }
 
 // yield returns the error that ends a turn.
-func (s *Worker) yield() error {
-	return fmt.Errorf("pbt: member %d, interval %d: %w", s.cfg.Member, s.iteration, ErrYield)
+func (w *Worker) yield() error {
+	return fmt.Errorf("pbt: member %d, interval %d: %w", w.cfg.Member, w.iteration, ErrYield)
 }
 
 // interval trains to the interval's end, saves, publishes, decides, and applies the decision. A phase that an earlier process
 // has completed is not repeated.
-func (s *Worker) interval(ctx context.Context) error {
-	if s.phase == phaseTraining {
-		if err := s.beat(workspace.Training); err != nil {
+func (w *Worker) interval(ctx context.Context) error {
+	if w.phase == phaseTraining {
+		if err := w.beat(workspace.Training); err != nil {
 			return err
 		}
-		if err := s.inSlot(ctx, s.train); err != nil {
+		if err := w.inSlot(ctx, w.train); err != nil {
 			return err
 		}
-		s.phase = phaseTrained
+		w.phase = phaseTrained
 		// What failed or diverged is not saved: a process that ends here trains again from the last good state.
-		if s.good() != nil {
-			if err := s.persist(); err != nil {
+		if w.good() != nil {
+			if err := w.persist(); err != nil {
 				return err
 			}
 		}
 	}
 	// Publishing comes before waiting: peers may be waiting for this record.
-	if err := s.publish(); err != nil {
+	if err := w.publish(); err != nil {
 		return err
 	}
-	return s.decideAndApply(ctx)
+	return w.decideAndApply(ctx)
 }
 
 // inSlot runs f when the other members of this process leave room for it; see TrainAsync.
-func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) error {
-	if s.cfg.slots != nil {
+func (w *Worker) inSlot(ctx context.Context, f func(context.Context) error) error {
+	if w.cfg.slots != nil {
 		select {
-		case s.cfg.slots <- struct{}{}:
-			defer func() { <-s.cfg.slots }()
+		case w.cfg.slots <- struct{}{}:
+			defer func() { <-w.cfg.slots }()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -135,34 +135,34 @@ func (s *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 
 // train advances the member to the interval's end and completes what is known of it there. An error of the trainee makes the
 // member a failed one; it is not an error of train.
-func (s *Worker) train(ctx context.Context) error {
-	m, target := s.m, s.opt.target(s.iteration)
+func (w *Worker) train(ctx context.Context) error {
+	m, target := w.m, w.opt.target(w.iteration)
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		// end is the next reading of the objective, stop the next save, if that is earlier.
-		end := s.opt.pause(s.iteration, m.steps)
+		end := w.opt.pause(w.iteration, m.steps)
 		stop := end
-		if n := s.cfg.SaveSteps; n > 0 {
-			stop = min(stop, max(s.savedAt+n, m.steps+1))
+		if n := w.cfg.SaveSteps; n > 0 {
+			stop = min(stop, max(w.savedAt+n, m.steps+1))
 		}
 		m.snapshot = nil
-		err := guarded(func() error { return m.advance(ctx, s.iteration, stop, end) })
+		err := guarded(func() error { return m.advance(ctx, w.iteration, stop, end) })
 		if err != nil {
-			m.fail(s.iteration, err)
+			m.fail(w.iteration, err)
 			break
 		}
-		s.describe()
+		w.describe()
 		if m.steps >= end {
-			s.tell(nil)
+			w.m.tell(w.iteration, nil)
 		}
-		due := s.cfg.SaveSteps > 0 && m.steps >= s.savedAt+s.cfg.SaveSteps && m.steps < target
+		due := w.cfg.SaveSteps > 0 && m.steps >= w.savedAt+w.cfg.SaveSteps && m.steps < target
 		if due {
-			if err := s.checkpoint(); err != nil {
+			if err := w.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
 	if ctx.Err() == nil {
-		m.measureEnd(ctx, s.iteration)
+		m.measureEnd(ctx, w.iteration)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -171,36 +171,29 @@ func (s *Worker) train(ctx context.Context) error {
 }
 
 // checkpoint saves within an interval, if there is something good to save.
-func (s *Worker) checkpoint() error {
-	if err := s.lost(); err != nil {
+func (w *Worker) checkpoint() error {
+	if err := w.lost(); err != nil {
 		return err
 	}
-	if s.good() == nil {
-		s.savedAt = s.m.steps
+	if w.good() == nil {
+		w.savedAt = w.m.steps
 		return nil
 	}
-	return s.persist()
-}
-
-// tell calls Options.Progress.
-func (s *Worker) tell(e *journal.Event) {
-	if s.opt.Progress != nil {
-		s.opt.Progress(s.m.update(s.iteration, e))
-	}
+	return w.persist()
 }
 
 // record writes events to the journal and reports them.
-func (s *Worker) record(events []journal.Event) error {
-	if err := s.lost(); err != nil {
+func (w *Worker) record(events []journal.Event) error {
+	if err := w.lost(); err != nil {
 		return err
 	}
-	if err := s.journal.Append(events...); err != nil {
+	if err := w.journal.Append(events...); err != nil {
 		return err
 	}
-	s.cfg.sharedJournals.add(s.cfg.Member, events)
+	w.cfg.sharedJournals.add(w.cfg.Member, events)
 	for i := range events {
 		if events[i].Member >= 0 {
-			s.tell(&events[i])
+			w.m.tell(w.iteration, &events[i])
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestRulesAreInTheReference(t *testing.T) {
 func TestJournalIsInTheReference(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs", "reference", "journal.md")), "\n## The journal\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pbt", "journal", "event.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pbt", "journal", "journal.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,22 @@ func (n *JSON) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Optional returns v for a file that leaves it out where it is not known.
+func Optional(v float64, known bool) *JSON {
+	if !known {
+		return nil
+	}
+	return (*JSON)(&v)
+}
+
+// Known is the inverse of [Optional]; v is 0 where it is not known.
+func (n *JSON) Known() (v float64, known bool) {
+	if n == nil {
+		return 0, false
+	}
+	return float64(*n), true
+}
+
 // Map is values by name.
 type Map map[string]JSON
 

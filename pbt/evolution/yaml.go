@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
@@ -163,14 +164,6 @@ var agilerl = map[string]string{
 // fixed are settings that AgileRL mutates and that gorl's agents take only when they are built.
 var fixed = []string{"batch_size", "learn_step", "update_epochs", "num_minibatches", "action_std_init"}
 
-// tunables are the settings of gorl's agents that may change while training.
-var tunables = []string{
-	"discount_factor", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_scale", "discriminator_learning_rate",
-	"discriminator_logit_regularization_scale", "discriminator_loss_scale", "discriminator_weight_decay_scale",
-	"entropy_loss_scale", "gae_lambda", "grad_norm_clip", "kl_threshold", "learning_rate", "ratio_clip",
-	"replay_admission_probability", "style_reward_scale", "task_reward_scale", "value_clip", "value_loss_scale",
-}
-
 // mutations completes s.Options.Mutations and the seed from the section mutation. Hyperparameters that gorl's agents
 // cannot change become notes.
 func (f *manifest) mutations(s *Settings) error {
@@ -178,7 +171,7 @@ func (f *manifest) mutations(s *Settings) error {
 	m.NoMutation, m.Architecture, m.NewLayerProb = p.None, p.Architecture, p.NewLayer
 	m.Parameters, m.Activation, m.RLHP, m.Strict = p.Parameters, p.Activation, p.RLHP, f.Strict
 	m.Hyperparameters = nil
-	own := slices.Concat(tunables, f.known)
+	own := slices.Concat(explore.AgentSettings(), f.known)
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(f.Mutation.Hyperparameters)) {
 		given := f.Mutation.Hyperparameters[key]

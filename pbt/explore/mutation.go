@@ -1,7 +1,7 @@
 package explore
 
 // This file holds Mutation, the explorer of three of the four presets: it selects keys at random and changes each by
-// its rule. mutation_validate.go checks it before training; the rules are in rules.go and the files after it.
+// its rule. mutation_validate.go checks it before training; the rules are in rules.go and rules_gorl.go.
 
 import (
 	"maps"

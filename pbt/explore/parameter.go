@@ -1,7 +1,9 @@
 package explore
 
 // This file holds Parameter, which describes one hyperparameter for Mutation and Perturbation: the values that it can
-// have, how a value that leaves its bounds comes back, and how it is drawn anew.
+// have, how a value that leaves its bounds comes back, and how it is drawn anew. Distances are measured as a rule changes
+// the value: 0.001 to 0.002 is as far as 0.01 to 0.02 for a learning rate, and 0.9 to 0.99 as far as 0.99 to 0.999 for a
+// discount.
 
 import (
 	"fmt"
@@ -38,12 +40,13 @@ type Parameter struct {
 	Default *float64
 }
 
-// Range is an interval to draw from.
+// Range is an interval to draw from. The yaml tags are its keys in files.
 type Range struct {
 	// Low and High are the least and greatest value.
-	Low, High float64
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
 	// Log draws uniformly between the logarithms; Low must be above 0.
-	Log bool
+	Log bool `yaml:"log"`
 }
 
 // Draw returns a value between Low and High, from one number.
@@ -72,6 +75,9 @@ func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
 
 // sampled reports whether there is something to draw a value anew from.
 func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
+
+// Draw returns a value of the parameter's Sample or Choices, by one number: whole numbers where the rule is one of these.
+func (p Parameter) Draw(u Uniform) float64 { return p.resample(u, traits(p.Rule).whole) }
 
 // resample draws a value anew, by one number from u. Whole numbers are drawn as multiples of the step, counted so
 // that both ends are as likely as the rest; rounding a number from the range would give the ends half. Logarithmic
@@ -193,3 +199,58 @@ func checkChangeRange(r [2]float64) error {
 
 // index draws one of the numbers 0 to n-1. The minimum guards against a product that rounds up to n.
 func index(u Uniform, n int) int { return min(int(u.Float64()*float64(n)), n-1) }
+
+// scale is how a rule measures distances.
+type scale int
+
+const (
+	linear   scale = iota
+	logScale       // logarithm of the value
+	oneMinus       // minus the logarithm of one minus the value
+)
+
+// to maps a value to where equal distances mean equal changes. It ascends with the value.
+func (s scale) to(v float64) float64 {
+	switch s {
+	case logScale:
+		return math.Log(v)
+	case oneMinus:
+		return -math.Log(1 - v)
+	default:
+		return v
+	}
+}
+
+// from is the inverse of to.
+func (s scale) from(z float64) float64 {
+	switch s {
+	case logScale:
+		return math.Exp(z)
+	case oneMinus:
+		return 1 - math.Exp(-z)
+	default:
+		return z
+	}
+}
+
+// reflect mirrors a value outside [low, high] at the bounds, as often as it takes. Where the value or a bound has no
+// place on the scale, such as the logarithm of a negative number, it measures linearly.
+func (s scale) reflect(v, low, high float64) float64 {
+	z, a, b := s.to(v), s.to(low), s.to(high)
+	if math.IsNaN(z) || math.IsNaN(a) || math.IsNaN(b) || math.IsInf(z, 0) {
+		s, z, a, b = linear, v, low, high
+	}
+	switch {
+	case a == b:
+		return low
+	case z < a && math.IsInf(b, 1):
+		z = 2*a - z
+	case z > b && math.IsInf(a, -1):
+		z = 2*b - z
+	default:
+		// A zigzag of period 2(b-a).
+		z = math.Mod(math.Abs(z-a), 2*(b-a))
+		z = a + min(z, 2*(b-a)-z)
+	}
+	return s.from(z)
+}

@@ -1,25 +1,22 @@
 package explore
 
-// This file says what a rule is and keeps the registry by which YAML files name rules. The rules themselves are in
-// rules_isaac.go, rules_samplefactory.go and rules_gorl.go.
+// This file says what a rule is, keeps the registry by which YAML files name rules, and has the rules of other systems;
+// gorl's own are in rules_gorl.go.
 
 import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// Uniform draws from [0, 1). *rand.Rand of math/rand/v2 is one.
-type Uniform interface{ Float64() float64 }
-
 // Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
-// [OneMinus], [Integer] and so on; [NewRule] makes one from a function. They are in a file for each system they come from:
-// rules_isaac.go, rules_samplefactory.go, rules_gorl.go. Learning rates take [MutateFloat] or [Float], discount factors
-// [MutateDiscount] or [OneMinus]. What evolution does to networks is in package evolution.
+// [OneMinus], [Integer] and so on; [NewRule] makes one from a function. Learning rates take [MutateFloat] or [Float],
+// discount factors [MutateDiscount] or [OneMinus]. What evolution does to networks is in package evolution.
 type Rule interface {
 	// Name is the rule's name in files.
 	Name() string
@@ -165,4 +162,92 @@ func RuleByName(name string) (Rule, error) {
 		return nil, fmt.Errorf("rule %q does not exist: %s", name, config.Among(name, RuleNames()))
 	}
 	return r, nil
+}
+
+// The rules of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1]; these do. Each draws the
+// factor first and the direction second.
+var (
+	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
+	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
+	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
+	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
+	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)}, limited: true, scale: logScale, check: noStep}
+	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
+	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true, scale: logScale, check: noStep}
+	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
+	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8}, limited: true, whole: true, check: noStep}
+)
+
+var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
+
+// mutateFloat draws the factor uniformly from ChangeRange, then divides or multiplies.
+func mutateFloat(value float64, in RuleInput) float64 {
+	low, high := in.ChangeRange[0], in.ChangeRange[1]
+	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
+}
+
+// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1 would leave [0, 1].
+func mutateDiscount(value float64, in RuleInput) float64 {
+	in.ChangeRange = [2]float64{1.1, 1.2}
+	return 1 - mutateFloat(1-value, in)
+}
+
+// mutateMiniEpochs moves by 1; Mutation clamps the result to [1, 8].
+func mutateMiniEpochs(value float64, in RuleInput) float64 {
+	if in.Uniform.Float64() < 0.5 {
+		return value + 1
+	}
+	return value - 1
+}
+
+// eitherWay draws a direction, and divides or multiplies by the factor.
+func eitherWay(value, factor float64, u Uniform) float64 {
+	if u.Float64() < 0.5 {
+		return value / factor
+	}
+	return value * factor
+}
+
+// Sample Factory's rules.
+var (
+	// PerturbFloat does what MutateFloat does.
+	PerturbFloat Rule = &rule{name: "perturb_float", apply: mutateFloat, scale: logScale, check: noStep}
+	// PerturbExponentialDecay divides or multiplies one minus the value by 1.01 to 1.2.
+	PerturbExponentialDecay Rule = &rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay, scale: oneMinus, check: noStep}
+	// PerturbVtrace divides or multiplies by 1.005.
+	PerturbVtrace Rule = &rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep}
+	// PerturbBatchSize divides or multiplies by 1.2, in multiples of Step.
+	PerturbBatchSize Rule = &rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true, check: checkBatchSize}
+	// PerturbBool turns 0 into 1 and anything else into 0.
+	PerturbBool Rule = &rule{name: "perturb_bool", apply: flip, whole: true, check: noStep}
+)
+
+var sampleFactoryRules = []Rule{PerturbFloat, PerturbExponentialDecay, PerturbVtrace, PerturbBatchSize, PerturbBool}
+
+// epsilon is the least value of perturb_exponential_decay.
+const epsilon = 1e-8
+
+// perturbExponentialDecay changes one minus the value, and keeps the value above 0.
+func perturbExponentialDecay(value float64, in RuleInput) float64 {
+	in.ChangeRange = [2]float64{1.01, 1.2}
+	return max(1-mutateFloat(1-value, in), epsilon)
+}
+
+func perturbVtrace(value float64, in RuleInput) float64 {
+	return eitherWay(value, 1.005, in.Uniform)
+}
+
+// perturbBatchSize rounds down to whole rollouts and bounds growth by the size to begin with, for the sake of memory.
+func perturbBatchSize(value float64, in RuleInput) float64 {
+	v := min(eitherWay(value, 1.2, in.Uniform), 1.5**in.Default)
+	return max(math.Floor(v/in.Step)*in.Step, in.Step)
+}
+
+// checkBatchSize is the check of rule perturb_batch_size.
+func checkBatchSize(p Parameter) error {
+	if p.Step == 0 || p.Default == nil {
+		return errors.New("rule perturb_batch_size needs Step, the length of a rollout, and Default, the batch size to begin with")
+	}
+	return nil
 }

@@ -139,18 +139,6 @@ func floats(v any) ([]float64, bool) {
 	return numbers, true
 }
 
-// wholeIn returns the multiple of the step at a fraction x, 0 to below 1, of the way through a range. Without a
-// logarithm each multiple is equally likely.
-func wholeIn(q explore.Parameter, x float64) float64 {
-	step, r := max(q.Step, 1), q.Sample
-	low, high := math.Ceil(r.Low/step), math.Floor(r.High/step)
-	if r.Log {
-		v := math.Exp(math.Log(r.Low) + x*(math.Log(r.High)-math.Log(r.Low)))
-		return step * min(max(math.Round(v/step), low), high)
-	}
-	return step * min(low+math.Floor(x*(high-low+1)), high)
-}
-
 // keyed makes the seed of a key's first value in a member. It depends on the name, not on the key's place in the
 // file, so that adding a key leaves the others' values as they were.
 func keyed(key string, member int) uint64 {

@@ -11,15 +11,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/explore"
 )
-
-// tunable are the settings of gorl's agents that may change while training.
-var tunable = []string{
-	"discount_factor", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_scale", "discriminator_learning_rate",
-	"discriminator_logit_regularization_scale", "discriminator_loss_scale", "discriminator_weight_decay_scale",
-	"entropy_loss_scale", "gae_lambda", "grad_norm_clip", "kl_threshold", "learning_rate", "ratio_clip",
-	"replay_admission_probability", "style_reward_scale", "task_reward_scale", "value_clip", "value_loss_scale",
-}
 
 // names are what a system calls hyperparameters.
 type names struct {
@@ -87,7 +80,7 @@ func environment(key string) (string, bool) {
 // find returns gorl's name of a hyperparameter. Gorl's own names win, then those of environments, then the system's
 // with or without a prefix. note is not empty where the system has the name and gorl cannot change it.
 func (n names) find(f *file, key string) (name, note string, ok bool) {
-	if key == "*" || slices.Contains(f.known, key) || slices.Contains(tunable, ofGroup.ReplaceAllString(key, "")) {
+	if key == "*" || slices.Contains(f.known, key) || slices.Contains(explore.AgentSettings(), ofGroup.ReplaceAllString(key, "")) {
 		return key, "", true
 	}
 	if name, ok := environment(key); ok {
@@ -117,7 +110,7 @@ func (n names) nearest(f *file, key string) string {
 		}
 	}
 	if prefix == "" {
-		if near := config.Nearest(key, append(slices.Clone(tunable), f.known...)); near != "" {
+		if near := config.Nearest(key, append(explore.AgentSettings(), f.known...)); near != "" {
 			return near
 		}
 	}

@@ -263,7 +263,7 @@ func draw(q explore.Parameter, rng *rand.Rand) float64 {
 	if len(q.Choices) > 0 {
 		return q.Choices[rng.IntN(len(q.Choices))]
 	}
-	return wholeIn(q, rng.Float64())
+	return q.Draw(rng)
 }
 
 // flattenMutations joins the keys of nested mappings by dots; a mapping whose only key is a distribution is not nested.

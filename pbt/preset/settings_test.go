@@ -23,12 +23,12 @@ import (
 func TestTunableAreTheAgents(t *testing.T) {
 	cfg := amp.DefaultConfig()
 	want := slices.Sorted(maps.Keys(cfg.Tunable()))
-	if diff := cmp.Diff(want, tunable); diff != "" {
+	if diff := cmp.Diff(want, explore.AgentSettings()); diff != "" {
 		t.Errorf("-agents +preset:\n%s", diff)
 	}
 	for _, n := range []names{rlGames, sampleFactoryNames, rllib} {
 		for theirs, ours := range n.gorl {
-			if !slices.Contains(tunable, ours) {
+			if !slices.Contains(explore.AgentSettings(), ours) {
 				t.Errorf("%s stands for %s, which does not exist", theirs, ours)
 			}
 		}
@@ -49,7 +49,7 @@ type plain struct {
 
 func newPlain(talent int, extra ...string) *plain {
 	p := &plain{talent: float64(talent), values: make(map[string]float64)}
-	for i, key := range append(slices.Clone(tunable), extra...) {
+	for i, key := range append(explore.AgentSettings(), extra...) {
 		p.values[key] = 0.5 + float64(i)/100
 	}
 	return p

@@ -41,9 +41,9 @@ type shared struct {
 	// SettleMutations lets start_after also count from when a member last mutated its own hyperparameters.
 	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
-	Measure measure `yaml:"measure"`
+	Measure pbt.Measure `yaml:"measure"`
 	// Inherit says what a member takes over beside the weights when it copies another.
-	Inherit inherit `yaml:"inherit"`
+	Inherit pbt.CopyOptions `yaml:"inherit"`
 	// Initial are the hyperparameters that all members begin with, by name.
 	Initial map[string]float64 `yaml:"initial"`
 	// Sample are ranges to draw each member's first hyperparameters from, by name: [low, high], or {low, high, log: true}
@@ -87,41 +87,6 @@ type shared struct {
 	RestartProcess bool `yaml:"restart_process"`
 }
 
-// measure is the key measure: how the objective is read; see pbt.Measure.
-type measure struct {
-	// Minimise makes less of the objective better.
-	Minimise bool `yaml:"minimise"`
-	// Window is the number of last measurements (episodes) that Reducer makes one number of; 0 takes the figure as
-	// reported. A larger window is less noisy and slower to show what new hyperparameters do.
-	Window int `yaml:"window" config:"min=0"`
-	// Reducer is mean (also where it is empty), median, min, max, last, ema (exponential moving average) or lcb (the mean
-	// less one standard error).
-	Reducer string `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
-	// MinSamples is the number of measurements below which the objective counts as not known.
-	MinSamples int `yaml:"min_samples" config:"min=0"`
-	// EvaluationEpisodes, when above 0, makes the objective of a separate evaluation of that many episodes at the
-	// interval's end, with environments seeded by EvaluationSeed. More episodes are less noisy and take longer. Window
-	// must then be 0.
-	EvaluationEpisodes int   `yaml:"evaluation_episodes" config:"min=0"`
-	EvaluationSeed     int64 `yaml:"evaluation_seed"`
-}
-
-// inherit is the key inherit: the parts of a copy; see pbt.CopyOptions. What is empty is pbt's default.
-type inherit struct {
-	// Optimizer says what happens to the optimizer's moments and step counts: copy (also where it is empty) takes the
-	// source's, keep leaves the member's own, reset clears them, decay takes the source's times MomentDecay.
-	Optimizer   string  `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
-	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
-	// Normalizers are the running scalers.
-	Normalizers string `yaml:"normalizers" config:"oneof=|copy|keep"`
-	// Schedule is the state of the learning-rate schedule.
-	Schedule string `yaml:"schedule" config:"oneof=|copy|keep|reset"`
-	// Environment is the state of environments and curricula.
-	Environment string `yaml:"environment" config:"oneof=|copy|keep"`
-	// Buffers are replay memories and rollouts in progress.
-	Buffers string `yaml:"buffers" config:"oneof=|copy|keep"`
-}
-
 // parameter is an entry of the key parameters; see explore.Parameter. What it leaves out stays as the preset has it.
 type parameter struct {
 	// Rule is the rule that changes the value, in place of the preset's.
@@ -162,11 +127,7 @@ type span struct{ explore.Range }
 // SetConfig implements config.Setter.
 func (s *span) SetConfig(value any) error {
 	wrong := errors.New("want [low, high], or low, high and, for the logarithm to be uniform, log: true")
-	var r struct {
-		Low  float64 `yaml:"low"`
-		High float64 `yaml:"high"`
-		Log  bool    `yaml:"log"`
-	}
+	var r explore.Range
 	dict := map[string]any{}
 	switch v := value.(type) {
 	case []any:
@@ -185,7 +146,7 @@ func (s *span) SetConfig(value any) error {
 	if config.Merge(&r, dict, config.Options{}) != nil || r.Low > r.High || r.Log && r.Low <= 0 {
 		return wrong
 	}
-	s.Range = explore.Range{Low: r.Low, High: r.High, Log: r.Log}
+	s.Range = r
 	return nil
 }
 
@@ -207,14 +168,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	if renamed, _ := rename(f, n, "rebuild", rebuild, p, &s.Notes); len(renamed) > 0 {
 		o.Rebuild = sorted(renamed)
 	}
-	o.Measure = pbt.Measure{
-		Minimise: c.Measure.Minimise, Window: c.Measure.Window, Reducer: pbt.Reducer(c.Measure.Reducer), MinSamples: c.Measure.MinSamples,
-		EvaluationEpisodes: c.Measure.EvaluationEpisodes, EvaluationSeed: c.Measure.EvaluationSeed,
-	}
-	o.Copy = pbt.CopyOptions{
-		Optimizer: pbt.Part(c.Inherit.Optimizer), MomentDecay: c.Inherit.MomentDecay, Normalizers: pbt.Part(c.Inherit.Normalizers),
-		Schedule: pbt.Part(c.Inherit.Schedule), Environment: pbt.Part(c.Inherit.Environment), Buffers: pbt.Part(c.Inherit.Buffers),
-	}
+	o.Measure, o.Copy = c.Measure, c.Inherit
 	switch {
 	case c.Seed != nil:
 		o.Seed = *c.Seed

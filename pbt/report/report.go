@@ -79,12 +79,3 @@ func Write(dir string, history *journal.History, opt Options) error {
 	}
 	return nil
 }
-
-// WriteHTML writes the page alone.
-func WriteHTML(w io.Writer, history *journal.History, opt Options) error {
-	f, err := gather(history)
-	if err != nil {
-		return err
-	}
-	return f.page(w, opt)
-}

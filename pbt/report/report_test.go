@@ -42,11 +42,15 @@ func recorded(t testing.TB, name string) *journal.History {
 
 func html(t testing.TB, h *journal.History, opt Options) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := WriteHTML(&b, h, opt); err != nil {
+	dir := t.TempDir()
+	if err := Write(dir, h, opt); err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	text, err := os.ReadFile(filepath.Join(dir, PageFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // The golden file has the page's words, its tables, and how many elements of which class its pictures have: what it
@@ -407,11 +411,11 @@ func TestWriteRejects(t *testing.T) {
 			t.Errorf("%s: a folder was made", name)
 		}
 	}
-	if err := WriteHTML(io.Discard, h, Options{MaxEvents: -1}); err == nil {
+	if err := Write(t.TempDir(), h, Options{MaxEvents: -1}); err == nil {
 		t.Error("fewer than no events")
 	}
-	if err := WriteHTML(full{}, h, Options{}); err == nil {
-		t.Error("a full disk was not noticed")
+	if f, err := gather(h); err != nil || f.page(full{}, Options{}) == nil {
+		t.Errorf("a full disk was not noticed (%v)", err)
 	}
 }
 
@@ -507,11 +511,11 @@ func FuzzJournal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var b bytes.Buffer
-		if err := WriteHTML(&b, h, Options{}); err == nil {
-			inside(t, b.String())
-		}
 		if f, err := gather(h); err == nil {
+			var b bytes.Buffer
+			if err := f.page(&b, Options{}); err == nil {
+				inside(t, b.String())
+			}
 			inside(t, string(plot.Figure{Panels: f.population()}.Picture().SVG()))
 		}
 	})

@@ -1,9 +1,7 @@
 package simulate
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/number"
@@ -53,22 +51,13 @@ func explorer(o pbt.Options) explore.Explorer {
 // tuned returns the hyperparameters that the options name, sorted: those that are explored, sampled or set. A pattern
 // such as "env.*" stands for one hyperparameter, since the environments of synthetic members have none of their own.
 func tuned(o pbt.Options) []string {
-	keys := make(map[string]bool)
+	var standIns []string
 	for _, key := range explorer(o).Keys() {
 		if prefix, ok := strings.CutSuffix(key, "*"); ok {
-			key = prefix + "any"
-		}
-		keys[key] = true
-	}
-	for key := range o.Sample {
-		keys[key] = true
-	}
-	for _, initial := range o.Initial {
-		for key := range initial {
-			keys[key] = true
+			standIns = append(standIns, prefix+"any")
 		}
 	}
-	return slices.Sorted(maps.Keys(keys))
+	return o.Tuned(standIns)
 }
 
 // middle returns where a member begins: what Initial says, else the middle of what can be drawn, else of the bounds,

@@ -18,9 +18,9 @@ import (
 
 // Summary is a result in a few numbers, all means over the seeds.
 type Summary struct {
-	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest and
-	// ControlMedian the same of the members that trained without copying.
-	Best, Median, ControlBest, ControlMedian float64
+	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest is the best of
+	// the members that trained without copying.
+	Best, Median, ControlBest float64
 	// Gain is by how much Best beats ControlBest (positive is better, whatever the direction), Error its standard
 	// error, and Wins the fraction of seeds where it is positive.
 	Gain, Error, Wins float64
@@ -49,7 +49,6 @@ func (r *Result) Summary() Summary {
 		s.Best += last(run.Best)
 		s.Median += last(run.Median)
 		s.ControlBest += last(control.Best)
-		s.ControlMedian += last(control.Median)
 		for _, k := range run.Replaced {
 			s.Copies += float64(k) / decided
 		}
@@ -65,8 +64,7 @@ func (r *Result) Summary() Summary {
 	}
 	// Until here these are sums over the seeds.
 	for _, v := range []*float64{
-		&s.Best, &s.Median, &s.ControlBest, &s.ControlMedian, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged,
-		&s.Wins, &s.Hopeless,
+		&s.Best, &s.Median, &s.ControlBest, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged, &s.Wins, &s.Hopeless,
 	} {
 		*v /= float64(n)
 	}

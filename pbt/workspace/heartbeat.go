@@ -87,11 +87,8 @@ type heartbeatFile struct {
 func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	f := heartbeatFile{
 		Schema: heartbeatSchema, Member: h.Member, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration, Copies: h.Copies,
-		Frame: h.Steps, Total: h.Total, Params: h.Hyperparameters, Parent: h.Parent, Note: h.Note,
-	}
-	if h.HasObjective {
-		o := number.JSON(h.Objective)
-		f.Objective = &o
+		Frame: h.Steps, Total: h.Total, Objective: number.Optional(h.Objective, h.HasObjective), Params: h.Hyperparameters,
+		Parent: h.Parent, Note: h.Note,
 	}
 	text, err := durable.Seal(&f, &f.Check)
 	if err == nil && len(text) > maxHeartbeat {
@@ -114,9 +111,7 @@ func decodeHeartbeat(text []byte, member, members int) (Heartbeat, error) {
 		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame, Total: f.Total,
 		Hyperparameters: f.Params, Parent: f.Parent, Note: f.Note,
 	}
-	if f.Objective != nil {
-		h.Objective, h.HasObjective = float64(*f.Objective), true
-	}
+	h.Objective, h.HasObjective = f.Objective.Known()
 	return h, h.check(members)
 }
 

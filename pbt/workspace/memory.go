@@ -56,13 +56,6 @@ func NewMemory(members int) *Memory {
 	return m
 }
 
-// vacate frees a member and wakes up those that wait for it. m.mu is held.
-func (m *Memory) vacate(member int) {
-	p := m.members[member]
-	close(p.free)
-	p.holder, p.free = nil, nil
-}
-
 // Members is the number of members.
 func (m *Memory) Members() int { return len(m.members) }
 
@@ -181,10 +174,14 @@ func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	return b.Bytes(), &Weights{Size: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// name returns a path that no other weights have or had, so that a record of replaced weights never finds the new ones.
-func (m *Memory) name(folder string, iteration int64) string {
-	m.written++
-	return fmt.Sprintf("%s/%06d-%d.safetensors", folder, iteration, m.written)
+// put keeps a record's weights, if it has any, under a path that no other weights have or had, so that a record of replaced
+// weights never finds the new ones. m.mu is held.
+func (m *Memory) put(folder string, r Record, data []byte) {
+	if r.Weights != nil {
+		m.written++
+		r.Weights.Path = fmt.Sprintf("%s/%06d-%d.safetensors", folder, r.Iteration, m.written)
+		m.files[r.Weights.Path] = data
+	}
 }
 
 // memoryLease is a [Lease] of a Memory. All its state is guarded by the store's mutex.
@@ -199,43 +196,45 @@ func (s *memoryLease) Dir() string { return "" }
 // Lost is never closed: no other goroutine can take the lease over.
 func (s *memoryLease) Lost() <-chan struct{} { return nil }
 
-// mine returns the member's data while the lease is held, and an error once it has been released. The store is locked.
-func (s *memoryLease) mine() (*memoryMember, error) {
-	if p := s.store.members[s.member]; p.holder == s {
-		return p, nil
-	}
-	return nil, released(s.member)
-}
-
 // released is the error of a lease's methods after Release.
 func released(member int) error {
 	return fmt.Errorf("workspace: the lease of member %d has been released; join again", member)
 }
 
-// Publish encodes the weights before it locks the store, so that members do not wait for each other's encoding.
-func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
-	r, err := prepare(r, s.member, s.store.Members())
-	if err != nil {
-		return r, err
-	}
-	var data []byte
-	if weights != nil {
-		if data, r.Weights, err = encode(weights); err != nil {
-			return r, err
-		}
-	}
+// change calls f with the member's data while the store is locked; it is an error once the lease has been released.
+func (s *memoryLease) change(f func(p *memoryMember)) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	p, err := s.mine()
+	p := s.store.members[s.member]
+	if p.holder != s {
+		return released(s.member)
+	}
+	f(p)
+	return nil
+}
+
+// Publish encodes the weights before it locks the store, so that members do not wait for each other's encoding.
+func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
+	r, data, err := s.encoded(r, weights)
 	if err != nil {
 		return r, err
 	}
-	if r.Weights != nil {
-		r.Weights.Path = s.store.name(folderName(s.member), r.Iteration)
-		s.store.files[r.Weights.Path] = data
+	err = s.change(func(p *memoryMember) {
+		s.store.put(folderName(s.member), r, data)
+		p.records[r.Iteration] = r
+	})
+	return r.clone(), err
+}
+
+// encoded checks a record and completes it by the weights, which it encodes; their path is still empty.
+func (s *memoryLease) encoded(r Record, weights *checkpoint.Snapshot) (Record, []byte, error) {
+	r, err := prepare(r, s.member, s.store.Members())
+	if err != nil || weights == nil {
+		return r, nil, err
 	}
-	p.records[r.Iteration] = r
-	return r.clone(), nil
+	data, reference, err := encode(weights)
+	r.Weights = reference
+	return r, data, err
 }
 
 // folderName is the name of a member's folder, and the beginning of the paths of its weights in memory.
@@ -246,30 +245,20 @@ func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimi
 	if weights == nil {
 		return errNoBest
 	}
-	r, err := prepare(r, s.member, s.store.Members())
+	r, data, err := s.encoded(r, weights)
 	if err != nil {
 		return err
 	}
-	data, reference, err := encode(weights)
-	if err != nil {
-		return err
-	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	p, err := s.mine()
-	if err != nil {
-		return err
-	}
-	if _, ok := r.score(); !ok || p.best != nil && !r.beats(*p.best, minimise) {
-		return nil
-	}
-	if p.best != nil {
-		delete(s.store.files, p.best.Weights.Path)
-	}
-	reference.Path = s.store.name("best/"+folderName(s.member), r.Iteration)
-	s.store.files[reference.Path] = data
-	r.Weights, p.best = reference, &r
-	return nil
+	return s.change(func(p *memoryMember) {
+		if _, ok := r.score(); !ok || p.best != nil && !r.beats(*p.best, minimise) {
+			return
+		}
+		if p.best != nil {
+			delete(s.store.files, p.best.Weights.Path)
+		}
+		s.store.put("best/"+folderName(s.member), r, data)
+		p.best = &r
+	})
 }
 
 // Beat replaces the member's heartbeat and notes the time.
@@ -278,14 +267,7 @@ func (s *memoryLease) Beat(h Heartbeat) error {
 	if err != nil {
 		return err
 	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	p, err := s.mine()
-	if err != nil {
-		return err
-	}
-	p.heartbeat, p.seen = &h, time.Now()
-	return nil
+	return s.change(func(p *memoryMember) { p.heartbeat, p.seen = &h, time.Now() })
 }
 
 // Prune deletes the records that [Keep] does not keep, and the weights that no record refers to any more. The weights
@@ -295,29 +277,23 @@ func (s *memoryLease) Prune(k Keep) error {
 	if err != nil {
 		return err
 	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	p, err := s.mine()
-	if err != nil {
-		return err
-	}
-	iterations := slices.Sorted(maps.Keys(p.records))
-	last := newestWithWeights(p.records)
-	for _, i := range k.superfluous(iterations) {
-		if i != last {
-			delete(p.records, i)
+	return s.change(func(p *memoryMember) {
+		last := newestWithWeights(p.records)
+		for _, i := range k.superfluous(slices.Sorted(maps.Keys(p.records))) {
+			if i != last {
+				delete(p.records, i)
+			}
 		}
-	}
-	wanted := make(map[string]bool)
-	for _, r := range p.records {
-		if r.Weights != nil {
-			wanted[r.Weights.Path] = true
+		wanted := make(map[string]bool)
+		for _, r := range p.records {
+			if r.Weights != nil {
+				wanted[r.Weights.Path] = true
+			}
 		}
-	}
-	maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
-		return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
+		maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
+			return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
+		})
 	})
-	return nil
 }
 
 // newestWithWeights returns the iteration of the newest record with weights, 0 where there is none. Prune never deletes
@@ -334,10 +310,9 @@ func newestWithWeights(records map[int64]Record) int64 {
 
 // Release frees the member, and wakes up a goroutine that waits in Join for it.
 func (s *memoryLease) Release() error {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	if s.store.members[s.member].holder == s {
-		s.store.vacate(s.member)
-	}
+	_ = s.change(func(p *memoryMember) { // where it is another's by now, there is nothing to free
+		close(p.free)
+		p.holder, p.free = nil, nil
+	})
 	return nil
 }

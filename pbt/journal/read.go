@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +14,72 @@ import (
 	"regexp"
 	"slices"
 )
+
+// maxLine is the longest line in bytes that a reader accepts: it bounds what a damaged journal makes the reader allocate.
+const maxLine = 16 << 20
+
+// Read reads the journal that a population wrote into its directory. See [Decode].
+func Read(path string) ([]Event, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %w", err)
+	}
+	defer file.Close()
+	events, err := Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %s: %w", path, err)
+	}
+	return events, nil
+}
+
+// Decode reads events, one JSON object a line. A last line without an end that is not a whole event was torn
+// by a crash and is left out; anything else that is not an event is an error that names the line.
+func Decode(r io.Reader) ([]Event, error) {
+	var events []Event
+	reader := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		text, ended, err := readLine(reader)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(text) == 0 && !ended {
+			return events, nil
+		}
+		var e Event
+		if err := json.Unmarshal(text, &e); err != nil {
+			if !ended {
+				return events, nil
+			}
+			return nil, fmt.Errorf("line %d is not an event: %w", n, err)
+		}
+		if e.Run != nil && e.Run.Schema != Schema {
+			return nil, fmt.Errorf("line %d: the journal's format is %d, this program knows %d", n, e.Run.Schema, Schema)
+		}
+		events = append(events, e)
+		if !ended {
+			return events, nil
+		}
+	}
+}
+
+// readLine returns a line without its line feed, and whether it had one: a line without is the last, perhaps torn.
+func readLine(r *bufio.Reader) (text []byte, ended bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		text = append(text, part...)
+		if len(text) > maxLine {
+			return nil, false, fmt.Errorf("longer than %d bytes", maxLine)
+		}
+		switch {
+		case err == nil:
+			return text[:len(text)-1], true, nil
+		case errors.Is(err, io.EOF):
+			return text, false, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, false, err
+		}
+	}
+}
 
 // memberFolder is the name of a member's folder in a workspace.
 var memberFolder = regexp.MustCompile(`^[0-9]{3,}$`)

@@ -1,0 +1,144 @@
+// How a member is built before it trains: [newMember] calls Options.New, checks what it returns, restores what was saved,
+// and applies Options.Diversify. [member.rebuild] in exploit.go builds one anew while the population trains.
+
+package pbt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/journal"
+)
+
+// newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was saved;
+// snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error nothing is
+// left open.
+func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
+	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	values := o.initial(id)
+	if saved != nil {
+		m.load(*saved)
+		values = saved.Hyperparameters.Floats()
+	}
+	// New may use the values, but need not: they are set below in any case.
+	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
+		return nil, wrapMember(id, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, guarded(m.trainee.Close))
+			m = nil
+		}
+	}()
+	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
+		return m, err
+	}
+	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts back.
+	return m, wrapMember(id, guarded(func() error {
+		if snapshot != nil {
+			if err := m.trainee.Restore(snapshot); err != nil {
+				return fmt.Errorf("restore: %w", err)
+			}
+		}
+		if len(values) > 0 {
+			if err := m.trainee.SetHyperparameters(values); err != nil {
+				return err
+			}
+		}
+		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
+		if saved == nil {
+			return m.diversify()
+		}
+		return nil
+	}))
+}
+
+// construct calls Options.New with a copy of the hyperparameters. A panic, or a nil trainee, is an error.
+func (o *Options) construct(m Member) (t Trainee, err error) {
+	m.Hyperparameters = maps.Clone(m.Hyperparameters)
+	err = guarded(func() (err error) {
+		t, err = o.New(m)
+		return err
+	})
+	if err == nil && t == nil {
+		err = errors.New("New returned nothing")
+	}
+	return t, err
+}
+
+// diversify explores from the hyperparameters of a member that has not trained yet; see Options.Diversify.
+func (m *member) diversify() error {
+	if !m.opt.Diversify || m.opt.isReference(m.id) {
+		return nil
+	}
+	original := maps.Clone(m.hyperparameters)
+	rng := stream(m.opt.Seed, streamDiversify, int64(m.id))
+	var err error
+	if m.opt.Evolve != nil {
+		_, m.mutation, err = m.evolveInPlace(0, m.seed, rng)
+	} else {
+		values := m.opt.explorerAt(0, m.id, func() []journal.Event { return nil }).Apply(maps.Clone(original), rng)
+		err = ErrRebuild
+		if !m.opt.needsRebuild(original, values) {
+			err = m.setHyperparameters(values)
+		}
+		if errors.Is(err, ErrRebuild) {
+			err = m.rebuild(m.seed, values, nil, func(fresh *member) error { return fresh.setHyperparameters(values) })
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("first mutation: %w", err)
+	}
+	m.original = original
+	return nil
+}
+
+// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with. Names that
+// members do not have are errors with the nearest name, so that a typing error does not silently tune nothing.
+func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error {
+	if err := o.checkTrainee(t); err != nil {
+		return wrapMember(id, err)
+	}
+	has := t.Hyperparameters()
+	keys := slices.Sorted(maps.Keys(has))
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, config.Among(key, keys))
+		}
+	}
+	for _, key := range o.Rebuild {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, config.Among(key, keys))
+		}
+	}
+	if err := o.Explore.Validate(keys); err != nil {
+		return err
+	}
+	if o.Evolve != nil {
+		if err := o.Evolve.Validate(keys); err != nil {
+			return err
+		}
+	}
+	for _, key := range keys {
+		value := has[key]
+		if v, ok := given[key]; ok {
+			value = v
+		}
+		if b, ok := o.Explore.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside the bounds of %T, %v", id, key, value, o.Explore, b)
+		}
+	}
+	return nil
+}
+
+// checkTrainee checks that a trainee can do what the options ask for.
+func (o *Options) checkTrainee(t Trainee) error {
+	if _, ok := t.(Evaluator); o.Measure.EvaluationEpisodes > 0 && !ok {
+		return errNoEvaluator
+	}
+	return nil
+}
