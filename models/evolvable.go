@@ -55,7 +55,7 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models: evolvable network: %w", err)
 	}
-	e := &Evolvable{&network{net: net, scope: tensor.NoGrad()}, cfg}
+	e := &Evolvable{&network{net: net, states: cfg.Source == "states", scope: tensor.NoGrad()}, cfg}
 	for i, s := range net.Steps {
 		gain := 0.0
 		if i == len(net.Steps)-1 {
@@ -83,22 +83,15 @@ func (e *Evolvable) Config() EvolvableConfig {
 	return cfg
 }
 
-// Forward implements [Network].
-func (e *Evolvable) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return e.network.Forward(s, Inputs{Observations: e.rows(in)})
-}
-
-func (e *Evolvable) rows(in Inputs) tensor.Tensor { return in.rows(e.cfg.Source == "states") }
-
 // ForwardPenalty implements [Critic]. Several parts, or choices, which have no gradient, are differentiated twice.
 func (e *Evolvable) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
-	if c := e.chains[0]; c != nil && c.last == len(e.net.Steps) {
-		return s.Critic(e.rows(in), &c.layers)
+	if e.whole != nil {
+		return s.Critic(in.rows(e.states), e.whole)
 	}
 	if !slices.ContainsFunc(e.cfg.Architecture.Parts, func(p Part) bool { return len(p.Choices) == 0 }) {
 		return e.Forward(s, in), s.Scalar(0)
 	}
-	x := s.RequireGrad(s.Detach(e.rows(in)))
+	x := s.RequireGrad(s.Detach(in.rows(e.states)))
 	out = e.Forward(s, Inputs{Observations: x, States: x})
 	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
 }

@@ -57,8 +57,8 @@ func (a *assembler) linear(name string, out int, bias bool) {
 	if bias {
 		s.Bias = name + ".bias"
 	}
-	a.parameters(a.gen, s, int(a.width), 0)
-	a.at, a.width, a.open = a.net.Add(s), int64(out), true
+	a.at = a.network.linear(a.gen, s, int(a.width), 0)
+	a.width, a.open = int64(out), true
 	a.next++
 }
 
@@ -186,16 +186,15 @@ func (a *assembler) plain(token string) *MLP {
 	if c == nil || slices.ContainsFunc(a.net.Steps[1:c.last], func(s description.Step) bool { return s.Inputs != nil }) {
 		return nil
 	}
-	source := a.net.Steps[0].Inputs[0]
-	if source > 0 {
-		return nil
-	}
 	switch after := a.net.Steps[c.last:]; {
 	case len(after) == 0:
 	case len(after) == 1 && after[0].Op == description.Activate && after[0].Activation != "" && token != "":
-		c.layers.Activations[c.last-1], _ = tensor.ParseActivation(after[0].Activation) // which the compiler has read
+		a.net.Steps[c.last-1].Activation = written(after[0].Activation)
 	default:
 		return nil
 	}
-	return &MLP{layers: c.layers, params: a.params, scope: a.scope, states: source == statesInput}
+	a.net.Steps = a.net.Steps[:c.last]
+	a.states, a.net.Steps[0].Inputs = a.net.Steps[0].Inputs[0] == statesInput, nil
+	a.compile()
+	return &MLP{a.network}
 }

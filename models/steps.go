@@ -7,11 +7,13 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// network computes the steps of its own description. It is what a [Spec] compiles to where it is more than an [MLP], and
-// the inside of an [Evolvable].
+// network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a [Spec]
+// compiles to where it is more than an MLP.
 type network struct {
 	net     description.Network
+	states  bool           // the steps read rows of states in the place of observations
 	chains  map[int]*chain // by the index of their first step
+	whole   *tensor.Layers // all steps, where they are one chain
 	params  []tensor.Parameter
 	weights []tensor.Tensor
 	scope   *tensor.Scope
@@ -34,6 +36,12 @@ func (n *network) parameters(gen *tensor.Generator, s description.Step, width in
 	if s.Bias != "" {
 		n.params = append(n.params, tensor.Parameter{Name: s.Bias, Tensor: b})
 	}
+}
+
+// linear adds a linear step with its parameters and returns which result it is.
+func (n *network) linear(gen *tensor.Generator, s description.Step, width int, gain float64) int {
+	n.parameters(gen, s, width, gain)
+	return n.net.Add(s)
 }
 
 // compile joins linear steps whose results nothing but the next one reads.
@@ -65,13 +73,19 @@ func (n *network) compile() {
 		l.Activations = append(l.Activations, f)
 		c.last = i + 1
 	}
+	if first := n.chains[0]; first != nil && first.last == len(n.net.Steps) {
+		n.whole = &first.layers
+	}
 }
 
 // Forward implements [Network].
 func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	if n.whole != nil {
+		return s.MLP(in.rows(n.states), n.whole)
+	}
 	steps := n.net.Steps
 	results := make([]tensor.Tensor, len(steps)+1)
-	results[0] = in.Observations
+	results[0] = in.rows(n.states)
 	for i := 0; i < len(steps); i++ {
 		var x []tensor.Tensor
 		for _, j := range n.net.Sources(i) {
@@ -171,7 +185,8 @@ func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.
 
 // Describe implements [Described].
 func (n *network) Describe() (description.Network, error) {
-	if slices.ContainsFunc(n.net.Steps, func(s description.Step) bool { return slices.Contains(s.Inputs, statesInput) }) {
+	readsStates := func(s description.Step) bool { return slices.Contains(s.Inputs, statesInput) }
+	if n.states || slices.ContainsFunc(n.net.Steps, readsStates) {
 		return n.net, errStates
 	}
 	return n.net, nil
