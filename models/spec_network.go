@@ -63,14 +63,14 @@ func (a *assembler) linear(name string, out int, bias bool) {
 }
 
 // activate puts an activation behind the run's last linear layer.
-func (a *assembler) activate(f activation) {
-	if f.none() {
+func (a *assembler) activate(name string) {
+	switch name {
+	case "":
 		return
-	}
-	if f.softmax {
+	case description.Softmax:
 		a.at, a.open = a.net.Add(description.Step{Op: description.Softmax, Inputs: []int{a.at}}), false
-	} else {
-		a.net.Steps[len(a.net.Steps)-1].Activation = f.f.String()
+	default:
+		a.net.Steps[len(a.net.Steps)-1].Activation = name
 	}
 	a.next++
 }
