@@ -98,3 +98,11 @@ func canonical(name string) string {
 	}
 	return name
 }
+
+// written is how a step spells an activation: nothing for none.
+func written(name string) string {
+	if name = canonical(name); name == "identity" {
+		return ""
+	}
+	return name
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Described is implemented by networks that can say in plain data what they compute, with the names of their parameters:
@@ -75,49 +74,6 @@ func (d *Deterministic) Describe() (description.Distribution, error) {
 	return description.Distribution{Kind: description.Deterministic, ClipActions: d.clip}, nil
 }
 
-// Describe implements [Described].
-func (m *MLP) Describe() (description.Network, error) {
-	if m.states {
-		return description.Network{}, errStates
-	}
-	n := description.Network{Inputs: int(tensor.Size(m.layers.Weights[0], 1))}
-	addLayers(&n, &m.layers, parameterNames(m.params), nil)
-	return n, nil
-}
-
-// parameterNames tells the parameters' names by their tensors.
-func parameterNames(params []tensor.Parameter) map[tensor.Tensor]string {
-	names := make(map[tensor.Tensor]string, len(params))
-	for _, p := range params {
-		names[p.Tensor] = p.Name
-	}
-	return names
-}
-
-// addLayers describes a run of linear layers on the given inputs.
-func addLayers(n *description.Network, layers *tensor.Layers, names map[tensor.Tensor]string, inputs []int) {
-	for i, w := range layers.Weights {
-		s := description.Step{Op: description.Linear, Inputs: inputs, Weight: names[w], Outputs: int(tensor.Size(w, 0))}
-		if b := layers.Biases[i]; b.T != nil {
-			s.Bias = names[b]
-		}
-		if f := layers.Activations[i]; f != tensor.Identity && f != 0 {
-			s.Activation = f.String()
-		}
-		n.Add(s)
-		inputs = nil
-	}
-}
-
-// Describe implements [Described]. Indices that are no whole numbers, which the network itself rounds towards zero, are
-// none of the choices.
-func (e *Evolvable) Describe() (description.Network, error) {
-	if e.cfg.Source == "states" {
-		return description.Network{}, errStates
-	}
-	return e.cfg.Architecture.Describe(e.cfg.Outputs, e.cfg.OutputActivation), nil
-}
-
 // Describe says what an [Evolvable] network of the architecture computes. The architecture must be valid.
 func (a Architecture) Describe(outputs int, outputActivation string) description.Network {
 	n := description.Network{Inputs: a.columns()}
@@ -152,10 +108,7 @@ func (m Module) describe(n *description.Network, at, outputs int, last string) i
 		if i < len(m.Hidden) {
 			out, f = l.Outputs, m.Activations[i]
 		}
-		if f = canonical(f); f == "identity" {
-			f = ""
-		}
-		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight", Bias: l.Name + ".bias", Outputs: out, Activation: f})
+		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight", Bias: l.Name + ".bias", Outputs: out, Activation: written(f)})
 	}
 	return at
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -67,10 +68,7 @@ type MLPConfig struct {
 // Sequential of alternating layers and activations names them, and start as PyTorch's Linear does: uniform in
 // ±1/√fan_in.
 type MLP struct {
-	layers tensor.Layers
-	params []tensor.Parameter
-	scope  *tensor.Scope
-	states bool
+	*network
 }
 
 // NewMLP returns a perceptron whose initial parameters are drawn from a generator with the given seed.
@@ -89,7 +87,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		return nil, err
 	}
 	defer gen.Close()
-	m := &MLP{scope: tensor.NoGrad(), states: cfg.Source == "states"}
+	m := &MLP{&network{net: description.Network{Inputs: cfg.Inputs}, states: cfg.Source == "states", scope: tensor.NoGrad()}}
 	in := cfg.Inputs
 	for i := 0; i <= len(cfg.Hidden); i++ {
 		out, name, gain := cfg.Outputs, cfg.OutputActivation, cfg.OutputGain
@@ -103,15 +101,17 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 			m.Close()
 			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, out)
 		}
-		f, err := tensor.ParseActivation(name)
-		if err != nil {
+		if _, err := tensor.ParseActivation(name); err != nil {
 			m.Close()
 			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
 		}
-		w, b := newLinear(m.scope, gen, in, out, gain)
-		m.params = append(m.params, addLinear(&m.layers, fmt.Sprintf("net.%d", 2*i), w, b, f)...)
+		layer := fmt.Sprintf("net.%d", 2*i)
+		m.linear(gen, description.Step{
+			Op: description.Linear, Outputs: out, Weight: layer + ".weight", Bias: layer + ".bias", Activation: written(name),
+		}, in, gain)
 		in = out
 	}
+	m.compile()
 	if err := m.scope.Err(); err != nil {
 		m.Close()
 		return nil, err
@@ -133,27 +133,6 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64
 	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
 }
 
-// addLinear puts a linear layer and what follows it behind others and returns its parameters: no bias where b is zero.
-func addLinear(to *tensor.Layers, name string, w, b tensor.Tensor, f tensor.Activation) []tensor.Parameter {
-	to.Weights, to.Biases, to.Activations = append(to.Weights, w), append(to.Biases, b), append(to.Activations, f)
-	params := []tensor.Parameter{{Name: name + ".weight", Tensor: w}}
-	if b.T != nil {
-		params = append(params, tensor.Parameter{Name: name + ".bias", Tensor: b})
-	}
-	return params
-}
-
-// Forward implements [Network].
-func (m *MLP) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return s.MLP(in.rows(m.states), &m.layers)
-}
-
-// Parameters implements [Network].
-func (m *MLP) Parameters() []tensor.Parameter { return m.params }
-
-// Layers gives the weights, for what needs to know them (a discriminator's weight decay, an exporter).
-func (m *MLP) Layers() *tensor.Layers { return &m.layers }
-
 // Close implements [Network]. It may be called on nil.
 func (m *MLP) Close() {
 	if m != nil {
@@ -168,9 +147,6 @@ type Linears interface {
 	LinearWeights() []tensor.Tensor
 }
 
-// LinearWeights implements [Linears].
-func (m *MLP) LinearWeights() []tensor.Tensor { return m.layers.Weights }
-
 // Critic is implemented by networks that can compute, with their outputs (n, 1), the mean squared gradient of an output
 // by its observation faster than by differentiating twice.
 type Critic interface {
@@ -180,5 +156,5 @@ type Critic interface {
 
 // ForwardPenalty implements [Critic].
 func (m *MLP) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
-	return s.Critic(in.rows(m.states), &m.layers)
+	return s.Critic(in.rows(m.states), m.whole)
 }

@@ -72,8 +72,7 @@ func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 		return nil, fmt.Errorf("models: a policy needs a network and a distribution")
 	}
 	if m, ok := net.(*MLP); ok {
-		w := m.layers.Weights
-		if got := tensor.Size(w[len(w)-1], 0); got != int64(dist.Outputs()) {
+		if got := tensor.Size(m.weights[len(m.weights)-1], 0); got != int64(dist.Outputs()) {
 			return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", got, dist.Outputs())
 		}
 	}

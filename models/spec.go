@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -214,22 +215,14 @@ func (s Spec) Validate() error {
 	return err
 }
 
-// activation is what follows a layer: one of tensor's, or a softmax over the row. The zero value is nothing.
-type activation struct {
-	f       tensor.Activation
-	softmax bool
-}
-
-func (a activation) none() bool { return (a.f == tensor.Identity || a.f == 0) && !a.softmax }
-
-func parseActivation(path, name string) (activation, error) {
-	if strings.EqualFold(name, "softmax") {
-		return activation{softmax: true}, nil
+// parseActivation reads what follows a layer: "softmax" over the row, an activation as steps write it, or "" for nothing.
+func parseActivation(path, name string) (string, error) {
+	if strings.EqualFold(name, description.Softmax) {
+		return description.Softmax, nil
 	}
-	f, err := tensor.ParseActivation(name)
-	if err != nil {
-		names := append(tensor.ActivationNames(), "softmax")
-		return activation{}, fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names), strings.Join(names, ", "))
+	if _, err := tensor.ParseActivation(name); err != nil {
+		names := append(tensor.ActivationNames(), description.Softmax)
+		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names), strings.Join(names, ", "))
 	}
-	return activation{f: f}, nil
+	return written(name), nil
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -133,7 +134,7 @@ func newAssembler(inputs int, seed int64) (*assembler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &assembler{&network{inputs: inputs, scope: tensor.NoGrad()}, gen}, nil
+	return &assembler{network: &network{net: description.Network{Inputs: inputs}, scope: tensor.NoGrad()}, gen: gen}, nil
 }
 
 func (a *assembler) done(err error) {
@@ -177,15 +178,14 @@ func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, s
 		return nil, 0, err
 	}
 	defer func() { a.done(err) }()
-	features := term{width: width, eval: func(f *frame) tensor.Tensor { return f.in.Observations }, sketch: sketchInput("observations"), source: "observations"}
 	known := inputNames(s, sp, outputs)
 	for name, t := range known.terms {
 		if !t.number {
 			delete(known.terms, name)
 		}
 	}
-	known = known.with(last, features)
-	a.boxes = []*box{{input: features, width: width}}
+	a.begin(0, width) // the features are the head's observations
+	known = known.with(last, a.result())
 	net, n, err = a.finish(s.Output, known, last, role+"_layer")
 	if err != nil {
 		err = fmt.Errorf("%s of a shared model: %w", role, err)

@@ -10,29 +10,21 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
-
-// frame is one forward pass: the batch and what the containers have computed of it so far.
-type frame struct {
-	s       *tensor.Scope
-	in      Inputs
-	results []tensor.Tensor
-}
 
 // term is a compiled expression: a number, a list, a space, or rows of a known width.
 type term struct {
-	width  int64 // of rows
-	eval   func(f *frame) tensor.Tensor
-	sketch func(k *sketch) int // as eval, of a description
+	width  int64            // of rows, 0 of anything else
+	step   description.Step // which computes the rows from args; without an Op they are the result at
+	args   []term
+	at     int
 	num    float64
 	number bool
 	list   []term
 	space  *spaces.Space
-	source string // "observations" or "states" where the term is just that input
 }
 
-func (t term) rows() bool { return t.eval != nil }
+func (t term) rows() bool { return t.width > 0 }
 
 // compiler turns parsed expressions into terms. After its first error, terms do not count.
 type compiler struct {
@@ -98,11 +90,7 @@ func (c *compiler) term(n *node) term {
 		if x.number {
 			return term{number: true, num: -x.num}
 		}
-		return term{
-			width:  x.width,
-			eval:   func(f *frame) tensor.Tensor { return f.s.Neg(x.eval(f)) },
-			sketch: func(k *sketch) int { return k.unary(description.Neg, x) },
-		}
+		return term{width: x.width, step: description.Step{Op: description.Neg}, args: []term{x}}
 	}
 	return c.arithmetic(n)
 }

@@ -33,8 +33,7 @@ func (c *compiler) call(n *node) term {
 	case "one_hot_encoding":
 		return c.oneHot(n)
 	}
-	f, ok := functions[n.name]
-	if !ok {
+	if functions[n.name] == nil {
 		known := append(slices.Sorted(maps.Keys(functions)), "concatenate", "one_hot_encoding")
 		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 	}
@@ -42,34 +41,23 @@ func (c *compiler) call(n *node) term {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
 	}
 	x := c.rows(n.args[0], "the argument of "+n.name+"()")
-	return term{
-		width:  x.width,
-		eval:   func(fr *frame) tensor.Tensor { return f(fr.s, x.eval(fr)) },
-		sketch: func(k *sketch) int { return k.function(n.name, x) },
+	step := description.Step{Op: n.name} // functions that are no activations have the operations' names
+	if f, err := tensor.ParseActivation(n.name); err == nil {
+		step = description.Step{Op: description.Activate, Activation: f.String()}
 	}
+	return term{width: x.width, step: step, args: []term{x}}
 }
 
 func (c *compiler) concatenate(n *node) term {
 	if len(n.args) != 1 || n.args[0].op != "list" || len(n.args[0].args) == 0 {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")
 	}
-	t := term{}
-	var parts []term
+	t := term{step: description.Step{Op: description.Concatenate}}
 	for _, a := range n.args[0].args {
 		x := c.rows(a, "what is concatenated")
-		parts = append(parts, x)
+		t.args = append(t.args, x)
 		t.width += x.width
 	}
-	t.eval = func(f *frame) tensor.Tensor {
-		list := make([]tensor.Tensor, len(parts))
-		for i, p := range parts {
-			if list[i] = p.eval(f); f.s.Err() != nil {
-				return tensor.Tensor{}
-			}
-		}
-		return f.s.Cat(-1, list...)
-	}
-	t.sketch = func(k *sketch) int { return k.add(description.Step{Op: description.Concatenate}, parts...) }
 	return t
 }
 
@@ -86,21 +74,6 @@ func (c *compiler) oneHot(n *node) term {
 	if x.width != int64(len(nvec)) {
 		return c.fail(n.args[1], "the rows have width %d, the space %v has %d indices", x.width, *space.space, len(nvec))
 	}
-	t := term{width: int64(space.space.Outputs())}
-	t.sketch = func(k *sketch) int {
-		return k.add(description.Step{Op: description.OneHot, Choices: slices.Clone(nvec)}, x)
-	}
-	t.eval = func(f *frame) tensor.Tensor {
-		rows := x.eval(f)
-		parts := make([]tensor.Tensor, len(nvec))
-		for i, k := range nvec {
-			choices := f.s.As(f.s.Arange(int64(k)), tensor.Float32)
-			parts[i] = f.s.As(f.s.Eq(f.s.Narrow(rows, -1, int64(i), 1), choices), tensor.Float32)
-		}
-		if f.s.Err() != nil {
-			return tensor.Tensor{}
-		}
-		return f.s.Cat(-1, parts...)
-	}
-	return t
+	step := description.Step{Op: description.OneHot, Choices: slices.Clone(nvec)}
+	return term{width: int64(space.space.Outputs()), step: step, args: []term{x}}
 }

@@ -229,8 +229,8 @@ func (c Container) validate(path string) error {
 }
 
 // activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten.
-func (c Container) activations(path string) ([]activation, error) {
-	var parsed []activation
+func (c Container) activations(path string) ([]string, error) {
+	var parsed []string
 	for i, name := range c.Activations {
 		at := path + ".activations"
 		if len(c.Activations) > 1 {
@@ -246,7 +246,7 @@ func (c Container) activations(path string) ([]activation, error) {
 	if k := len(parsed); k > 1 && k != n && k != c.linears() {
 		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a layer", path, k, n)
 	}
-	each := make([]activation, n)
+	each := make([]string, n)
 	linear := 0
 	for i, l := range c.Layers {
 		switch {
@@ -258,7 +258,7 @@ func (c Container) activations(path string) ([]activation, error) {
 			each[i] = parsed[linear]
 		}
 		if l.Flatten {
-			each[i] = activation{}
+			each[i] = ""
 		} else {
 			linear++
 		}

@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // names are what expressions may call in a place.
@@ -22,12 +21,8 @@ var reserved = []string{"OBSERVATIONS", "STATES", "ACTIONS", "ONE", "NUM_OBSERVA
 // inputNames are the names that every expression of a model for sp may use.
 func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n := &names{spec: spec, sp: sp, sizes: outputs, terms: map[string]term{}}
-	input := func(source string, space spaces.Space) term {
-		eval := func(f *frame) tensor.Tensor { return f.in.rows(source == "states") }
-		return term{width: int64(space.Width()), eval: eval, sketch: sketchInput(source), source: source}
-	}
 	number := func(x int) term { return term{number: true, num: float64(x)} }
-	n.terms["OBSERVATIONS"] = input("observations", sp.Observation)
+	n.terms["OBSERVATIONS"] = term{width: int64(sp.Observation.Width())}
 	n.terms["OBSERVATION_SPACE"] = term{space: &n.sp.Observation}
 	n.terms["NUM_OBSERVATIONS"] = number(sp.Observation.Outputs())
 	n.terms["NUM_ACTIONS"] = number(outputs)
@@ -35,7 +30,7 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n.terms["ONE"] = number(1)
 	switch {
 	case sp.State.Kind != spaces.None:
-		n.terms["STATES"] = input("states", sp.State)
+		n.terms["STATES"] = term{width: int64(sp.State.Width()), at: statesInput}
 		n.terms["STATE_SPACE"] = term{space: &n.sp.State}
 		n.terms["NUM_STATES"] = number(sp.State.Outputs())
 	case spec.StatesAreObservations:

@@ -4,110 +4,75 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// stage is a run of layers that one native call applies, and perhaps a softmax after it.
-type stage struct {
-	layers  tensor.Layers
-	softmax bool
-}
-
-// box is a container ready to run: its input and its stages.
-type box struct {
-	input  term
-	width  int64 // of the result
-	stages []*stage
-	next   int // index of the next layer or activation, for parameters' names
-}
-
-// network is what a Spec compiles to where it is more than an [MLP].
-type network struct {
-	inputs  int // the width of observations
-	boxes   []*box
-	output  term
-	params  []tensor.Parameter
-	weights []tensor.Tensor
-	scope   *tensor.Scope
-}
-
-// Forward implements [Network].
-func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	f := frame{s: s, in: in, results: make([]tensor.Tensor, len(n.boxes))}
-	for i, b := range n.boxes {
-		x := b.input.eval(&f)
-		for _, st := range b.stages {
-			if len(st.layers.Weights) > 0 {
-				x = s.MLP(x, &st.layers)
-			}
-			if st.softmax {
-				x = s.Softmax(x, -1)
-			}
-		}
-		if s.Err() != nil {
-			return tensor.Tensor{}
-		}
-		f.results[i] = x
-	}
-	return n.output.eval(&f)
-}
-
-// Parameters implements [Network].
-func (n *network) Parameters() []tensor.Parameter { return n.params }
-
-// LinearWeights implements [Linears].
-func (n *network) LinearWeights() []tensor.Tensor { return n.weights }
-
-// Close implements [Network].
-func (n *network) Close() { n.scope.Close() }
-
-// result is the term of what box i computes.
-func (n *network) result(i int) term {
-	return term{
-		width:  n.boxes[i].width,
-		eval:   func(f *frame) tensor.Tensor { return f.results[i] },
-		sketch: func(k *sketch) int { return k.results[i] },
-	}
-}
-
-// assembler makes a network's parameters.
+// assembler makes a network's steps and parameters, one run of layers at a time.
 type assembler struct {
 	*network
 	gen *tensor.Generator
+
+	at    int   // the result that the next layer reads
+	width int64 // of that result
+	next  int   // index of the next layer or activation, for parameters' names
+	open  bool  // the last step is a linear layer of this run
 }
 
-// linear adds a linear layer to a box.
-func (a *assembler) linear(b *box, name string, out int, bias bool) {
-	w, bb := newLinear(a.scope, a.gen, int(b.width), out, 0)
-	if !bias {
-		bb = tensor.Tensor{}
+// begin starts a run of layers upon a result.
+func (a *assembler) begin(at int, width int64) { a.at, a.width, a.next, a.open = at, width, 0, false }
+
+// result is what the run has computed so far.
+func (a *assembler) result() term { return term{width: a.width, at: a.at} }
+
+// place adds the steps of a term and returns which result it is.
+func (a *assembler) place(t term) int {
+	if t.number {
+		return a.net.Add(description.Step{Op: description.Number, Number: t.num})
 	}
-	a.weights = append(a.weights, w)
-	a.params = append(a.params, addLinear(&b.last().layers, name, w, bb, tensor.Identity)...)
-	b.width = int64(out)
-	b.next++
-}
-
-// last is the stage that the next layer goes to.
-func (b *box) last() *stage {
-	if n := len(b.stages); n > 0 && !b.stages[n-1].softmax {
-		return b.stages[n-1]
+	if t.step.Op == "" {
+		return t.at
 	}
-	b.stages = append(b.stages, &stage{})
-	return b.stages[len(b.stages)-1]
+	s := t.step
+	for _, arg := range t.args {
+		s.Inputs = append(s.Inputs, a.place(arg))
+	}
+	return a.net.Add(s)
 }
 
-// activate puts an activation behind the box's last linear layer.
-func (b *box) activate(f activation) {
-	if f.none() {
+// end makes a term the network's result, which is that of its last step.
+func (a *assembler) end(output term) {
+	if at := a.place(output); at != len(a.net.Steps) {
+		a.net.Add(description.Step{Op: description.Activate, Inputs: []int{at}})
+	}
+	a.compile()
+}
+
+// linear adds a linear layer to the run.
+func (a *assembler) linear(name string, out int, bias bool) {
+	s := description.Step{Op: description.Linear, Outputs: out, Weight: name + ".weight"}
+	if !a.open {
+		s.Inputs = []int{a.at}
+	}
+	if bias {
+		s.Bias = name + ".bias"
+	}
+	a.at = a.network.linear(a.gen, s, int(a.width), 0)
+	a.width, a.open = int64(out), true
+	a.next++
+}
+
+// activate puts an activation behind the run's last linear layer.
+func (a *assembler) activate(name string) {
+	switch name {
+	case "":
 		return
+	case description.Softmax:
+		a.at, a.open = a.net.Add(description.Step{Op: description.Softmax, Inputs: []int{a.at}}), false
+	default:
+		a.net.Steps[len(a.net.Steps)-1].Activation = name
 	}
-	st := b.stages[len(b.stages)-1]
-	st.softmax = f.softmax
-	if !f.softmax {
-		st.layers.Activations[len(st.layers.Activations)-1] = f.f
-	}
-	b.next++
+	a.next++
 }
 
 // container builds one container and returns the names with its own added.
@@ -123,11 +88,11 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 	if err != nil {
 		return nil, err
 	}
-	b := &box{input: input, width: input.width}
+	a.begin(a.place(input), input.width)
 	for i, l := range c.Layers {
 		at := fmt.Sprintf("%s.layers[%d]", path, i)
 		if l.Flatten {
-			b.next++
+			a.next++
 			continue
 		}
 		out, err := known.size(at, l.Out)
@@ -139,18 +104,17 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 			if err != nil {
 				return nil, err
 			}
-			if int64(in) != b.width {
-				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out", at, in, b.width)
+			if int64(in) != a.width {
+				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out", at, in, a.width)
 			}
 		}
-		if int64(out)*b.width > 1<<31 {
-			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, b.width, out)
+		if int64(out)*a.width > 1<<31 {
+			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
 		}
-		a.linear(b, fmt.Sprintf("%s.%d", c.Name, b.next), out, !l.NoBias)
-		b.activate(follow[i])
+		a.linear(fmt.Sprintf("%s.%d", c.Name, a.next), out, !l.NoBias)
+		a.activate(follow[i])
 	}
-	a.boxes = append(a.boxes, b)
-	return known.with(c.Name, a.result(len(a.boxes)-1)), nil
+	return known.with(c.Name, a.result()), nil
 }
 
 // layerOf says what the output layer is: the number of its outputs, or 0 where the expression asks for none.
@@ -185,24 +149,22 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	if err != nil {
 		return nil, 0, err
 	}
-	last := len(a.boxes) - 1
 	if token != "" {
 		if layerName == "" {
-			layerName = fmt.Sprintf("%s.%d", lastName, a.boxes[last].next)
+			layerName = fmt.Sprintf("%s.%d", lastName, a.next)
 		}
 		if root.uses(lastName) { // the container's own result is wanted too, so the layer stands beside it
-			r := a.result(last)
-			a.boxes = append(a.boxes, &box{input: r, width: r.width})
-			last++
+			a.begin(a.at, a.width)
 		}
-		a.linear(a.boxes[last], layerName, width, true)
-		known = known.with(token, a.result(last))
+		a.linear(layerName, width, true)
+		known = known.with(token, a.result())
 	}
-	if a.output, err = known.resolve("output", text, root); err != nil {
+	output, err := known.resolve("output", text, root)
+	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case !a.output.rows():
+	case !output.rows():
 		return nil, 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last container's name", text)
 	case len(a.params) == 0:
 		return nil, 0, fmt.Errorf("models: the network has no linear layer, so there is nothing to train; give a container layers, or the output ACTIONS or ONE")
@@ -210,27 +172,29 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	if err := a.scope.Err(); err != nil {
 		return nil, 0, err
 	}
-	if m := a.plain(root, token, lastName); m != nil {
-		return m, a.output.width, nil
+	a.end(output)
+	if m := a.plain(token); m != nil {
+		return m, output.width, nil
 	}
-	return a.network, a.output.width, nil
+	return a.network, output.width, nil
 }
 
-// plain returns the network as an MLP if it is one: a single run of layers on a single input, whose output is the last
-// layer's, perhaps after an activation.
-func (a *assembler) plain(root *node, token, lastName string) *MLP {
-	if len(a.boxes) != 1 || a.boxes[0].input.source == "" || len(a.boxes[0].stages) != 1 || a.boxes[0].stages[0].softmax {
+// plain returns the network as an [MLP], with the same parameters, where it is no more than that: layers one after another
+// upon an input, and perhaps an activation of the output layer, which token names.
+func (a *assembler) plain(token string) *MLP {
+	c := a.chains[0]
+	if c == nil || slices.ContainsFunc(a.net.Steps[1:c.last], func(s description.Step) bool { return s.Inputs != nil }) {
 		return nil
 	}
-	layers := a.boxes[0].stages[0].layers
-	if root.op == "call" && len(root.args) == 1 && token != "" && root.args[0].op == "name" && root.args[0].name == token {
-		f, err := tensor.ParseActivation(root.name)
-		if err != nil {
-			return nil
-		}
-		layers.Activations[len(layers.Activations)-1] = f
-	} else if root.op != "name" || root.name != token && root.name != lastName {
+	switch after := a.net.Steps[c.last:]; {
+	case len(after) == 0:
+	case len(after) == 1 && after[0].Op == description.Activate && after[0].Activation != "" && token != "":
+		a.net.Steps[c.last-1].Activation = written(after[0].Activation)
+	default:
 		return nil
 	}
-	return &MLP{layers: layers, params: a.params, scope: a.scope, states: a.boxes[0].input.source == "states"}
+	a.net.Steps = a.net.Steps[:c.last]
+	a.states, a.net.Steps[0].Inputs = a.net.Steps[0].Inputs[0] == statesInput, nil
+	a.compile()
+	return &MLP{a.network}
 }

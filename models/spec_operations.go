@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // columns takes x[:, i] or x[:, from:to], with negative indices counted from the end; ranges are cut as Python does.
@@ -33,13 +32,8 @@ func (c *compiler) columns(n *node) term {
 	if from < 0 || to > x.width || from >= to {
 		return c.fail(n, "the rows have %d columns; this takes none of them", x.width)
 	}
-	return term{
-		width: to - from,
-		eval:  func(f *frame) tensor.Tensor { return f.s.Narrow(x.eval(f), -1, from, to-from) },
-		sketch: func(k *sketch) int {
-			return k.add(description.Step{Op: description.Columns, From: int(from), To: int(to)}, x)
-		},
-	}
+	step := description.Step{Op: description.Columns, From: int(from), To: int(to)}
+	return term{width: to - from, step: step, args: []term{x}}
 }
 
 func (c *compiler) arithmetic(n *node) term {
@@ -58,35 +52,6 @@ func (c *compiler) arithmetic(n *node) term {
 	if a.rows() && b.rows() && a.width != b.width && a.width != 1 && b.width != 1 {
 		return c.fail(n, "rows of widths %d and %d do not combine", a.width, b.width)
 	}
-	return term{
-		width:  max(a.width, b.width),
-		eval:   operation(n.op, a, b),
-		sketch: func(k *sketch) int { return k.binary(n.op, a, b) },
-	}
-}
-
-// operation evaluates rows with rows or with a number.
-func operation(op string, a, b term) func(f *frame) tensor.Tensor {
-	switch {
-	case b.number && op == "+":
-		return func(f *frame) tensor.Tensor { return f.s.AddScalar(a.eval(f), b.num) }
-	case b.number && op == "-":
-		return func(f *frame) tensor.Tensor { return f.s.AddScalar(a.eval(f), -b.num) }
-	case b.number && op == "*":
-		return func(f *frame) tensor.Tensor { return f.s.MulScalar(a.eval(f), b.num) }
-	case b.number:
-		return func(f *frame) tensor.Tensor { return f.s.Div(a.eval(f), f.s.Scalar(b.num)) }
-	case a.number && op == "+":
-		return func(f *frame) tensor.Tensor { return f.s.AddScalar(b.eval(f), a.num) }
-	case a.number && op == "-":
-		return func(f *frame) tensor.Tensor { return f.s.ScalarSub(a.num, b.eval(f)) }
-	case a.number && op == "*":
-		return func(f *frame) tensor.Tensor { return f.s.MulScalar(b.eval(f), a.num) }
-	case a.number:
-		return func(f *frame) tensor.Tensor { return f.s.Div(f.s.Scalar(a.num), b.eval(f)) }
-	}
-	combine := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{
-		"+": (*tensor.Scope).Add, "-": (*tensor.Scope).Sub, "*": (*tensor.Scope).Mul, "/": (*tensor.Scope).Div,
-	}[op]
-	return func(f *frame) tensor.Tensor { return combine(f.s, a.eval(f), b.eval(f)) }
+	ops := map[string]string{"+": description.Add, "-": description.Sub, "*": description.Mul, "/": description.Div}
+	return term{width: max(a.width, b.width), step: description.Step{Op: ops[n.op]}, args: []term{a, b}}
 }

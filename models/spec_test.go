@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -163,7 +164,9 @@ func TestExpressionValues(t *testing.T) {
 			t.Errorf("%s: width %d, want %d", text, x.width, len(want))
 			continue
 		}
-		wantNear(t, text, tensortest.Float64s(t, s, x.eval(&frame{s: s, in: in})), want, 1e-6)
+		a := assembler{network: &network{net: description.Network{Inputs: 3}}}
+		a.end(x)
+		wantNear(t, text, tensortest.Float64s(t, s, a.Forward(s, in)), want, 1e-6)
 	}
 }
 

@@ -13,22 +13,14 @@ const csvHeader = "step,tag,value\n"
 
 var csvFormat = &lineFormat{name: "CSV", header: csvHeader, encode: appendCSV, decode: parseCSV}
 
-// CSV is a [Writer] of comma-separated values in long form: the columns step, tag and value, one scalar a line.
-// Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
-type CSV struct{ *sink }
+// NewCSV returns a writer to w of comma-separated values in long form: the columns step, tag and value, one scalar a line
+// after a header. Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
+// Close flushes and leaves w open.
+func NewCSV(w io.Writer, opt Options) Writer { return csvFormat.begin(w, opt) }
 
-// NewCSV writes to w, beginning with the header. Close flushes and leaves w open.
-func NewCSV(w io.Writer, opt Options) *CSV { return &CSV{csvFormat.begin(w, opt)} }
-
-// OpenCSV appends to the file at path, which is made where it is missing. A last line that an interrupted run left
-// half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
-func OpenCSV(path string, opt Options) (*CSV, error) {
-	s, err := csvFormat.open(path, opt)
-	if err != nil {
-		return nil, err
-	}
-	return &CSV{s}, nil
-}
+// OpenCSV is [NewCSV] for the file at path, which it makes where it is missing and appends to otherwise. A last line that
+// an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
+func OpenCSV(path string, opt Options) (Writer, error) { return csvFormat.open(path, opt) }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 

@@ -9,28 +9,20 @@ import (
 	"strings"
 )
 
-// JSONLines is a [Writer] of one JSON object a line:
+var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
+
+// NewJSONLines returns a writer to w of one JSON object a line:
 //
 //	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
 //
 // The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
-// "NaN", "Infinity" and "-Infinity".
-type JSONLines struct{ *sink }
+// "NaN", "Infinity" and "-Infinity". Close flushes and leaves w open.
+func NewJSONLines(w io.Writer, opt Options) Writer { return jsonFormat.begin(w, opt) }
 
-var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
-
-// NewJSONLines writes to w. Close flushes and leaves w open.
-func NewJSONLines(w io.Writer, opt Options) *JSONLines { return &JSONLines{jsonFormat.begin(w, opt)} }
-
-// OpenJSONLines appends to the file at path, which is made where it is missing. A last line that an interrupted run
-// left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
-func OpenJSONLines(path string, opt Options) (*JSONLines, error) {
-	s, err := jsonFormat.open(path, opt)
-	if err != nil {
-		return nil, err
-	}
-	return &JSONLines{s}, nil
-}
+// OpenJSONLines is [NewJSONLines] for the file at path, which it makes where it is missing and appends to otherwise. A
+// last line that an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that
+// is set.
+func OpenJSONLines(path string, opt Options) (Writer, error) { return jsonFormat.open(path, opt) }
 
 func appendJSON(b []byte, s Scalar) []byte {
 	b = append(b, `{"time":`...)

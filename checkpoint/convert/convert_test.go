@@ -285,8 +285,8 @@ func TestHostile(t *testing.T) {
 	if err := os.WriteFile(from, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var h *torchfile.HostileError
-	if err := convert.File(from, to); !errors.As(err, &h) || h.Global != "posix.system" || h.Path != from {
+	var h *torchfile.Error
+	if err := convert.File(from, to); !errors.As(err, &h) || h.Kind != torchfile.Hostile || h.Global != "posix.system" || h.Path != from {
 		t.Error(err)
 	}
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {

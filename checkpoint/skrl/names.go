@@ -1,11 +1,9 @@
 package skrl
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -109,53 +107,16 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("skrl: the snapshot is not one of a PPO or AMP agent: it has no optimizer/exp_avg")
 	}
-	slices.SortFunc(names, byConstruction)
 	listed, ok := s.Values[layout.Parameters].([]any)
 	if !ok {
-		return names, nil // written before snapshots said it
+		return nil, fmt.Errorf("skrl: the snapshot does not list its parameters, so it is of an earlier gorl; let its agent restore it and save it again")
 	}
 	order := make([]string, len(listed))
 	for i, v := range listed {
 		order[i], _ = v.(string)
 	}
-	sorted := slices.Clone(order)
-	slices.SortFunc(sorted, byConstruction)
-	if !slices.Equal(sorted, names) {
+	if !slices.Equal(slices.Sorted(slices.Values(order)), slices.Sorted(slices.Values(names))) {
 		return nil, fmt.Errorf("skrl: the snapshot's list of parameters is not that of its arrays")
 	}
 	return order, nil
-}
-
-// byConstruction orders names as PyTorch and gorl register parameters: roles, then a module's own, then layer by layer the
-// weight and the bias.
-func byConstruction(a, b string) int {
-	ra, pa, _ := layout.CutParameter(a)
-	rb, pb, _ := layout.CutParameter(b)
-	if roles := layout.Networks(); ra != rb {
-		return cmp.Or(cmp.Compare(slices.Index(roles, ra), slices.Index(roles, rb)), cmp.Compare(ra, rb))
-	}
-	qa, qb := strings.Split(pa, "."), strings.Split(pb, ".")
-	if own := cmp.Compare(min(len(qa), 2), min(len(qb), 2)); own != 0 {
-		return own
-	}
-	for i := range min(len(qa), len(qb)) {
-		if c := byPart(qa[i], qb[i]); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(qa), len(qb))
-}
-
-func byPart(a, b string) int {
-	na, ea := strconv.Atoi(a)
-	nb, eb := strconv.Atoi(b)
-	switch {
-	case ea == nil && eb == nil:
-		return cmp.Compare(na, nb)
-	case a == "trunk" && b == "head" || a == "weight" && b == "bias":
-		return -1
-	case a == "head" && b == "trunk" || a == "bias" && b == "weight":
-		return 1
-	}
-	return cmp.Compare(a, b)
 }

@@ -1,7 +1,6 @@
 package skrl
 
 import (
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,33 +28,29 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The order in which agents construct parameters is found again from their names.
-func TestOrderWithoutList(t *testing.T) {
-	want := []string{
-		"policy/log_std_parameter", "policy/trunk.net.0.weight", "policy/trunk.net.0.bias", "policy/trunk.net.10.weight", "policy/trunk.net.10.bias",
-		"policy/head.policy_layer.weight", "policy/head.policy_layer.bias", "value/net.0.weight", "value/net.0.bias", "value/net.2.weight", "value/net.2.bias",
-		"style_value/net.0.weight", "discriminator/net.0.weight", "discriminator/net.0.bias",
-	}
-	s := checkpoint.NewSnapshot()
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(want)) {
-		a := checkpoint.ArrayFloat32([]int64{1}, []float32{1})
-		s.Arrays[want[i]], s.Arrays["optimizer/exp_avg/"+want[i]] = a, a
-	}
-	got, err := parameterNames(s)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v", got, err)
-	}
+// The order of parameters is that of the snapshot's own list, which must name all of them.
+func TestOrder(t *testing.T) {
+	want := []string{"policy/log_std_parameter", "policy/net.0.weight", "value/net.10.weight", "value/net.2.weight"}
 	slices.Reverse(want)
-	s.Values["parameters"] = []any{}
+	s := checkpoint.NewSnapshot()
+	listed := []any{}
 	for _, name := range want {
-		s.Values["parameters"] = append(s.Values["parameters"].([]any), name)
+		a := checkpoint.ArrayFloat32([]int64{1}, []float32{1})
+		s.Arrays[name], s.Arrays["optimizer/exp_avg/"+name] = a, a
+		listed = append(listed, name)
 	}
+	if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "does not list its parameters") {
+		t.Error(err)
+	}
+	s.Values["parameters"] = listed
 	if got, err := parameterNames(s); err != nil || !slices.Equal(got, want) {
 		t.Errorf("the snapshot's own list is not used: %v, %v", got, err)
 	}
-	s.Values["parameters"] = []any{"policy/net.0.weight"}
-	if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
-		t.Error(err)
+	for _, wrong := range [][]any{listed[1:], append(slices.Clone(listed), "policy/net.0.weight")} {
+		s.Values["parameters"] = wrong
+		if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
+			t.Error(err)
+		}
 	}
 }
 

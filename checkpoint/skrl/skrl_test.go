@@ -338,12 +338,12 @@ func TestNewRefuses(t *testing.T) {
 		"a critic more": {"amp", func(s *checkpoint.Snapshot) {
 			a := checkpoint.ArrayFloat32([]int64{1}, []float32{0})
 			s.Arrays["style_value/net.0.bias"], s.Arrays["optimizer/exp_avg/style_value/net.0.bias"] = a, a
-			delete(s.Values, "parameters")
+			s.Values["parameters"] = append(s.Values["parameters"].([]any), "style_value/net.0.bias")
 		}, skrl.Options{}, "WithoutRest"},
 		"a network more": {"amp", func(s *checkpoint.Snapshot) {
 			a := checkpoint.ArrayFloat32([]int64{1}, []float32{0})
 			s.Arrays["world/net.0.bias"], s.Arrays["optimizer/exp_avg/world/net.0.bias"] = a, a
-			delete(s.Values, "parameters")
+			s.Values["parameters"] = append(s.Values["parameters"].([]any), "world/net.0.bias")
 		}, skrl.Options{}, "belongs to no network"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,8 +76,8 @@ func ExampleRead() {
 	}
 	v, err := torchfile.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	fmt.Println(v, err)
-	var hostile *torchfile.HostileError
-	fmt.Println(errors.As(err, &hostile)) // a file that wanted os.system would be one
+	var refused *torchfile.Error
+	fmt.Println(errors.As(err, &refused)) // a file that wanted os.system would be one, of the kind torchfile.Hostile
 	// Output:
 	// [a true] <nil>
 	// false

@@ -40,9 +40,8 @@ func Open(path string) (any, error) {
 	return v, nil
 }
 
-// Read reads a file of the given size. Nothing is executed. A pickle that asks for anything that tensors do not need is a
-// *[HostileError], an inconsistent file a *[DamagedError], one that this package does not read an *[UnsupportedError]
-// or [ErrLegacy]. Memory grows with what is there, not with what the file claims.
+// Read reads a file of the given size. Nothing is executed. What is wrong with the file is an *[Error] of one of the kinds,
+// [Hostile] where a pickle asks for anything that tensors do not need, or [ErrLegacy]. Memory grows with what is there, not with what the file claims.
 func Read(r io.ReaderAt, size int64) (any, error) {
 	a, err := openArchive(r, size)
 	if err != nil {

@@ -1,0 +1,202 @@
+package models
+
+import (
+	"slices"
+
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a [Spec]
+// compiles to where it is more than an MLP.
+type network struct {
+	net     description.Network
+	states  bool           // the steps read rows of states in the place of observations
+	chains  map[int]*chain // by the index of their first step
+	whole   *tensor.Layers // all steps, where they are one chain
+	params  []tensor.Parameter
+	weights []tensor.Tensor
+	scope   *tensor.Scope
+}
+
+// chain is a run of linear steps that one native call applies.
+type chain struct {
+	layers tensor.Layers
+	last   int // the result that the last step of the run computes
+}
+
+// statesInput stands among a step's inputs for the rows of states, which descriptions do not have.
+const statesInput = -1
+
+// parameters makes the parameters of a linear step upon rows of the given width.
+func (n *network) parameters(gen *tensor.Generator, s description.Step, width int, gain float64) {
+	w, b := newLinear(n.scope, gen, width, s.Outputs, gain)
+	n.weights = append(n.weights, w)
+	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w})
+	if s.Bias != "" {
+		n.params = append(n.params, tensor.Parameter{Name: s.Bias, Tensor: b})
+	}
+}
+
+// linear adds a linear step with its parameters and returns which result it is.
+func (n *network) linear(gen *tensor.Generator, s description.Step, width int, gain float64) int {
+	n.parameters(gen, s, width, gain)
+	return n.net.Add(s)
+}
+
+// compile joins linear steps whose results nothing but the next one reads.
+func (n *network) compile() {
+	named := map[string]tensor.Tensor{}
+	for _, p := range n.params {
+		named[p.Name] = p.Tensor
+	}
+	readers := map[int]int{}
+	for i := range n.net.Steps {
+		for _, j := range n.net.Sources(i) {
+			readers[j]++
+		}
+	}
+	n.chains = map[int]*chain{}
+	var c *chain
+	for i, s := range n.net.Steps {
+		if s.Op != description.Linear {
+			c = nil
+			continue
+		}
+		if c == nil || n.net.Sources(i)[0] != i || readers[i] != 1 {
+			c = &chain{}
+			n.chains[i] = c
+		}
+		f, _ := tensor.ParseActivation(s.Activation) // a canonical name
+		l := &c.layers
+		l.Weights, l.Biases = append(l.Weights, named[s.Weight]), append(l.Biases, named[s.Bias])
+		l.Activations = append(l.Activations, f)
+		c.last = i + 1
+	}
+	if first := n.chains[0]; first != nil && first.last == len(n.net.Steps) {
+		n.whole = &first.layers
+	}
+}
+
+// Forward implements [Network].
+func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	if n.whole != nil {
+		return s.MLP(in.rows(n.states), n.whole)
+	}
+	steps := n.net.Steps
+	results := make([]tensor.Tensor, len(steps)+1)
+	results[0] = in.rows(n.states)
+	for i := 0; i < len(steps); i++ {
+		var x []tensor.Tensor
+		for _, j := range n.net.Sources(i) {
+			if j == statesInput {
+				x = append(x, in.States)
+			} else {
+				x = append(x, results[j])
+			}
+		}
+		if c := n.chains[i]; c != nil {
+			results[c.last] = s.MLP(x[0], &c.layers)
+			i = c.last - 1
+		} else {
+			results[i+1] = n.step(s, i, x)
+		}
+		if s.Err() != nil {
+			return tensor.Tensor{}
+		}
+	}
+	return results[len(steps)]
+}
+
+// step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks at
+// the step.
+func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
+	switch st := n.net.Steps[i]; st.Op {
+	case description.Number:
+		return tensor.Tensor{}
+	case description.Activate:
+		f, _ := tensor.ParseActivation(st.Activation) // a canonical name
+		return s.Activate(f, x[0])
+	case description.Neg:
+		return s.Neg(x[0])
+	case description.Columns:
+		return s.Narrow(x[0], -1, int64(st.From), int64(st.To-st.From))
+	case description.OneHot:
+		return oneHot(s, x[0], st.Choices)
+	case description.Concatenate:
+		return s.Cat(-1, x...)
+	case description.Add, description.Sub, description.Mul, description.Div:
+		return n.arithmetic(s, i, x[0], x[1])
+	default:
+		return functions[st.Op](s, x[0])
+	}
+}
+
+// oneHot turns columns of indices into columns of zeros and ones.
+func oneHot(s *tensor.Scope, rows tensor.Tensor, choices []int) tensor.Tensor {
+	parts := make([]tensor.Tensor, len(choices))
+	for i, k := range choices {
+		indices := s.As(s.Arange(int64(k)), tensor.Float32)
+		parts[i] = s.As(s.Eq(s.Narrow(rows, -1, int64(i), 1), indices), tensor.Float32)
+	}
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	return s.Cat(-1, parts...)
+}
+
+// arithmetic combines rows with rows or with a number.
+func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tensor {
+	number := func(input int) (x float64, is bool) {
+		j := n.net.Steps[i].Inputs[input]
+		if j < 1 || n.net.Steps[j-1].Op != description.Number {
+			return 0, false
+		}
+		return n.net.Steps[j-1].Number, true
+	}
+	left, first := number(0)
+	right, second := number(1)
+	switch op := n.net.Steps[i].Op; {
+	case second && op == description.Add:
+		return s.AddScalar(a, right)
+	case second && op == description.Sub:
+		return s.AddScalar(a, -right)
+	case second && op == description.Mul:
+		return s.MulScalar(a, right)
+	case second:
+		return s.Div(a, s.Scalar(right))
+	case first && op == description.Add:
+		return s.AddScalar(b, left)
+	case first && op == description.Sub:
+		return s.ScalarSub(left, b)
+	case first && op == description.Mul:
+		return s.MulScalar(b, left)
+	case first:
+		return s.Div(s.Scalar(left), b)
+	case op == description.Add:
+		return s.Add(a, b)
+	case op == description.Sub:
+		return s.Sub(a, b)
+	case op == description.Mul:
+		return s.Mul(a, b)
+	}
+	return s.Div(a, b)
+}
+
+// Describe implements [Described].
+func (n *network) Describe() (description.Network, error) {
+	readsStates := func(s description.Step) bool { return slices.Contains(s.Inputs, statesInput) }
+	if n.states || slices.ContainsFunc(n.net.Steps, readsStates) {
+		return n.net, errStates
+	}
+	return n.net, nil
+}
+
+// Parameters implements [Network].
+func (n *network) Parameters() []tensor.Parameter { return n.params }
+
+// LinearWeights implements [Linears].
+func (n *network) LinearWeights() []tensor.Tensor { return n.weights }
+
+// Close implements [Network].
+func (n *network) Close() { n.scope.Close() }
