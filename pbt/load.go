@@ -131,8 +131,8 @@ type setting struct {
 	saved, want any
 }
 
-// sameRun returns an error that wraps errOtherPopulation where a saved state has another value than the options, in saved or
-// in one of the settings.
+// sameRun returns an error that wraps errOtherPopulation where a saved state has another value than the options, in
+// saved or in one of the settings.
 func (o *Options) sameRun(path string, saved savedRun, settings ...setting) error {
 	for _, s := range append(settings,
 		setting{"Objective", saved.Objective, o.Objective}, setting{"IntervalSteps", saved.IntervalSteps, o.IntervalSteps},

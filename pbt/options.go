@@ -162,9 +162,9 @@ func (o Options) initial(id int) map[string]float64 {
 	return values
 }
 
-// Tuned returns the hyperparameters that the options name, sorted: those that begin with given or drawn values, and those
-// that may be mutated. They are worth a column in tables and a curve in plots. hyperparameters are all that members have;
-// patterns are expanded to them.
+// Tuned returns the hyperparameters that the options name, sorted: those that begin with given or drawn values, and
+// those that may be mutated. They are worth a column in tables and a curve in plots. hyperparameters are all that
+// members have; patterns are expanded to them.
 func (o Options) Tuned(hyperparameters []string) []string {
 	keys := make(map[string]bool)
 	for _, values := range o.Initial {

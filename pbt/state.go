@@ -1,6 +1,6 @@
-// What a population saves, and how a population and a worker write their states: two files, the newest state and the one
-// before, each sealed by a checksum, that refer to snapshots in folders beside them. Either file may be lost or damaged
-// without losing the run; load.go reads them.
+// What a population saves, and how a population and a worker write their states: two files, the newest state and the
+// one before, each sealed by a checksum, that refer to snapshots in folders beside them. Either file may be lost or
+// damaged without losing the run; load.go reads them.
 
 package pbt
 
@@ -170,8 +170,9 @@ func (m *member) state(snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
 		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
-		ScoredAt: m.scoredAt, Snapshot: snapshot, Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
-		Peak: number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
+		ScoredAt: m.scoredAt, Snapshot: snapshot,
+		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
+		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
 	}
 	if parent := m.parent; parent >= 0 {
 		s.Parent = &parent

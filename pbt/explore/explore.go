@@ -136,8 +136,8 @@ func (c Constraint) apply(before, changed map[string]float64, boundsOf func(stri
 	return result
 }
 
-// AgentSettings are the settings of gorl's agents that may change while they train, for readers of files, which refuse other
-// names. Populations in Go know them from their members.
+// AgentSettings are the settings of gorl's agents that may change while they train, for readers of files, which refuse
+// other names. Populations in Go know them from their members.
 func AgentSettings() []string {
 	return []string{
 		"discount_factor", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_scale", "discriminator_learning_rate",

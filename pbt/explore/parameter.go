@@ -1,9 +1,9 @@
 package explore
 
 // This file holds Parameter, which describes one hyperparameter for Mutation and Perturbation: the values that it can
-// have, how a value that leaves its bounds comes back, and how it is drawn anew. Distances are measured as a rule changes
-// the value: 0.001 to 0.002 is as far as 0.01 to 0.02 for a learning rate, and 0.9 to 0.99 as far as 0.99 to 0.999 for a
-// discount.
+// have, how a value that leaves its bounds comes back, and how it is drawn anew. Distances are measured as a rule
+// changes the value: 0.001 to 0.002 is as far as 0.01 to 0.02 for a learning rate, and 0.9 to 0.99 as far as 0.99 to
+// 0.999 for a discount.
 
 import (
 	"fmt"
@@ -76,7 +76,8 @@ func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
 // sampled reports whether there is something to draw a value anew from.
 func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
 
-// Draw returns a value of the parameter's Sample or Choices, by one number: whole numbers where the rule is one of these.
+// Draw returns a value of the parameter's Sample or Choices, by one number: whole numbers where the rule is one of
+// these.
 func (p Parameter) Draw(u Uniform) float64 { return p.resample(u, traits(p.Rule).whole) }
 
 // resample draws a value anew, by one number from u. Whole numbers are drawn as multiples of the step, counted so

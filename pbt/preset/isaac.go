@@ -16,8 +16,8 @@ import (
 type isaac struct {
 	shared `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). Isaac Lab's own default
-	// is false.
+	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). Isaac Lab's own
+	// default is false.
 	Enabled bool `yaml:"enabled"`
 	// Objective is the figure to judge by (gorl's own key for IsaacGymEnvs, which always has this one).
 	Objective string `yaml:"objective"`
@@ -30,9 +30,11 @@ type isaac struct {
 	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
 	// Mutation names a rule for every hyperparameter that may change.
 	Mutation map[string]string `yaml:"mutation"`
-	// Diversify mutates the hyperparameters of all members before training (gorl's own key for what IsaacGymEnvs always does).
+	// Diversify mutates the hyperparameters of all members before training (gorl's own key for what IsaacGymEnvs always
+	// does).
 	Diversify bool `yaml:"diversify"`
-	// Resample is the probability that a key that is mutated is drawn anew from its parameter's sample or choices (gorl's own).
+	// Resample is the probability that a key that is mutated is drawn anew from its parameter's sample or choices
+	// (gorl's own).
 	Resample float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// Reset is the probability that a key that is mutated goes back to its parameter's default (gorl's own).
 	Reset float64 `yaml:"reset_probability" config:"min=0,max=1"`
@@ -61,7 +63,8 @@ type isaacLab struct {
 func defaultIsaacLab() isaacLab {
 	c := isaacLab{
 		isaac: isaac{
-			shared: sharedDefaults(), Enabled: true, Objective: "Episode_Reward/success", IntervalSteps: 100_000, MutationRate: 0.25,
+			shared: sharedDefaults(), Enabled: true, Objective: "Episode_Reward/success", IntervalSteps: 100_000,
+			MutationRate: 0.25,
 		},
 		ThresholdStd: 0.1, ThresholdAbs: 0.05, ChangeRange: []float64{1.1, 2},
 	}
@@ -92,9 +95,10 @@ func (c *isaac) settings(f *file, p *problems) *Settings {
 	return s
 }
 
-// explore sets the explorer. The rules are by the names of the file; they are renamed to gorl's, and completed by the file's
-// bounds and parameters. change is the range of factors, and usual an objective to name where the file has an empty one. A
-// rate of 0 means 0 here, while explore.Mutation takes 0 for its default, so the whole mutation is left empty.
+// explore sets the explorer. The rules are by the names of the file; they are renamed to gorl's, and completed by the
+// file's bounds and parameters. change is the range of factors, and usual an objective to name where the file has an
+// empty one. A rate of 0 means 0 here, while explore.Mutation takes 0 for its default, so the whole mutation is left
+// empty.
 func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p *problems) {
 	byName := make(map[string]explore.Rule)
 	for _, key := range sorted(c.Mutation) {
@@ -141,8 +145,8 @@ type isaacGymEnvs struct {
 func defaultIsaacGymEnvs() isaacGymEnvs {
 	c := isaacGymEnvs{
 		isaac: isaac{
-			shared: sharedDefaults(), Enabled: true, Objective: "true_objective", IntervalSteps: 10_000_000, InitialDelay: 20_000_000,
-			MutationRate: 0.15, Mutation: defaultMutation(), Diversify: true,
+			shared: sharedDefaults(), Enabled: true, Objective: "true_objective", IntervalSteps: 10_000_000,
+			InitialDelay: 20_000_000, MutationRate: 0.15, Mutation: defaultMutation(), Diversify: true,
 		},
 		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05,
 		ChangeMin: 1.1, ChangeMax: 1.5,

@@ -40,17 +40,18 @@ func recorded(t testing.TB, name string) *journal.History {
 	return historyOf(t, events)
 }
 
+// html is the page that Write makes, without its pictures as PNG files, which take long to draw.
 func html(t testing.TB, h *journal.History, opt Options) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := Write(dir, h, opt); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, PageFile))
+	f, err := gather(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	var b bytes.Buffer
+	if err := f.page(&b, opt); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // The golden file has the page's words, its tables, and how many elements of which class its pictures have: what it

@@ -174,8 +174,8 @@ func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
 	return b.Bytes(), &Weights{Size: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// put keeps a record's weights, if it has any, under a path that no other weights have or had, so that a record of replaced
-// weights never finds the new ones. m.mu is held.
+// put keeps a record's weights, if it has any, under a path that no other weights have or had, so that a record of
+// replaced weights never finds the new ones. m.mu is held.
 func (m *Memory) put(folder string, r Record, data []byte) {
 	if r.Weights != nil {
 		m.written++
