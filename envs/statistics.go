@@ -1,6 +1,9 @@
 package envs
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // RunningStatistics is implemented by wrappers that learn statistics of observations or rewards while they step, and
 // normalise by them. What an agent has learnt is worth nothing without the statistics that its observations were
@@ -60,4 +63,31 @@ func All[T any](env Env) []T {
 	}
 	slices.Reverse(found)
 	return found
+}
+
+// CopyStatistics gives the wrappers of one environment the running statistics of another's, so that an environment made
+// for evaluation returns what the agent has learnt from. Both must have the same wrappers with statistics in the same
+// order. What belongs to episodes in progress ([RunningSums]) is not copied.
+func CopyStatistics(to, from Env) error {
+	targets, sources := All[RunningStatistics](to), All[RunningStatistics](from)
+	if names, want := StatisticsNames(targets), StatisticsNames(sources); !slices.Equal(names, want) {
+		return fmt.Errorf("envs: the environment has running statistics of %q, the one to copy them from has those of %q", names, want)
+	}
+	for i, source := range sources {
+		statistics := source.Statistics()
+		delete(statistics, RunningSums)
+		if err := targets[i].SetStatistics(statistics); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StatisticsNames returns the wrappers' names.
+func StatisticsNames(all []RunningStatistics) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.StatisticsName()
+	}
+	return names
 }

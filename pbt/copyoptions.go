@@ -26,7 +26,8 @@ type CopyOptions struct {
 	// MomentDecay is above 0, at most 1, and used by DecayPart only. A smaller value forgets more of the source's past
 	// gradients.
 	MomentDecay float64
-	// Normalizers are the running scalers: CopyPart or KeepPart. Weights that were trained behind other scalers
+	// Normalizers are the running scalers, and the running statistics of the environment's wrappers (normalize_observation,
+	// normalize_reward): CopyPart or KeepPart. Weights that were trained behind other scalers
 	// seldom work, so KeepPart is for experiments.
 	Normalizers Part
 	// Schedule is the learning-rate schedule's state: CopyPart, KeepPart or ResetPart (its beginning). The base rate that it
@@ -100,10 +101,20 @@ func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 			return nil, err
 		}
 	}
+	// The statistics of the environment's wrappers belong to the weights, not to the environment's state.
 	if h.Environment == KeepPart {
-		c.keepArrays(layout.IsEnvironment)
+		c.keepArrays(func(name string) bool { return layout.IsEnvironment(name) && !ofWrapper(name) })
+	}
+	if h.Normalizers == KeepPart {
+		c.keepArrays(ofWrapper)
 	}
 	return c.to, nil
+}
+
+// ofWrapper reports whether an array is a running statistic of one of the environment's wrappers.
+func ofWrapper(array string) bool {
+	_, _, ok := layout.CutWrapperStatistic(array)
+	return ok
 }
 
 // all reports whether every part has the same value.

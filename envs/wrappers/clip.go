@@ -138,6 +138,6 @@ func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
 	}
 	c.clip(c.rewards, s.Rewards)
 	c.step = *s
-	c.step.Rewards = c.rewards
+	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
 	return &c.step, nil
 }

@@ -104,7 +104,7 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 		r.rewards[i] = float32(float64(x) * scale)
 	}
 	r.step = *s
-	r.step.Rewards = r.rewards
+	r.step.Rewards, r.step.RawRewards = r.rewards, s.Raw()
 	return &r.step, nil
 }
 
