@@ -196,6 +196,60 @@ func TestResumeKeepsStatisticsExactly(t *testing.T) {
 	}
 }
 
+// A member of a population that takes over another's weights takes over the statistics, and acts at once on observations
+// that are normalised by them. The discounted sums of its episodes in progress stay its own.
+func TestTakeoverTakesStatistics(t *testing.T) {
+	make := func(seed int64, steps int) *trainers.Trainer {
+		env, _ := scenes[0].make(t)
+		tr := apprentice(t, recipe(t, env), seed, trainers.Config{Seed: seed})
+		onward(t, tr, steps)
+		return tr
+	}
+	source, member := make(1, 21), make(2, 14)
+	snap, err := source.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := learnt(member.Env())[1][envs.RunningSums]
+	if err := member.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	want, got := learnt(source.Env()), learnt(member.Env())
+	if d := cmp.Diff(own, got[1][envs.RunningSums]); d != "" {
+		t.Errorf("sums of the episodes in progress: %s", d)
+	}
+	want[1][envs.RunningSums] = own
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	o, _ := envs.As[envs.Observer](member.Env())
+	now, err := o.Observe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := slices.Clone(now.Observations)
+	before, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := before.Int(layout.RolloutSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onward(t, member, 1)
+	after, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := after.Arrays[layout.Rollout("observations")].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if acted := rows[int(filled)*len(seen) : int(filled+1)*len(seen)]; !slices.Equal(acted, seen) {
+		t.Errorf("the member acted on %v, want %v", acted, seen)
+	}
+}
+
 // A snapshot of an environment in other wrappers is refused, and nothing has changed.
 func TestRestoreStatisticsRefuses(t *testing.T) {
 	wrapped := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{})
@@ -302,7 +356,7 @@ func TestRawReturns(t *testing.T) {
 	}
 	is("the figure", tr.Metrics()["episode.return"], raw)
 	files := scalars(t, tr.Dir())
-	is("the tag", files["Episode / return"][0].Value, raw)
+	is("the tag", files[tracking.TagReturn][0].Value, raw)
 	if shaped := files[tracking.TagTotalReward+" (mean)"][0].Value; shaped < 1 || shaped > 14 { // at most 2 a step
 		t.Errorf("the agent's return is %g", shaped)
 	}
@@ -329,7 +383,7 @@ func TestShaperScaleKeepsReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := scalars(t, tr.Dir())
-	for _, x := range []float64{tr.Metrics()["episode.return"], files["Episode / return"][0].Value, files[tracking.TagTotalReward+" (mean)"][0].Value} {
+	for _, x := range []float64{tr.Metrics()["episode.return"], files[tracking.TagReturn][0].Value, files[tracking.TagTotalReward+" (mean)"][0].Value} {
 		if math.Abs(x-980) > 20 {
 			t.Errorf("a return is %g, want about 980", x)
 		}
