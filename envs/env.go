@@ -40,6 +40,8 @@ type Step struct {
 	States []float32
 	// Rewards is (N).
 	Rewards []float32
+	// RawRewards is (N): the environment's own rewards, where a wrapper has changed Rewards; otherwise nil.
+	RawRewards []float32
 	// Terminated and Truncated are (N): the episode reached its end, or was cut (by a time limit).
 	Terminated, Truncated []bool
 	// FinalObservations is (N, O) and FinalStates (N, S): rows of environments that have just
@@ -55,11 +57,20 @@ type Step struct {
 	Metrics map[string]float64
 }
 
+// Raw returns the environment's own rewards, (N), whatever wrappers have made of them.
+func (s *Step) Raw() []float32 {
+	if s.RawRewards != nil {
+		return s.RawRewards
+	}
+	return s.Rewards
+}
+
 // Episode is one finished episode.
 type Episode struct {
 	// Env is the environment's index in the batch.
 	Env int
-	// Return is the undiscounted sum of rewards and Length the number of steps.
+	// Return is the undiscounted sum of the environment's own rewards, whatever wrappers make of them, and Length the
+	// number of steps.
 	Return float64
 	Length int
 	// Metrics are the task's own figures for the episode ("success", "distance"). May be nil.

@@ -188,6 +188,50 @@ func (p *Policy) WriteFile(path string) error {
 	return checkpoint.WriteFile(path, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, p.Snapshot()) })
 }
 
+// Transform is a transform of observations ready to be applied: (x − Mean) / Deviation in float64, where there is a Mean,
+// and then the limits, where Low is below High.
+type Transform struct {
+	Mean, Deviation []float64
+	Low, High       float32
+}
+
+func (p *Policy) newTransform(d description.Transform, snap *checkpoint.Snapshot) (Transform, error) {
+	t := Transform{Low: float32(d.Low), High: float32(d.High)}
+	if !d.Normalizes() {
+		return t, nil
+	}
+	var variance []float64
+	var err error
+	if t.Mean, err = p.statistics(snap, d.Mean); err == nil {
+		variance, err = p.statistics(snap, d.Variance)
+	}
+	if err != nil {
+		return t, err
+	}
+	for i, v := range variance {
+		deviation := math.Sqrt(v + d.Epsilon)
+		if !(deviation > 0) {
+			return t, fmt.Errorf("array %q: variance %d is %g; its deviation must be above 0", d.Variance, i, v)
+		}
+		t.Deviation = append(t.Deviation, deviation)
+	}
+	return t, nil
+}
+
+// apply transforms rows in place.
+func (t Transform) apply(rows []float32) {
+	if w := len(t.Mean); w > 0 {
+		for i, x := range rows {
+			rows[i] = float32((float64(x) - t.Mean[i%w]) / t.Deviation[i%w])
+		}
+	}
+	if t.Low < t.High {
+		for i, x := range rows {
+			rows[i] = min(max(x, t.Low), t.High)
+		}
+	}
+}
+
 // scaler is a normalizer ready to be applied: (x − mean) / deviation, limited.
 type scaler struct {
 	mean, deviation []float32

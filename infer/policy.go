@@ -24,14 +24,15 @@ const (
 
 // Policy is a policy that acts. It is used by one goroutine at a time; [Policy.Clone] makes one for another.
 type Policy struct {
-	d        description.Policy
-	float32s map[string][]float32 // what the description names
-	float64s map[string][]float64
-	scaler   *scaler
-	steps    []step
-	widths   []int // of the row and of every step's result
-	logStd   []float32
-	std      []float32
+	d          description.Policy
+	float32s   map[string][]float32 // what the description names
+	float64s   map[string][]float64
+	transforms []Transform
+	scaler     *scaler
+	steps      []step
+	widths     []int // of the row and of every step's result
+	logStd     []float32
+	std        []float32
 
 	block   int         // how many rows pass through together
 	results [][]float32 // block rows of each
@@ -71,6 +72,10 @@ func (p *Policy) Describe() description.Policy { return p.d }
 // deviation, and nil for another name. It must not be changed.
 func (p *Policy) Float32s(name string) []float32 { return p.float32s[name] }
 
+// Transforms returns what is done to observations first, one after the other, as the wrappers of the training environment
+// did it. It must not be changed.
+func (p *Policy) Transforms() []Transform { return p.transforms }
+
 // Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with, and
 // the limit of the result; nil where nothing is. They must not be changed.
 func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
@@ -96,6 +101,13 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 			return err
 		}
 		p.steps = append(p.steps, s)
+	}
+	for _, d := range p.d.Transforms {
+		t, err := p.newTransform(d, snap)
+		if err != nil {
+			return err
+		}
+		p.transforms = append(p.transforms, t)
 	}
 	if p.d.Normalizer != nil {
 		if p.scaler, err = p.newScaler(p.d.Normalizer, snap); err != nil {

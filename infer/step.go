@@ -30,12 +30,15 @@ func (p *Policy) step(snap *checkpoint.Snapshot, i int) (step, error) {
 	return s, err
 }
 
-// forward passes n rows, at most p.block, through normalizer and network. The result is the policy's.
+// forward passes n rows, at most p.block, through transforms, normalizer and network. The result is the policy's.
 func (p *Policy) forward(rows []float32, n int) []float32 {
+	row := p.results[0][:len(rows)]
+	copy(row, rows)
+	for _, t := range p.transforms {
+		t.apply(row)
+	}
 	if p.scaler != nil {
-		p.scaler.apply(rows, p.results[0])
-	} else {
-		copy(p.results[0], rows)
+		p.scaler.apply(row, row)
 	}
 	for i := range p.steps {
 		p.run(&p.steps[i], i+1, n)

@@ -30,8 +30,9 @@ type CopyOptions struct {
 	// MomentDecay is above 0, at most 1, and used where Optimizer is decay only. A smaller value forgets more of the
 	// source's past gradients.
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
-	// Normalizers are the running scalers: copy or keep. Weights that were trained behind other scalers seldom work, so
-	// keep is for experiments.
+	// Normalizers are the running scalers, and the running statistics of the environment's wrappers (normalize_observation,
+	// normalize_reward): copy or keep. Weights that were trained behind other scalers seldom work, so keep is for
+	// experiments.
 	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
 	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales is
 	// the member's new hyperparameter in any case.
@@ -104,10 +105,20 @@ func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 			return nil, err
 		}
 	}
+	// The statistics of the environment's wrappers belong to the weights, not to the environment's state.
 	if h.Environment == KeepPart {
-		c.keepArrays(layout.IsEnvironment)
+		c.keepArrays(func(name string) bool { return layout.IsEnvironment(name) && !ofWrapper(name) })
+	}
+	if h.Normalizers == KeepPart {
+		c.keepArrays(ofWrapper)
 	}
 	return c.to, nil
+}
+
+// ofWrapper reports whether an array is a running statistic of one of the environment's wrappers.
+func ofWrapper(array string) bool {
+	_, _, ok := layout.CutWrapperStatistic(array)
+	return ok
 }
 
 // all reports whether every part has the same value.

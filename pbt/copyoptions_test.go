@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
 // Copies of gorl's agents are tested with them, in internal/test/populations: a test program with
@@ -35,6 +36,38 @@ func TestCopiesOfOthers(t *testing.T) {
 	source.Arrays["optimizer/exp_avg/w"] = checkpoint.ArrayFloat64([]int64{1}, []float64{3})
 	if _, err := h.combine(source, nil); err == nil || !strings.Contains(err.Error(), `array "optimizer/exp_avg/w"`) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// The running statistics of an environment's wrappers go with the weights, as the agent's scalers do, and stay where these
+// stay, whatever becomes of the environment's state.
+func TestCopiesOfWrapperStatistics(t *testing.T) {
+	name := layout.WrapperStatistic(0, "normalize_reward", "mean")
+	snapshot := func(x float64) *checkpoint.Snapshot {
+		array := checkpoint.ArrayFloat64([]int64{1}, []float64{x})
+		return &checkpoint.Snapshot{
+			Arrays: map[string]checkpoint.Array{name: array, "value_preprocessor/running_mean": array, layout.EnvironmentState: array},
+			Values: map[string]any{layout.OptimizerSteps: map[string]any{"optimizer": int64(5)}},
+		}
+	}
+	for _, x := range []struct {
+		h                          CopyOptions
+		statistics, scaler, inside float64 // 1 is the source's, 2 the member's own
+	}{
+		{CopyOptions{}, 1, 1, 1},
+		{CopyOptions{Environment: KeepPart}, 1, 1, 2},
+		{CopyOptions{Normalizers: KeepPart}, 2, 2, 1},
+		{CopyOptions{Normalizers: KeepPart, Environment: KeepPart}, 2, 2, 2},
+	} {
+		got, err := x.h.combine(snapshot(1), snapshot(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for array, want := range map[string]float64{name: x.statistics, "value_preprocessor/running_mean": x.scaler, layout.EnvironmentState: x.inside} {
+			if v, err := got.Float64s(array, 1); err != nil || v[0] != want {
+				t.Errorf("%+v: %s is of %v, want %g (%v)", x.h, array, v, want, err)
+			}
+		}
 	}
 }
 

@@ -2,6 +2,10 @@ package tracking
 
 import "fmt"
 
+// TagReturn is the tag of the mean return over the last finished episodes, of the environment's own rewards.
+// [TagTotalReward], which is skrl's, is of the rewards that the agent is given: reward wrappers change those.
+const TagReturn = "Episode / return"
+
 // Tags that skrl's agents and trainers write; those with three forms end in " (mean)", " (min)" and " (max)".
 const (
 	TagInstantaneousReward = "Reward / Instantaneous reward"

@@ -9,9 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// What a snapshot keeps of the environment, and how it is put back. There are three parts, each where the environment
+// What a snapshot keeps of the environment, and how it is put back. There are four parts, each where the environment
 // has it:
 //
+//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth nothing behind
+//     others (statistics.go);
 //   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
 //   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
 //   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
@@ -33,7 +35,7 @@ func (t *Trainer) reset(seed int64) error {
 	return nil
 }
 
-// saveEnvironment adds to a snapshot what belongs to the environment: its curriculum and parameters always, its whole
+// saveEnvironment adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its whole
 // state and the episodes in progress with SaveBuffers, once there are any.
 func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	add := func(name string, b []byte, err error) error {
@@ -42,6 +44,10 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 		}
 		snap.Arrays[name] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
 		return nil
+	}
+	t.saveStatistics(snap)
+	if err := t.saveTransforms(snap); err != nil {
+		return err
 	}
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
 		state, err := c.CurriculumState()
@@ -102,7 +108,11 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 	stateful, observer, _ := t.stateful()
 	whole := t.takesState(snap)
 
-	// Read and check the parameters before anything changes.
+	// Read and check statistics and parameters before anything changes.
+	statistics, err := t.readStatistics(snap, whole)
+	if err != nil {
+		return undo, err
+	}
 	parameters, given, err := t.readParameters(snap, whole)
 	if err != nil {
 		return undo, err
@@ -117,7 +127,15 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			return undo, err
 		}
 	}
-	// Then the state, with the parameters that each environment had. Without a state the snapshot's target is set like any
+	// The statistics after the state, which may be another member's and have its own among it.
+	restoreStatistics := func() error {
+		back, err := t.setStatistics(statistics)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		return err
+	}
+	// The state, with the parameters that each environment had. Without a state the snapshot's target is set like any
 	// new value: it takes effect where the episodes in progress end.
 	before := t.parameters.standing()
 	changes = append(changes, func() error { return t.parameters.restore(before) })
@@ -134,11 +152,15 @@ func (t *Trainer) restoreEnvironment(snap *checkpoint.Snapshot) (undo func() err
 			parameters = before
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
-		return undo, t.parameters.restore(parameters)
+		if err := t.parameters.restore(parameters); err != nil {
+			return undo, err
+		}
 	case given:
-		return undo, t.parameters.set(parameters.target)
+		if err := t.parameters.set(parameters.target); err != nil {
+			return undo, err
+		}
 	}
-	return undo, nil
+	return undo, restoreStatistics()
 }
 
 // readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads

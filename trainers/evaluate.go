@@ -39,6 +39,9 @@ type Evaluation struct {
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
 // is an error where Episodes is not positive or MaxSteps is negative.
 //
+// Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none yet
+// (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
+//
 // The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
 // training in it. [Trainer.Evaluate] does, or restores its state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
@@ -53,13 +56,14 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 	if o.MaxSteps < 0 {
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more", o.MaxSteps)
 	}
-	// The agent acts by its mean or mode meanwhile, and records nothing.
+	// The agent acts by its mean or mode meanwhile, and records nothing; the environment's wrappers learn nothing.
 	n := env.NumEnvs()
 	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
 	}
 	was := agent.SetTraining(false)
 	defer agent.SetTraining(was)
+	defer freeze(env)()
 
 	p := play{env: env, agent: agent, render: render, maxSteps: o.MaxSteps, sum: Evaluation{Metrics: map[string]float64{}}}
 	rounds, each := 1, (o.Episodes+n-1)/n
@@ -114,7 +118,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		}
 		p.steps++
 		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
-		for i, r := range step.Rewards {
+		for i, r := range step.Raw() {
 			returns[i] += float64(r)
 		}
 		for _, e := range step.Episodes {

@@ -113,15 +113,15 @@ func (m *metrics) find(figure string) *ring {
 	return nil
 }
 
-// tagOf returns the tag that an episode figure is written under ("Agent 1 / Episode / success"), or "" for return and
-// length of all environments, which tracking.Episodes writes under skrl's tags.
+// tagOf returns the tag that an episode figure is written under ("Episode / return", "Agent 1 / Episode / success"), or ""
+// for the length in all environments, which tracking.Episodes writes under skrl's tag.
 func tagOf(name string) string {
 	agent, figure, _ := strings.Cut(name, episodeFigure)
 	switch { // Cut at the first "episode.": what stands before it is an agent of a group
 	case agent != "":
 		number := strings.TrimSuffix(strings.TrimPrefix(agent, layout.MemberPrefix), ".")
 		return fmt.Sprintf("Agent %s / Episode / %s", number, figure)
-	case figure == "return" || figure == "length":
+	case figure == "length":
 		return ""
 	}
 	return "Episode / " + figure

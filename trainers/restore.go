@@ -32,14 +32,18 @@ func (t *Trainer) open() (err error) {
 			return err
 		}
 	}
-	if err := t.reset(t.cfg.Seed); err != nil {
-		return fmt.Errorf("trainers: reset: %w", err)
-	}
-	// On an error from here on the trainer is not open: the next call tries again.
+	// On an error the trainer is not open: the next call tries again.
 	if t.cfg.Resume {
 		if err := t.resume(); err != nil {
 			t.now = nil
 			return err
+		}
+	}
+	// A checkpoint may have brought the episodes in progress. Otherwise they begin behind the statistics and with the
+	// parameters of the checkpoint, as if training had reset the environment when it was saved.
+	if t.now == nil {
+		if err := t.reset(t.cfg.Seed); err != nil {
+			return fmt.Errorf("trainers: reset: %w", err)
 		}
 	}
 	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.

@@ -46,11 +46,12 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 }
 
 // Snapshot returns everything needed to continue training from here: the agent's snapshot (with its memories where
-// SaveBuffers is on), the figures so far, the parameters of the environment's reward, its curriculum, and with
-// SaveBuffers its whole state. It is an error where the agent is no agents.Snapshotter.
+// SaveBuffers is on), the figures so far, the running statistics of the environment's wrappers, the
+// parameters of its reward, its curriculum, and with SaveBuffers its whole state. It is an error where the agent is no agents.Snapshotter.
 //
 // The agent's arrays and values keep their names. The trainer adds the arrays
 //
+//	environment/statistics/  of the environment's wrappers (statistics.go)
 //	environment/parameters   of the reward, as JSON (parameters_state.go)
 //	environment/curriculum   as the environment encodes it
 //	environment/state        the whole environment, with SaveBuffers

@@ -11,6 +11,7 @@
 //	rollout/rewards                               the rollout in progress, [steps, environments, width]: Rollout
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
+//	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
 //	agent_0/policy/net.0.weight                   the same of the first agent of a group: Member
 //
 // "policy/net.0.weight" is made of two halves. The prefix "policy" is the network's role, which onpolicy.New
@@ -89,6 +90,8 @@ const (
 	EnvironmentEpisodes   = environment + "episodes"
 	EnvironmentReturns    = environment + "returns"
 	EnvironmentLengths    = environment + "lengths"
+
+	statistics = environment + "statistics/"
 )
 
 // Keys of an agent's values.
@@ -177,20 +180,42 @@ func CutMemoryRows(array string) (memory string, ok bool) { return strings.CutSu
 // IsEnvironment reports whether an array is of the trainer's environment.
 func IsEnvironment(array string) bool { return strings.HasPrefix(array, environment) }
 
+// WrapperStatistic is the array of a running statistic of the environment's wrapper i that has some, counted from the
+// innermost, by the wrapper's name (envs.RunningStatistics).
+func WrapperStatistic(i int, wrapper, statistic string) string {
+	return fmt.Sprintf("%s%d.%s/%s", statistics, i, wrapper, statistic)
+}
+
+// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok is
+// false for other arrays.
+func CutWrapperStatistic(array string) (wrapper, statistic string, ok bool) {
+	rest, ok := strings.CutPrefix(array, statistics)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, "/")
+}
+
 // MemberPrefix begins the names of what belongs to one agent of a group.
 const MemberPrefix = "agent_"
 
 // Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
 func Member(i int) string { return fmt.Sprintf("%s%d", MemberPrefix, i) }
 
-// MemberOf returns agent i's part of a group's snapshot, whose memory it shares. ok is false where there is no such
-// agent.
+// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the environment's
+// wrappers, which the group shares. ok is false where there is no such agent.
 func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bool) {
 	values, ok := snap.Values[Member(i)].(map[string]any)
 	if !ok {
 		return nil, false
 	}
-	return &checkpoint.Snapshot{Arrays: Below(snap, Member(i)), Values: values}, true
+	own = &checkpoint.Snapshot{Arrays: Below(snap, Member(i)), Values: values}
+	for name, a := range snap.Arrays {
+		if _, _, ok := CutWrapperStatistic(name); ok {
+			own.Arrays[name] = a
+		}
+	}
+	return own, true
 }
 
 // Below returns the arrays whose names begin with prefix and "/", by the rest of their names: a network's parameters by

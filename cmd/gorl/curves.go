@@ -25,8 +25,9 @@ type record struct {
 
 // usual are the tags that are drawn where none is asked for: returns, lengths of episodes, losses and learning rates, as gorl,
 // skrl, Stable-Baselines3 and RLlib call them.
+// shapedReturn is left out beside rawReturn.
 var usual = []string{
-	"*total reward (mean)", "*ep_rew_mean", "*return*", "*total timesteps (mean)", "*ep_len_mean", "*loss*", "*learning*rate*",
+	"*episode / return", "*total reward (mean)", "*ep_rew_mean", "*return*", "*total timesteps (mean)", "*ep_len_mean", "*loss*", "*learning*rate*",
 }
 
 // gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn, and
@@ -120,7 +121,11 @@ func tags(records []record, patterns []string) ([]string, error) {
 	}
 	chosen := matching(names, patterns)
 	if len(patterns) == 0 {
-		if chosen = matching(names, usual); len(chosen) == 0 {
+		chosen = matching(names, usual)
+		if !slices.ContainsFunc(records, onlyShaped) {
+			chosen = slices.DeleteFunc(chosen, func(tag string) bool { return tag == shapedReturn })
+		}
+		if len(chosen) == 0 {
 			chosen = names
 		}
 	}
@@ -128,6 +133,20 @@ func tags(records []record, patterns []string) ([]string, error) {
 		return nil, fmt.Errorf("no tag matches; gorl plot --list prints them, for instance %q", names[0])
 	}
 	return chosen, nil
+}
+
+// The tags of returns: of the environment's own rewards, and of what the agent is given, which wrappers may have changed.
+const (
+	rawReturn    = tracking.TagReturn
+	shapedReturn = tracking.TagTotalReward + " (mean)"
+)
+
+// onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent was given.
+func onlyShaped(r record) bool {
+	has := func(tag string) bool {
+		return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tag })
+	}
+	return has(shapedReturn) && !has(rawReturn)
 }
 
 func matching(names, patterns []string) (chosen []string) {

@@ -199,6 +199,9 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
+	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
+	}
 	return t, restored.Reseed(f.seed)
 }
 

@@ -92,6 +92,10 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	switch {
 	case f.checkpoint == "best":
 		run, err := newest(best)
+		if run != nil && len(run.notes) > 0 ||
+			errors.As(err, new(*checkpoint.DamagedError)) && !errors.Is(err, checkpoint.ErrUncommitted) {
+			return nil, damagedBest(run, latest, err)
+		}
 		if errors.Is(err, checkpoint.ErrNone) && latest != "" {
 			if run, err := newest(latest); err == nil {
 				run.notes = append(run.notes, "there is no best checkpoint, as no episode had ended by then; this is the latest")
@@ -117,7 +121,19 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	return &savedRun{Saved: saved}, nil
 }
 
-// newest is the newest valid snapshot in a folder.
+// damagedBest is the error of a best checkpoint that is damaged: another one is played only where it is asked for.
+func damagedBest(older *savedRun, latest string, err error) error {
+	if err == nil { // an older one beside it is valid
+		err = errors.New(strings.Join(older.notes, "; "))
+	}
+	another := "give --checkpoint latest, a timestep or a file for another one"
+	if latest == "" {
+		another = "give a file of members/ for another one"
+	}
+	return fmt.Errorf("the best checkpoint is damaged: %w; %s", err, another)
+}
+
+// newest is the newest valid snapshot in a folder, with notes of the damaged ones that were passed over.
 func newest(dir string) (*savedRun, error) {
 	if _, err := os.Stat(dir); err != nil { // a store would be made
 		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
@@ -87,6 +88,76 @@ func TestEvalIsEvaluate(t *testing.T) {
 			t.Errorf("it names %+v", got)
 		}
 	}
+}
+
+// A run with normalised observations is evaluated by what it has learnt of them: the returns are those that its exported
+// policy, which acts on raw observations, has in the bare environment.
+func TestEvalUsesStatistics(t *testing.T) {
+	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [
+    normalize_observation, {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
+	gorl(t, 0, "train", "-c", "wrapped.yaml", "-q", "--seed", "2")
+	got := evaluated(t, "runs/pole", "--episodes", "8", "--seed", "5", "--checkpoint", "latest")
+
+	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
+	policy, err := infer.Load("policy.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(5)
+	played, total := make([]int, 4), 0.0
+	for left := 8; left > 0 && err == nil; {
+		actions := make([]float32, 4)
+		if err := policy.ActBatch(step.Observations, actions); err != nil {
+			t.Fatal(err)
+		}
+		if step, err = env.Step(actions); err != nil {
+			break
+		}
+		for _, e := range step.Episodes {
+			if played[e.Env] < 2 {
+				played[e.Env]++
+				left--
+				total += e.Return / 8
+			}
+		}
+	}
+	if err != nil || got.Figures["return"].Mean != total {
+		t.Errorf("gorl eval's return is %g, the exported policy's %g (%v)", got.Figures["return"].Mean, total, err)
+	}
+}
+
+// A best checkpoint that is damaged is named, and no other plays or is exported in its place unless it is asked for.
+func TestDamagedBest(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
+	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
+	if err != nil || len(best) != 1 {
+		t.Fatal(best, err)
+	}
+	if err := os.Truncate(best[0], 500); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"}, {"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
+		_, stderr := gorl(t, commandline.Failed, args...)
+		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") || strings.Contains(stderr, "no best checkpoint") {
+			t.Errorf("gorl %s says %q", strings.Join(args, " "), stderr)
+		}
+	}
+	if _, err := os.Stat("out.onnx"); err == nil {
+		t.Error("another policy was exported")
+	}
+	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "-e", "2"); e.Step != 96 {
+		t.Errorf("the latest is of step %d", e.Step)
+	}
+	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout, "agent_64.safetensors → out.onnx") {
+		t.Errorf("it exports %q", stdout)
+	}
+	gorl(t, commandline.WrongUse, "export", "--checkpoint", "latest", "runs/pole/checkpoints/agent_64.safetensors", "more.onnx")
 }
 
 // Every way to name a checkpoint finds the one that is meant.

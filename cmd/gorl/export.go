@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,8 +31,14 @@ actions, to OUT:
   OUT.safetensors  the policy alone, a small file that package infer reads in Go
 
 CHECKPOINT is a checkpoint's file, or the folder of a run or of a population,
-which means the best checkpoint in it, else the newest. The checkpoint is
-verified, and the policy is asked for one action before anything is written.
+which means the best checkpoint in it, else, where no episode had ended, the
+newest; --checkpoint chooses another. The checkpoint is verified, and the policy
+is asked for one action before anything is written. One that is damaged is an
+error, and no other is written in its place.
+
+What the wrappers normalize_observation and clip_observation of the training
+environment did to observations is in the policy. What rescale_action and
+clip_action did to actions is not: do it to what the policy returns.
 
 What cannot be exported: policies of models of one's own without a description,
 and checkpoints of versions of gorl that wrote none. What is said then tells why.`,
@@ -43,6 +50,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
+	which := c.Flags().String("checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
 	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
 	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
 	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
@@ -64,6 +72,9 @@ gorl export runs/cartpole cartpole.safetensors`,
 			return err
 		}
 		path, err := inspection.Find(args[0])
+		if cmd.Flags().Changed("checkpoint") {
+			path, err = ofRun(args[0], *which, cmd.ErrOrStderr())
+		}
 		if err != nil {
 			return err
 		}
@@ -98,6 +109,21 @@ gorl export runs/cartpole cartpole.safetensors`,
 		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
 	}
 	return c
+}
+
+// ofRun is the path of the checkpoint of a run that --checkpoint names. Damaged ones that are passed over are told to warn.
+func ofRun(dir, which string, warn io.Writer) (string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
+	}
+	run, err := (&evalFlags{checkpoint: which}).choose(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, note := range run.notes {
+		fmt.Fprintln(warn, note)
+	}
+	return run.Path, nil
 }
 
 // spoils refuses to write what is no checkpoint to a .safetensors that has a manifest, which would call it damaged.
@@ -138,7 +164,7 @@ func ports(p *infer.Policy, format string) [][]string {
 	s, d := p.Spaces(), p.Describe()
 	batch := func(n int) string { return fmt.Sprintf("batch × %d", n) }
 	normalized := "raw"
-	if d.Normalizer != nil {
+	if d.Normalizer != nil || len(d.Transforms) > 0 {
 		normalized = "raw; normalised within"
 	}
 	kind := "float32"

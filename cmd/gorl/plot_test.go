@@ -69,6 +69,30 @@ var (
 	orange   = color.NRGBA{0xe6, 0x9f, 0x00, 0xff}
 )
 
+// Without --tag the raw returns are drawn, and those that agents were given only of runs that have no others.
+func TestPlotsRawReturns(t *testing.T) {
+	scalars := func(tags ...string) (list []tracking.Scalar) {
+		for _, tag := range tags {
+			list = append(list, tracking.Scalar{Tag: tag, Step: 1, Value: 1})
+		}
+		return list
+	}
+	const raw, shaped, loss = "Episode / return", "Reward / Total reward (mean)", "Loss / Value loss"
+	own, skrls := record{"own", scalars(loss, raw, shaped)}, record{"skrl's", scalars(loss, shaped)}
+	for want, records := range map[string][]record{
+		raw + "|" + loss:                {own},
+		shaped + "|" + loss:             {skrls},
+		raw + "|" + shaped + "|" + loss: {own, skrls},
+	} {
+		if got, err := tags(records, nil); err != nil || strings.Join(got, "|") != want {
+			t.Errorf("%q are drawn, want %q (%v)", got, want, err)
+		}
+	}
+	if got, err := tags([]record{own}, []string{"*reward*"}); err != nil || len(got) != 1 || got[0] != shaped {
+		t.Errorf("%q are drawn where asked for: %v", got, err)
+	}
+}
+
 func TestPlot(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -107,7 +107,22 @@ func TestSameAsConstructors(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return wrappers.NewNormalizeReward(scaled, 0.9)
+			return wrappers.NewNormalizeReward(scaled, wrappers.NormalizeRewardOptions{Discount: 0.9})
+		}},
+		{"{id: Pendulum, wrappers: [{normalize_observation: {variant: sb3}}, {clip_observation: {high: 0.5}}, {clip_reward: {low: -3}}]}", func() (envs.Env, error) {
+			env, err := classic.NewPendulum(classic.Config{})
+			if err != nil {
+				return nil, err
+			}
+			normal, err := wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Variant: wrappers.SB3})
+			if err != nil {
+				return nil, err
+			}
+			clipped, err := wrappers.NewClipObservation(normal, -10, 0.5)
+			if err != nil {
+				return nil, err
+			}
+			return wrappers.NewClipReward(clipped, -3, 10)
 		}},
 		{"{id: Pendulum, wrappers: [clip_action]}", func() (envs.Env, error) { return classic.NewPendulum(classic.Config{}) }},
 	} {
@@ -132,7 +147,7 @@ func TestSameAsConstructors(t *testing.T) {
 func TestSettings(t *testing.T) {
 	for _, text := range []string{
 		"{id: CartPole}", "{id: Walker, num_envs: 2, target_speed: 1.0, render: {width: 100}}",
-		"{id: Pendulum, wrappers: [clip_action, {reward_scale: {scale: 0.1}}]}",
+		"{id: Pendulum, wrappers: [clip_action, {reward_scale: {scale: 0.1}}, normalize_observation, clip_reward]}",
 		`{id: "gymnasium:Some-v0", num_envs: 4, timeout: 20s, kwargs: {a: [1, x]}, episode_metrics: []}`,
 	} {
 		dict, err := config.FromYAML([]byte(text))
@@ -193,6 +208,10 @@ func TestErrors(t *testing.T) {
 		{"{id: Pendulum, wrappers: [{reward_scale: {scale: 0}}]}", []string{"wrappers[0]", "reward scale is 0"}},
 		{"{id: Pendulum, wrappers: [{normalize_reward: {discount: 2}}]}", []string{`"discount" is 2`, "[0, 1]"}},
 		{"{id: Pendulum, wrappers: [{a: {}, b: {}}]}", []string{`"wrappers[0]"`}},
+		{"{id: Pendulum, wrappers: [{normalize_reward: {epsilon: 1}}]}", []string{"{normalize_reward: {discount: value}}"}},
+		{"{id: Pendulum, wrappers: [{normalize_observation: {epsilon: 0}}]}", []string{`"epsilon" is 0`}},
+		{"{id: Pendulum, wrappers: [{normalize_observation: {variant: gymnasum}}]}", []string{`"variant" is "gymnasum"`, "gymnasium", "sb3"}},
+		{"{id: Pendulum, wrappers: [{clip_reward: {low: 2, high: 1}}]}", []string{"wrappers[0] (clip_reward)", "low is 2 and high 1"}},
 		{"{id: CartPole, wrappers: [clip_action]}", []string{"wrappers[0] (clip_action)", "Box"}},
 		{"{id: gymnasium}", []string{"gymnasium:CartPole-v1", "factory"}},
 		{"{id: 'gymnasium:A-v0', factory: 'a:b'}", []string{"factory"}},

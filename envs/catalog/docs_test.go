@@ -16,5 +16,8 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog classic settings", Defaults: classicDefaults(), Common: Defaults()},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: Defaults()},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(), Common: Defaults()},
+		docgen.Listed{Name: "wrapper clip settings", Defaults: clipDefaults},
+		docgen.Listed{Name: "wrapper normalize_observation settings", Defaults: observationDefaults},
+		docgen.Listed{Name: "wrapper normalize_reward settings", Defaults: rewardDefaults},
 	)
 }

@@ -25,12 +25,29 @@ type kind struct {
 	read  func(prefix string, dict map[string]any) (wrapper, error)
 }
 
+// The defaults are Gymnasium's and Stable-Baselines3's, which agree but for the variants.
+var (
+	clipDefaults        = clip{Low: -10, High: 10}
+	observationDefaults = normalizeObservation{Epsilon: 1e-8, Variant: string(wrappers.Gymnasium)}
+	rewardDefaults      = normalizeReward{Epsilon: 1e-8, Variant: string(wrappers.SB3)}
+)
+
 // kinds are all wrappers, sorted by name.
 var kinds = []kind{
 	of("clip_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewClipAction(env)) }),
+	of("clip_observation", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
+		return made(wrappers.NewClipObservation(env, s.Low, s.High))
+	}),
+	of("clip_reward", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
+		return made(wrappers.NewClipReward(env, s.Low, s.High))
+	}),
 	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewEpisodeStatistics(env)) }),
-	of("normalize_reward", "discount", normalizeReward{}, func(env envs.Env, s normalizeReward) (envs.Env, error) {
-		return made(wrappers.NewNormalizeReward(env, s.Discount))
+	of("normalize_observation", "", observationDefaults, func(env envs.Env, s normalizeObservation) (envs.Env, error) {
+		return made(wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
+	}),
+	of("normalize_reward", "discount", rewardDefaults, func(env envs.Env, s normalizeReward) (envs.Env, error) {
+		return made(wrappers.NewNormalizeReward(env,
+			wrappers.NormalizeRewardOptions{Discount: s.Discount, Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
 	}),
 	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewRescaleAction(env)) }),
 	of("reward_scale", "scale", rewardScale{}, func(env envs.Env, s rewardScale) (envs.Env, error) {
@@ -45,9 +62,38 @@ type rewardScale struct {
 	Scale float64 `yaml:"scale"`
 }
 
+// clip are the settings of clip_observation and clip_reward.
+type clip struct {
+	// Low and High are what every number is clipped to.
+	//
+	// Narrower limits hide more of what is rare; wider ones let rare numbers move the networks far.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+}
+
+type normalizeObservation struct {
+	// Epsilon is added to the variance before the square root.
+	//
+	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more than
+	// rounding.
+	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
+	// Variant says what is learnt from where an episode ends: gymnasium learns from the last observation of the episode
+	// and then from the first one of the next, as CleanRL's runs do; sb3 learns from the first one of the next only, as
+	// Stable-Baselines3's VecNormalize does.
+	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
+}
+
 type normalizeReward struct {
 	// Discount is that of the agent (discount_factor); it must be given.
 	Discount float64 `yaml:"discount" config:"min=0,max=1"`
+	// Epsilon is added to the variance before the square root.
+	//
+	// A larger value keeps rewards small that hardly vary, a smaller one scales them up.
+	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
+	// Variant says when the discounted sum of rewards begins anew: sb3 begins at 0 after each end of an episode and at a
+	// reset, as Stable-Baselines3's VecNormalize does; gymnasium begins at the reward of the step that terminates an
+	// episode, and not at truncations and resets, as Gymnasium's wrapper in CleanRL's runs does.
+	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
 // of describes a wrapper whose settings are a struct S.

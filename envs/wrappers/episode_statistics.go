@@ -7,10 +7,9 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// EpisodeStatistics counts returns and lengths of episodes, for environments that report none. Put it inside
-// wrappers that change rewards, so that it counts the environment's own. Where the environment inside
-// reports an episode, its metrics are kept and return and length replaced. It is [envs.Stateful] where the
-// environment inside is.
+// EpisodeStatistics counts returns and lengths of episodes, for environments that report none. It counts the
+// environment's own rewards, also outside wrappers that change them. Where the environment inside reports an episode,
+// its metrics are kept and return and length replaced. It is [envs.Stateful] where the environment inside is.
 type EpisodeStatistics struct {
 	keeper
 	step     envs.Step
@@ -44,7 +43,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	}
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
-	for i, r := range s.Rewards {
+	for i, r := range s.Raw() {
 		e.returns[i] += float64(r)
 		e.lengths[i]++
 		if !s.Terminated[i] && !s.Truncated[i] {

@@ -105,13 +105,53 @@ func ExampleNewEpisodeStatistics() {
 }
 
 func ExampleNewNormalizeReward() {
-	env, err := wrappers.NewNormalizeReward(pendulums(8), 0.99)
+	env, err := wrappers.NewNormalizeReward(pendulums(8), wrappers.NormalizeRewardOptions{Discount: 0.99})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer env.Close()
 	fmt.Println(env.Spaces().Observation)
 	// Output: Box(3)
+}
+
+func ExampleNewNormalizeObservation() {
+	env, err := wrappers.NewNormalizeObservation(pendulums(8), wrappers.NormalizeObservationOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.0f\n", env.Statistics()["count"])
+	// Output: [8]
+}
+
+func ExampleNewClipObservation() {
+	env, err := wrappers.NewClipObservation(pendulums(1), -1, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation.High)
+	// Output: [1 1 1]
+}
+
+func ExampleNewClipReward() {
+	env, err := wrappers.NewClipReward(pendulums(1), -10, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(step.Rewards[0] >= -10)
+	// Output: true
 }
 
 func ExampleNewRecord() {

@@ -1,85 +1,135 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// NormalizeReward divides rewards by the running standard deviation of their discounted sums, as Gymnasium's wrapper of
-// that name does: rewards keep their sign and zero, and their scale settles near one. It is [envs.Stateful]
-// where the environment inside is.
+// NormalizeRewardOptions are the settings of [NewNormalizeReward].
+type NormalizeRewardOptions struct {
+	// Discount, in [0, 1], is that of the agent.
+	Discount float64
+	// Epsilon is added to the variance before the square root; 0 means 1e-8. A larger value keeps rewards small that
+	// hardly vary.
+	Epsilon float64
+	// Variant says when the discounted sum of rewards begins anew. [SB3], the default, begins at 0 after each end of an
+	// episode and at a reset. [Gymnasium] begins at the reward of the step that terminates an episode, which so counts
+	// for the next one; a truncation and a reset change nothing.
+	Variant Variant
+}
+
+// NormalizeReward divides rewards by the running standard deviation of their discounted sums, as Stable-Baselines3's
+// VecNormalize and Gymnasium's NormalizeReward do: rewards keep their sign and zero, and their scale settles near one.
+// The returns of finished episodes are those of the rewards before. It is [envs.Stateful] where the environment
+// inside is.
 type NormalizeReward struct {
 	keeper
-	step                  envs.Step
-	rewards               []float32
-	sums                  []float64 // discounted, of the running episodes
-	mean, variance, count float64
-	discount, epsilon     float64
-	frozen                bool
+	moments
+	step              envs.Step
+	rewards           []float32
+	sums              []float64 // discounted, of the running episodes
+	discount, epsilon float64
+	variant           Variant
+	frozen            bool
 }
 
-// NewNormalizeReward returns env with normalised rewards. discount, in [0, 1], is that of the agent.
-func NewNormalizeReward(env envs.Env, discount float64) (*NormalizeReward, error) {
-	if env == nil {
-		return nil, errors.New("wrappers: NewNormalizeReward needs an environment, got nil")
+// NewNormalizeReward returns env with normalised rewards.
+func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeReward, error) {
+	if err := normalizing("NewNormalizeReward", env, &o.Epsilon, &o.Variant, SB3); err != nil {
+		return nil, err
 	}
-	if !(discount >= 0 && discount <= 1) {
-		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", discount)
+	if !(o.Discount >= 0 && o.Discount <= 1) {
+		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", o.Discount)
 	}
 	n := env.NumEnvs()
-	return &NormalizeReward{keeper: keeper{inner{env}}, rewards: make([]float32, n), sums: make([]float64, n),
-		variance: 1, count: 1e-4, discount: discount, epsilon: 1e-8}, nil
+	return &NormalizeReward{keeper: keeper{inner{env}}, moments: newMoments(1), rewards: make([]float32, n), sums: make([]float64, n),
+		discount: o.Discount, epsilon: o.Epsilon, variant: o.Variant}, nil
 }
 
-// Freeze stops (or resumes) updating the running statistics, for evaluation.
-func (r *NormalizeReward) Freeze(on bool) { r.frozen = on }
+// StatisticsName is "normalize_reward".
+func (r *NormalizeReward) StatisticsName() string { return "normalize_reward" }
+
+// Statistics returns the running "mean" and "variance" of the discounted sums, the "count" behind them, and the sums of
+// the episodes in progress ([envs.RunningSums]).
+func (r *NormalizeReward) Statistics() map[string][]float64 {
+	s := r.statistics()
+	s[envs.RunningSums] = slices.Clone(r.sums)
+	return s
+}
+
+// SetStatistics puts back what Statistics returned, all or (on an error) nothing.
+func (r *NormalizeReward) SetStatistics(statistics map[string][]float64) error {
+	m, err := r.read(r.StatisticsName(), statistics, envs.RunningSums)
+	if err != nil {
+		return err
+	}
+	r.moments = m
+	if sums := statistics[envs.RunningSums]; len(sums) == len(r.sums) {
+		copy(r.sums, sums)
+	}
+	return nil
+}
+
+// Freeze stops learning, or goes on with it, and returns what was set before.
+func (r *NormalizeReward) Freeze(on bool) (was bool) {
+	was, r.frozen = r.frozen, on
+	return was
+}
 
 // Reset resets the environment inside. The running statistics stay.
 func (r *NormalizeReward) Reset(seed int64) (*envs.Step, error) {
-	clear(r.sums)
+	if r.variant == SB3 && !r.frozen {
+		clear(r.sums)
+	}
 	return r.within.Reset(seed)
 }
 
-// Step steps the environment inside and normalises its rewards.
+// Step steps the environment inside, learns from its rewards, and normalises them.
 func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 	s, err := r.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}
-	n := float64(len(s.Rewards))
-	var mean, variance float64
-	for i, x := range s.Rewards {
-		r.sums[i] = r.sums[i]*r.discount + float64(x)
-		mean += r.sums[i] / n
-	}
-	for i := range s.Rewards {
-		variance += (r.sums[i] - mean) * (r.sums[i] - mean) / n
-		if s.Terminated[i] || s.Truncated[i] {
-			r.sums[i] = 0
+	if !r.frozen {
+		if err := r.learn(s); err != nil {
+			return nil, err
 		}
 	}
-	if !r.frozen {
-		r.merge(mean, variance, n)
-	}
-	scale := 1 / math.Sqrt(r.variance+r.epsilon)
+	scale := 1 / math.Sqrt(r.variance[0]+r.epsilon)
 	for i, x := range s.Rewards {
 		r.rewards[i] = float32(float64(x) * scale)
 	}
 	r.step = *s
-	r.step.Rewards = r.rewards
+	r.step.Rewards, r.step.RawRewards = r.rewards, s.Raw()
 	return &r.step, nil
 }
 
-// merge adds n values of the given mean and population variance to the running statistics (Chan et al.'s formula).
-func (r *NormalizeReward) merge(mean, variance, n float64) {
-	delta, total := mean-r.mean, r.count+n
-	r.variance = (r.variance*r.count + variance*n + delta*delta*r.count*n/total) / total
-	r.mean += delta * n / total
-	r.count = total
+// learn updates the sums with a step's rewards, and the statistics with the sums.
+func (r *NormalizeReward) learn(s *envs.Step) error {
+	n := float64(len(s.Rewards))
+	var mean, variance [1]float64
+	for i, x := range s.Rewards {
+		if x-x != 0 { // it would stay in the statistics for ever
+			return fmt.Errorf("wrappers: normalize_reward: the reward of environment %d is %g; it must be finite", i, x)
+		}
+		if r.variant == Gymnasium && s.Terminated[i] {
+			r.sums[i] = 0
+		}
+		r.sums[i] = r.sums[i]*r.discount + float64(x)
+		mean[0] += r.sums[i] / n
+	}
+	for i := range s.Rewards {
+		variance[0] += (r.sums[i] - mean[0]) * (r.sums[i] - mean[0]) / n
+		if r.variant == SB3 && (s.Terminated[i] || s.Truncated[i]) {
+			r.sums[i] = 0
+		}
+	}
+	r.merge(mean[:], variance[:], n)
+	return nil
 }
 
 const normalizeHeader = "gorl normalized reward 1"
@@ -87,8 +137,8 @@ const normalizeHeader = "gorl normalized reward 1"
 // MarshalState returns the running statistics and the state of the environment inside.
 func (r *NormalizeReward) MarshalState() ([]byte, error) {
 	return r.marshal(normalizeHeader, func(e *statecodec.Encoder) {
-		e.Float(r.mean)
-		e.Float(r.variance)
+		e.Float(r.mean[0])
+		e.Float(r.variance[0])
 		e.Float(r.count)
 		e.Int(len(r.sums))
 		for _, x := range r.sums {
@@ -116,6 +166,6 @@ func (r *NormalizeReward) RestoreState(b []byte) error {
 	if err != nil {
 		return err
 	}
-	r.mean, r.variance, r.count, r.sums = mean, variance, count, sums
+	r.mean[0], r.variance[0], r.count, r.sums = mean, variance, count, sums
 	return nil
 }

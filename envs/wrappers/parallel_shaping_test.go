@@ -61,7 +61,7 @@ func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
 	}
 	statistics, err1 := wrappers.NewEpisodeStatistics(env)
 	scaled, err2 := wrappers.NewRewardScale(statistics, 2)
-	normalized, err3 := wrappers.NewNormalizeReward(scaled, 0.9)
+	normalized, err3 := wrappers.NewNormalizeReward(scaled, wrappers.NormalizeRewardOptions{Discount: 0.9})
 	clipped, err4 := wrappers.NewClipAction(normalized)
 	rescaled, err5 := wrappers.NewRescaleAction(clipped)
 	recorded, err6 := wrappers.NewRecord(rescaled, wrappers.RecordOptions{Dir: t.TempDir(), Transitions: true})

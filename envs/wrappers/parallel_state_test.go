@@ -41,11 +41,19 @@ func layers(t *testing.T, seed int64) envs.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	normal, err := wrappers.NewNormalizeReward(statistics, .9)
+	normal, err := wrappers.NewNormalizeReward(statistics, wrappers.NormalizeRewardOptions{Discount: .9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := envs.Checked(normal)
+	observed, err := wrappers.NewNormalizeObservation(normal, wrappers.NormalizeObservationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clipped, err := wrappers.NewClipObservation(observed, -2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := envs.Checked(clipped)
 	if err != nil {
 		t.Fatal(err)
 	}

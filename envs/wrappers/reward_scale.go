@@ -38,6 +38,6 @@ func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
 		r.rewards[i] = x * r.scale
 	}
 	r.step = *s
-	r.step.Rewards = r.rewards
+	r.step.Rewards, r.step.RawRewards = r.rewards, s.Raw()
 	return &r.step, nil
 }

@@ -123,6 +123,13 @@ func (s *spy) Step(actions []float32) (*envs.Step, error) {
 }
 func (s *spy) Close() error { return nil }
 
+// blind is an environment whose observations are no Box.
+type blind struct{ envs.Env }
+
+func (blind) Spaces() spaces.Set {
+	return spaces.Set{Observation: spaces.NewDiscrete(2), Action: spaces.Unbounded(1)}
+}
+
 func TestActionWrappers(t *testing.T) {
 	limits := spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-2, 0}, High: []float32{2, 10}}
 	half := spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-2, 0}}
@@ -196,9 +203,39 @@ func TestConstructorsRefuse(t *testing.T) {
 		{func() error { _, err := wrappers.NewRescaleAction(discrete); return err }, "needs a Box of actions"},
 		{func() error { _, err := wrappers.NewRescaleAction(box); return err }, "needs finite limits"},
 		{func() error { _, err := wrappers.NewEpisodeStatistics(nil); return err }, "got nil"},
-		{func() error { _, err := wrappers.NewNormalizeReward(nil, .9); return err }, "got nil"},
-		{func() error { _, err := wrappers.NewNormalizeReward(box, 1.1); return err }, "discount is 1.1"},
-		{func() error { _, err := wrappers.NewNormalizeReward(box, math.NaN()); return err }, "discount is NaN"},
+		{func() error {
+			_, err := wrappers.NewNormalizeReward(nil, wrappers.NormalizeRewardOptions{Discount: .9})
+			return err
+		}, "got nil"},
+		{func() error {
+			_, err := wrappers.NewNormalizeReward(box, wrappers.NormalizeRewardOptions{Discount: 1.1})
+			return err
+		}, "discount is 1.1"},
+		{func() error {
+			_, err := wrappers.NewNormalizeReward(box, wrappers.NormalizeRewardOptions{Discount: math.NaN()})
+			return err
+		}, "discount is NaN"},
+		{func() error {
+			_, err := wrappers.NewNormalizeReward(box, wrappers.NormalizeRewardOptions{Epsilon: -1})
+			return err
+		}, "epsilon is -1"},
+		{func() error {
+			_, err := wrappers.NewNormalizeReward(box, wrappers.NormalizeRewardOptions{Variant: "x"})
+			return err
+		}, `variant is "x"; it must be "gymnasium" or "sb3"`},
+		{func() error {
+			_, err := wrappers.NewNormalizeObservation(nil, wrappers.NormalizeObservationOptions{})
+			return err
+		}, "got nil"},
+		{func() error {
+			_, err := wrappers.NewNormalizeObservation(blind{box}, wrappers.NormalizeObservationOptions{})
+			return err
+		}, "needs a Box of observations, the observation space is Discrete(2)"},
+		{func() error { _, err := wrappers.NewClipObservation(nil, -1, 1); return err }, "got nil"},
+		{func() error { _, err := wrappers.NewClipObservation(blind{box}, -1, 1); return err }, "needs a Box of observations"},
+		{func() error { _, err := wrappers.NewClipObservation(box, 1, 1); return err }, "low is 1 and high 1"},
+		{func() error { _, err := wrappers.NewClipReward(nil, -1, 1); return err }, "got nil"},
+		{func() error { _, err := wrappers.NewClipReward(box, 0, math.NaN()); return err }, "low is 0 and high NaN"},
 		{func() error {
 			_, err := wrappers.NewRecord(nil, wrappers.RecordOptions{Dir: dir, GIF: true})
 			return err
@@ -284,7 +321,7 @@ func TestEpisodeStatistics(t *testing.T) {
 func TestNormalizeReward(t *testing.T) {
 	const discount = .8
 	env := probes(t, 3, wrappers.ParallelOptions{}, nil)
-	normal, err := wrappers.NewNormalizeReward(env, discount)
+	normal, err := wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount})
 	if err != nil {
 		t.Fatal(err)
 	}

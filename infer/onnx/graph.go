@@ -105,12 +105,30 @@ func (g *graph) output(name string, element int64, width int) {
 	g.outputs = append(g.outputs, value(name, element, width))
 }
 
-// build makes normalizer, network and distribution.
+// rounded are numbers in float32, which every reader of models knows.
+func rounded(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+// build makes transforms, normalizer, network and distribution.
 func (g *graph) build() (err error) {
 	if g.widths, err = g.d.Network.Widths(); err != nil {
 		return fmt.Errorf("onnx: %w", err)
 	}
 	row := "observations"
+	for i, t := range g.p.Transforms() {
+		if n := len(t.Mean); n > 0 {
+			row = g.node("Sub", "", []string{row, g.floats(fmt.Sprintf("transform%d.mean", i), rounded(t.Mean), n)})
+			row = g.node("Div", "", []string{row, g.floats(fmt.Sprintf("transform%d.deviation", i), rounded(t.Deviation), n)})
+		}
+		if t.Low < t.High {
+			row = g.node("Clip", "", []string{row, g.scalar(float64(t.Low)), g.scalar(float64(t.High))})
+		}
+	}
 	if mean, deviation, clip := g.p.Normalizer(); mean != nil {
 		row = g.node("Sub", "", []string{row, g.floats("normalizer.mean", mean, len(mean))})
 		row = g.node("Div", "", []string{row, g.floats("normalizer.deviation", deviation, len(deviation))})

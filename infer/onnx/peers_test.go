@@ -13,10 +13,13 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/test/actors"
 	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -32,6 +35,36 @@ type compared struct {
 	actions []float32 // the agent's
 }
 
+// transformed is a policy behind the wrappers normalize_observation and clip_observation: the model reads raw observations,
+// the agent what the wrappers made of them.
+func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
+	t.Helper()
+	c.Name += "/transformed"
+	w := c.Spaces.Observation.Width()
+	mean, variance := make([]float64, w), make([]float64, w)
+	for j := range w {
+		mean[j], variance[j] = 20*float64(j)-40, 0.01+float64(j*j)
+	}
+	return prepareBehind(t, dir, i, c, func(snap *checkpoint.Snapshot) {
+		d, err := description.Of(snap.Values[layout.Description])
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Transforms = []description.Transform{{Mean: "m", Variance: "v", Epsilon: 1e-8}, {Low: -1.25, High: 2}}
+		snap.Values[layout.Description] = d.Values()
+		snap.Arrays["m"] = checkpoint.ArrayFloat64([]int64{int64(w)}, mean)
+		snap.Arrays["v"] = checkpoint.ArrayFloat64([]int64{int64(w)}, variance)
+	}, func(rows []float32) (behind []float32) {
+		for k := range rows { // raw rows, of which the drawn ones are roughly what the agent sees
+			j := k % w
+			rows[k] = float32(mean[j] + float64(rows[k])*math.Sqrt(variance[j]))
+			x := (float64(rows[k]) - mean[j]) / math.Sqrt(variance[j]+1e-8)
+			behind = append(behind, float32(min(max(x, -1.25), 2)))
+		}
+		return behind
+	})
+}
+
 // TestPeersOnnxruntime compares onnxruntime and package infer with agents, for every kind of policy.
 func TestPeersOnnxruntime(t *testing.T) {
 	python := peers.Python(t, "onnx", "onnxruntime")
@@ -39,6 +72,11 @@ func TestPeersOnnxruntime(t *testing.T) {
 	var list []compared
 	for i, c := range actors.Cases() {
 		list = append(list, prepare(t, dir, i, c))
+	}
+	for _, c := range actors.Cases() {
+		if c.Name == "tanh/ppo" || c.Name == "tanh/ppo/scaled" {
+			list = append(list, transformed(t, dir, len(list), c))
+		}
 	}
 	peers.Run(t, python, filepath.Join("testdata", "peer.py"), dir)
 	for _, c := range list {
@@ -49,11 +87,19 @@ func TestPeersOnnxruntime(t *testing.T) {
 // prepare lets an agent act, and writes its model and its observations.
 func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
 	t.Helper()
+	return prepareBehind(t, dir, i, c, func(*checkpoint.Snapshot) {}, func(rows []float32) []float32 { return rows })
+}
+
+// prepareBehind is prepare with a change of the snapshot, and with an agent that is given what behind makes of rows. It
+// may change the rows themselves.
+func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*checkpoint.Snapshot), behind func(rows []float32) []float32) compared {
+	t.Helper()
 	agent := c.New(t, int64(i))
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	change(snap)
 	x := compared{Case: c, base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
 	if x.policy, err = infer.FromSnapshot(snap); err != nil {
 		t.Fatal(err)
@@ -65,7 +111,7 @@ func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
 	rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
 	for range batches {
 		c.Observations(rng, rows)
-		actions, err := agent.Act(agents.Observation{Observations: rows})
+		actions, err := agent.Act(agents.Observation{Observations: behind(rows)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 // Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
-// valid checkpoint, else the latest. For a population across processes it is the best checkpoint of the policy that was
-// the best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
-// fast; where that one is damaged it tries the next.
+// checkpoint, else the latest. For a population across processes it is the best checkpoint of the policy that was the
+// best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
+// fast. Where that one is damaged it is an error, and no other is returned in its place.
 func Find(path string) (string, error) {
 	path, info, err := meant(path)
 	if err != nil {
@@ -34,31 +34,37 @@ func Find(path string) (string, error) {
 			policy = m
 		}
 	}
+	stored = preferred(stored, policy)
 	for {
-		chosen, ok := choose(preferred(stored, policy))
+		chosen, ok := choose(stored)
+		// One whose manifest is damaged may be the newest of its folder.
+		for _, s := range stored {
+			if s.State == Damaged && (!ok || isBest(s) || !isBest(chosen)) {
+				return "", meansDamaged(path, s)
+			}
+		}
 		if !ok {
-			break
+			return "", fmt.Errorf("inspection: %s has no checkpoint", path)
 		}
 		file := filepath.Join(path, filepath.FromSlash(chosen.File))
 		s, err := check(file)
-		if err == nil && s.State == Verified {
-			return file, nil
-		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		s.File = chosen.File
-		if err != nil { // removed since
-			s.State = Unverified
+		switch {
+		case err == nil && s.State == Verified:
+			return file, nil
+		case err == nil && s.State == Damaged:
+			s.File = chosen.File
+			return "", meansDamaged(path, s)
 		}
-		stored[slices.IndexFunc(stored, func(s Stored) bool { return s.File == chosen.File })] = s
+		// It has been removed since, as training does.
+		stored = slices.DeleteFunc(stored, func(s Stored) bool { return s.File == chosen.File })
 	}
-	for _, s := range stored {
-		if s.State == Damaged {
-			return "", fmt.Errorf("inspection: %s has no valid checkpoint: %s: %s", path, s.File, s.Reason)
-		}
-	}
-	return "", fmt.Errorf("inspection: %s has no checkpoint", path)
+}
+
+func meansDamaged(path string, s Stored) error {
+	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that", path, s.File, s.Reason)
 }
 
 // meant returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so that

@@ -144,11 +144,20 @@ func TestFind(t *testing.T) {
 		}
 	}
 	spoil(t, filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors"), -1)
-	if got := find(""); got != "checkpoints/agent_100.safetensors" {
-		t.Errorf("beside a damaged best it is %s", got)
+	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ", "checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
+		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q beside a damaged best: %v, want %q", path, err, want)
+		}
 	}
-	if _, err := inspection.Find(filepath.Join(dir, "checkpoints", "best")); err == nil || !strings.Contains(err.Error(), "has no valid checkpoint: agent_20.safetensors: ") {
-		t.Errorf("of damaged ones alone: %v", err)
+	if got := find("checkpoints/agent_100"); got != "checkpoints/agent_100.safetensors" {
+		t.Errorf("another one by its name is %s", got)
+	}
+	// So does damage of the manifest alone.
+	if err := os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspection.Find(dir); err == nil || !strings.Contains(err.Error(), "best/agent_20.safetensors, which is damaged: ") {
+		t.Errorf("beside a damaged manifest: %v", err)
 	}
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nowhere")} {
 		if _, err := inspection.Find(path); err == nil {

@@ -173,9 +173,11 @@ func list(dir string, check func(file string) (Stored, error)) ([]Stored, error)
 	return stored, nil
 }
 
+// isBest reports whether a checkpoint is in a folder "best".
+func isBest(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
+
 // choose returns the newest verified checkpoint in a folder "best", or without one the newest verified of all.
 func choose(stored []Stored) (chosen Stored, ok bool) {
-	isBest := func(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
 	for _, s := range stored {
 		if s.State != Verified {
 			continue

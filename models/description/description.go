@@ -23,12 +23,42 @@ var ErrUndescribed = errors.New("the policy is not described")
 type Policy struct {
 	// Observation is the space of the rows that the policy reads, Action that of the rows it gives.
 	Observation, Action spaces.Space
+	// Transforms change observations first, one after the other: what wrappers of the training environment did.
+	Transforms []Transform
 	// Normalizer standardises observations before the network reads them; nil where nothing does.
 	Normalizer *Normalizer
 	// Network computes the distribution's parameters.
 	Network Network
 	// Distribution turns them into actions.
 	Distribution Distribution
+}
+
+// Transform computes (x − mean) / √(variance + Epsilon) for every column where it names arrays, and then limits the
+// result to Low and High where Low is below High, as the wrappers normalize_observation and clip_observation do.
+type Transform struct {
+	// Mean and Variance name F64 arrays with one value a column; both are empty where nothing is normalised.
+	Mean     string `json:"mean,omitempty"`
+	Variance string `json:"variance,omitempty"`
+	// Epsilon is added to the variance.
+	Epsilon float64 `json:"epsilon,omitempty"`
+	// Low and High limit the result; both are 0 where nothing is limited.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+}
+
+// Normalizes reports whether the transform has a mean and a variance.
+func (t Transform) Normalizes() bool { return t.Mean != "" }
+
+// Clips reports whether the transform has limits.
+func (t Transform) Clips() bool { return t.Low < t.High }
+
+func (t Transform) validate() error {
+	bad := (t.Mean == "") != (t.Variance == "") || !(t.Epsilon >= 0) || math.IsInf(t.Epsilon, 0) ||
+		t.Low-t.Low != 0 || t.High-t.High != 0 || t.Low > t.High || !t.Normalizes() && !t.Clips()
+	if bad {
+		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at least 0, or finite limits, low below high", t)
+	}
+	return nil
 }
 
 // Normalizer computes clamp((x − mean) / (√variance + Epsilon), ±Clip) for every column (preprocessors.RunningStandardScaler).
@@ -85,6 +115,11 @@ func (p Policy) Validate() error {
 	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) || math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
 		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 and a positive clip", *n)
 	}
+	for _, t := range p.Transforms {
+		if err := t.validate(); err != nil {
+			return err
+		}
+	}
 	return p.Distribution.validate(p.Action)
 }
 
@@ -129,6 +164,7 @@ type policyJSON struct {
 	Undescribed  string       `json:"undescribed,omitempty"`
 	Observation  *spaceJSON   `json:"observation_space,omitempty"`
 	Action       *spaceJSON   `json:"action_space,omitempty"`
+	Transforms   []Transform  `json:"transforms,omitempty"`
 	Normalizer   *Normalizer  `json:"normalizer,omitempty"`
 	Inputs       int          `json:"inputs,omitempty"`
 	Network      []Step       `json:"network,omitempty"`
@@ -138,7 +174,8 @@ type policyJSON struct {
 // Values is the policy as a tree of plain values, as snapshots hold it under "policy". The policy must be valid.
 func (p Policy) Values() map[string]any {
 	return Tree(policyJSON{
-		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action), Normalizer: p.Normalizer,
+		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action),
+		Transforms: p.Transforms, Normalizer: p.Normalizer,
 		Inputs: p.Network.Inputs, Network: p.Network.Steps, Distribution: p.Distribution,
 	})
 }
@@ -173,7 +210,7 @@ func Of(v any) (Policy, error) {
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
-	p := Policy{Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
+	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()
 	}

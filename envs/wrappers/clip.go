@@ -1,0 +1,143 @@
+package wrappers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// limits are what values are clipped to.
+type limits struct{ low, high float32 }
+
+func newLimits(who string, env envs.Env, low, high float64) (limits, error) {
+	if env == nil {
+		return limits{}, fmt.Errorf("wrappers: %s needs an environment, got nil", who)
+	}
+	l := limits{float32(low), float32(high)}
+	if !(l.low < l.high) {
+		return l, fmt.Errorf("wrappers: %s: low is %g and high %g; low must be below high", who, low, high)
+	}
+	return l, nil
+}
+
+// clip writes values into out, clipped. NaN stays NaN.
+func (l limits) clip(out, values []float32) {
+	for i, x := range values {
+		out[i] = min(max(x, l.low), l.high)
+	}
+}
+
+// ClipObservation clips every observation, final ones too, as recipes do behind [NormalizeObservation]. Privileged
+// states are left as they are.
+type ClipObservation struct {
+	inner
+	limits
+	set              spaces.Set
+	step             envs.Step
+	observed, finals []float32
+}
+
+// NewClipObservation returns env with its observations clipped to low and high, of which one may be infinite. Its
+// observation space must be a Box, whose limits are clipped as well.
+func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, error) {
+	l, err := newLimits("NewClipObservation", env, low, high)
+	if err != nil {
+		return nil, err
+	}
+	space, err := observationBox(env, "NewClipObservation")
+	if err != nil {
+		return nil, err
+	}
+	set, rows := env.Spaces(), env.NumEnvs()*space.Width()
+	set.Observation = spaces.Unbounded(space.Shape...)
+	if space.Low != nil {
+		set.Observation.Low = slices.Clone(space.Low)
+	}
+	if space.High != nil {
+		set.Observation.High = slices.Clone(space.High)
+	}
+	l.clip(set.Observation.Low, set.Observation.Low)
+	l.clip(set.Observation.High, set.Observation.High)
+	return &ClipObservation{inner: inner{env}, limits: l, set: set, observed: make([]float32, rows), finals: make([]float32, rows)}, nil
+}
+
+// Spaces are those of the environment inside with the limits of observations clipped.
+func (c *ClipObservation) Spaces() spaces.Set { return c.set }
+
+// Reset resets the environment inside and clips the first observations.
+func (c *ClipObservation) Reset(seed int64) (*envs.Step, error) {
+	return c.clipped(c.within.Reset(seed))
+}
+
+// Step steps the environment inside and clips its observations.
+func (c *ClipObservation) Step(actions []float32) (*envs.Step, error) {
+	return c.clipped(c.within.Step(actions))
+}
+
+// Observe returns the present observations, clipped.
+func (c *ClipObservation) Observe() (*envs.Step, error) {
+	in, ok := envs.As[envs.Observer](c.within)
+	if !ok {
+		return nil, fmt.Errorf("wrappers: clip_observation: %T is no envs.Observer", c.within)
+	}
+	return c.clipped(in.Observe())
+}
+
+// Supports reports whether the environment inside is an [envs.Observer].
+func (c *ClipObservation) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Observer); ok {
+		_, ok := envs.As[envs.Observer](c.within)
+		return ok
+	}
+	return true
+}
+
+// ObservationTransform is the clipping.
+func (c *ClipObservation) ObservationTransform() envs.ObservationTransform {
+	return envs.ObservationTransform{Low: float64(c.low), High: float64(c.high)}
+}
+
+func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
+	if err != nil {
+		return nil, err
+	}
+	c.step = *s
+	c.clip(c.observed, s.Observations)
+	c.step.Observations = c.observed
+	if s.FinalObservations != nil {
+		c.clip(c.finals, s.FinalObservations)
+		c.step.FinalObservations = c.finals
+	}
+	return &c.step, nil
+}
+
+// ClipReward clips every reward. The returns of finished episodes are those of the rewards before.
+type ClipReward struct {
+	inner
+	limits
+	step    envs.Step
+	rewards []float32
+}
+
+// NewClipReward returns env with its rewards clipped to low and high, of which one may be infinite.
+func NewClipReward(env envs.Env, low, high float64) (*ClipReward, error) {
+	l, err := newLimits("NewClipReward", env, low, high)
+	if err != nil {
+		return nil, err
+	}
+	return &ClipReward{inner: inner{env}, limits: l, rewards: make([]float32, env.NumEnvs())}, nil
+}
+
+// Step steps the environment inside and clips its rewards.
+func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
+	s, err := c.within.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	c.clip(c.rewards, s.Rewards)
+	c.step = *s
+	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
+	return &c.step, nil
+}

@@ -1,0 +1,114 @@
+package wrappers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Variant says whose rules a normalising wrapper follows where Gymnasium and Stable-Baselines3 differ, see
+// [NormalizeObservationOptions] and [NormalizeRewardOptions].
+type Variant string
+
+// The variants.
+const (
+	// Gymnasium is Gymnasium's NormalizeObservation and NormalizeReward, which CleanRL uses.
+	Gymnasium Variant = "gymnasium"
+	// SB3 is Stable-Baselines3's VecNormalize.
+	SB3 Variant = "sb3"
+)
+
+// defaultEpsilon is that of Gymnasium and Stable-Baselines3.
+const defaultEpsilon = 1e-8
+
+// normalizing checks what both normalising wrappers are set to, and fills in the defaults.
+func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, standard Variant) error {
+	if env == nil {
+		return fmt.Errorf("wrappers: %s needs an environment, got nil", who)
+	}
+	if *epsilon == 0 {
+		*epsilon = defaultEpsilon
+	}
+	if !(*epsilon > 0) || math.IsInf(*epsilon, 0) {
+		return fmt.Errorf("wrappers: %s: epsilon is %g; it must be finite and positive", who, *epsilon)
+	}
+	if *variant == "" {
+		*variant = standard
+	}
+	if *variant != Gymnasium && *variant != SB3 {
+		return fmt.Errorf("wrappers: %s: variant is %q; it must be %q or %q", who, *variant, Gymnasium, SB3)
+	}
+	return nil
+}
+
+// moments are the running mean and variance of columns. They begin as Gymnasium's and Stable-Baselines3's do: at 0 and 1,
+// with the weight of a ten-thousandth of a row.
+type moments struct {
+	mean, variance []float64
+	count          float64
+}
+
+func newMoments(width int) moments {
+	return moments{mean: make([]float64, width), variance: slices.Repeat([]float64{1}, width), count: 1e-4}
+}
+
+// merge adds n rows whose columns have the given means and population variances (Chan, Golub and LeVeque: Updating
+// formulae and a pairwise algorithm for computing sample variances, 1979).
+func (m *moments) merge(mean, variance []float64, n float64) {
+	total := m.count + n
+	for j := range m.mean {
+		delta := mean[j] - m.mean[j]
+		m.variance[j] = (m.variance[j]*m.count + variance[j]*n + delta*delta*m.count*n/total) / total
+		m.mean[j] += delta * n / total
+	}
+	m.count = total
+}
+
+// clone returns a copy that shares nothing.
+func (m *moments) clone() moments {
+	return moments{mean: slices.Clone(m.mean), variance: slices.Clone(m.variance), count: m.count}
+}
+
+// The names of moments among the statistics of a wrapper.
+const (
+	statMean     = "mean"
+	statVariance = "variance"
+	statCount    = "count"
+)
+
+// statistics returns copies of the moments by name.
+func (m *moments) statistics() map[string][]float64 {
+	c := m.clone()
+	return map[string][]float64{statMean: c.mean, statVariance: c.variance, statCount: {c.count}}
+}
+
+// read returns the moments among the statistics of a wrapper called name, which must have as many columns as m. also
+// are the names that the wrapper has beside them.
+func (m *moments) read(name string, statistics map[string][]float64, also ...string) (moments, error) {
+	fail := func(format string, args ...any) (moments, error) {
+		return moments{}, fmt.Errorf("wrappers: statistics of %s: %s", name, fmt.Sprintf(format, args...))
+	}
+	for key, width := range map[string]int{statMean: len(m.mean), statVariance: len(m.mean), statCount: 1} {
+		values, ok := statistics[key]
+		if !ok {
+			return fail("%q is missing", key)
+		}
+		if len(values) != width {
+			return fail("%q has %d values, want %d", key, len(values), width)
+		}
+	}
+	for key, values := range statistics {
+		if key != statMean && key != statVariance && key != statCount && !slices.Contains(also, key) {
+			return fail("%q is unknown", key)
+		}
+		for i, x := range values {
+			if x-x != 0 || key == statVariance && x < 0 || key == statCount && x <= 0 {
+				return fail("%q has %g at %d", key, x, i)
+			}
+		}
+	}
+	read := moments{mean: statistics[statMean], variance: statistics[statVariance], count: statistics[statCount][0]}
+	return read.clone(), nil
+}

@@ -1,0 +1,270 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// NormalizeObservationOptions are the settings of [NewNormalizeObservation]. The zero value has the defaults.
+type NormalizeObservationOptions struct {
+	// Epsilon is added to the variance before the square root, so that a column that never changes does not divide by
+	// zero; 0 means 1e-8. A larger value shrinks columns that vary little.
+	Epsilon float64
+	// Variant says what is learnt from where an episode ends. [Gymnasium], the default, learns from the last observation
+	// of the episode and then, as another batch, from the first one of the next. [SB3] learns from the first one of the
+	// next only.
+	Variant Variant
+}
+
+// NormalizeObservation subtracts the running mean from observations and divides them by the running standard deviation,
+// each column of the flat row by its own, as Gymnasium's and Stable-Baselines3's wrappers do. The statistics are those
+// of all environments of the batch together. They learn from every reset and step, before it is normalised by them, in
+// float64; the result is float32. Final observations are normalised too, and privileged states are left as they are.
+//
+// With one environment the numbers are those of Gymnasium's NormalizeObservation, with several and [SB3] those of
+// VecNormalize. It is [envs.Stateful] where the environment inside is.
+type NormalizeObservation struct {
+	keeper
+	moments
+	set              spaces.Set
+	epsilon          float64
+	variant          Variant
+	frozen           bool
+	last             *envs.Step // of the environment inside; nil before the first
+	step             envs.Step
+	rows             [][]float32 // of a batch that is learnt from
+	batch            moments     // mean and variance of it
+	deviation        []float64   // √(variance + epsilon), of each column
+	observed, finals []float32
+}
+
+// NewNormalizeObservation returns env with normalised observations. Its observation space must be a Box; that of the
+// wrapper is a Box without limits.
+func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*NormalizeObservation, error) {
+	if err := normalizing("NewNormalizeObservation", env, &o.Epsilon, &o.Variant, Gymnasium); err != nil {
+		return nil, err
+	}
+	space, err := observationBox(env, "NewNormalizeObservation")
+	if err != nil {
+		return nil, err
+	}
+	n, w := env.NumEnvs(), space.Width()
+	set := env.Spaces()
+	set.Observation = spaces.Unbounded(space.Shape...)
+	return &NormalizeObservation{keeper: keeper{inner{env}}, moments: newMoments(w), set: set,
+		epsilon: o.Epsilon, variant: o.Variant, rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
+		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
+}
+
+// observationBox is env's observation space, which must be a valid Box.
+func observationBox(env envs.Env, who string) (spaces.Space, error) {
+	space := env.Spaces().Observation
+	if err := space.Validate(); err != nil {
+		return space, fmt.Errorf("wrappers: %s: observation space: %w", who, err)
+	}
+	if space.Kind != spaces.Box {
+		return space, fmt.Errorf("wrappers: %s needs a Box of observations, the observation space is %v", who, space)
+	}
+	return space, nil
+}
+
+// Spaces are those of the environment inside with observations that have no limits.
+func (o *NormalizeObservation) Spaces() spaces.Set { return o.set }
+
+// Reset resets the environment inside, learns from the first observations, and normalises them. The running statistics
+// stay.
+func (o *NormalizeObservation) Reset(seed int64) (*envs.Step, error) {
+	s, err := o.within.Reset(seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.learn(s, func(int) []float32 { return s.Observations }); err != nil {
+		return nil, err
+	}
+	return o.normalized(s), nil
+}
+
+// Step steps the environment inside, learns from its observations, and normalises them.
+func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
+	s, err := o.within.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	ended := func(i int) bool { return s.Terminated[i] || s.Truncated[i] }
+	// What the step led to: for an episode that has ended its last observation.
+	reached := func(i int) []float32 {
+		if ended(i) && o.variant == Gymnasium {
+			return s.FinalObservations
+		}
+		return s.Observations
+	}
+	// Then the first observations of the episodes that follow.
+	begun := func(i int) []float32 {
+		if ended(i) && o.variant == Gymnasium {
+			return s.Observations
+		}
+		return nil
+	}
+	if err := o.learn(s, reached); err != nil {
+		return nil, err
+	}
+	if s.FinalObservations != nil {
+		o.normalize(o.finals, s.FinalObservations)
+	}
+	if err := o.learn(s, begun); err != nil {
+		return nil, err
+	}
+	return o.normalized(s), nil
+}
+
+// learn updates the statistics with a batch: of each environment i the row in what of(i) returns, nil for none.
+func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) error {
+	if o.frozen {
+		return nil
+	}
+	w := len(o.mean)
+	o.rows = o.rows[:0]
+	for i := range len(s.Observations) / w {
+		if rows := of(i); rows != nil {
+			o.rows = append(o.rows, rows[i*w:(i+1)*w])
+		}
+	}
+	n := float64(len(o.rows))
+	if n == 0 {
+		return nil
+	}
+	for j := range w {
+		mean, variance := 0.0, 0.0
+		for _, row := range o.rows {
+			mean += float64(row[j])
+		}
+		mean /= n
+		if mean-mean != 0 { // NaN or infinite: it would stay in the statistics for ever
+			return fmt.Errorf("wrappers: normalize_observation: column %d of the observations has a value that is not finite", j)
+		}
+		for _, row := range o.rows {
+			d := float64(row[j]) - mean
+			variance += d * d
+		}
+		o.batch.mean[j], o.batch.variance[j] = mean, variance/n
+	}
+	o.merge(o.batch.mean, o.batch.variance, n)
+	return nil
+}
+
+// normalize writes rows into out by the statistics as they stand.
+func (o *NormalizeObservation) normalize(out, rows []float32) {
+	for j, v := range o.variance {
+		o.deviation[j] = math.Sqrt(v + o.epsilon)
+	}
+	w := len(o.mean)
+	for i, x := range rows {
+		out[i] = float32((float64(x) - o.mean[i%w]) / o.deviation[i%w])
+	}
+}
+
+// normalized is a step of the environment inside with its observations normalised, the final ones having been so.
+func (o *NormalizeObservation) normalized(s *envs.Step) *envs.Step {
+	o.last, o.step = s, *s
+	o.normalize(o.observed, s.Observations)
+	o.step.Observations = o.observed
+	if s.FinalObservations != nil {
+		o.step.FinalObservations = o.finals
+	}
+	return &o.step
+}
+
+// Observe returns the present observations normalised by the present statistics, and learns nothing from them.
+func (o *NormalizeObservation) Observe() (*envs.Step, error) {
+	s := o.last
+	if in, ok := envs.As[envs.Observer](o.within); ok {
+		var err error
+		if s, err = in.Observe(); err != nil {
+			return nil, err
+		}
+	}
+	if s == nil {
+		return nil, errors.New("wrappers: normalize_observation: there is no observation before the first reset")
+	}
+	return o.normalized(&envs.Step{Observations: s.Observations, States: s.States}), nil
+}
+
+// Supports reports whether the environment inside is [envs.Stateful]. It is an [envs.Observer] around any environment
+// but one that can restore its state and not show what follows.
+func (o *NormalizeObservation) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Observer); ok {
+		_, shows := envs.As[envs.Observer](o.within)
+		_, restores := envs.As[envs.Stateful](o.within)
+		return shows || !restores
+	}
+	return o.keeper.Supports(iface)
+}
+
+// StatisticsName is "normalize_observation".
+func (o *NormalizeObservation) StatisticsName() string { return "normalize_observation" }
+
+// Statistics returns the running "mean" and "variance" of each column and the "count" of rows behind them.
+func (o *NormalizeObservation) Statistics() map[string][]float64 { return o.statistics() }
+
+// SetStatistics puts back what Statistics returned, all or (on an error) nothing.
+func (o *NormalizeObservation) SetStatistics(statistics map[string][]float64) error {
+	m, err := o.read(o.StatisticsName(), statistics)
+	if err == nil {
+		o.moments = m
+	}
+	return err
+}
+
+// Freeze stops learning, or goes on with it, and returns what was set before.
+func (o *NormalizeObservation) Freeze(on bool) (was bool) {
+	was, o.frozen = o.frozen, on
+	return was
+}
+
+// ObservationTransform is the normalisation by the present statistics.
+func (o *NormalizeObservation) ObservationTransform() envs.ObservationTransform {
+	m := o.clone()
+	return envs.ObservationTransform{Mean: m.mean, Variance: m.variance, Epsilon: o.epsilon}
+}
+
+const observationHeader = "gorl normalized observation 1"
+
+// MarshalState returns the running statistics and the state of the environment inside.
+func (o *NormalizeObservation) MarshalState() ([]byte, error) {
+	return o.marshal(observationHeader, func(e *statecodec.Encoder) {
+		e.Int(len(o.mean))
+		for j := range o.mean {
+			e.Float(o.mean[j])
+			e.Float(o.variance[j])
+		}
+		e.Float(o.count)
+	})
+}
+
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing.
+func (o *NormalizeObservation) RestoreState(b []byte) error {
+	m := newMoments(len(o.mean))
+	err := o.restore(observationHeader, b, func(d *statecodec.Decoder) {
+		if got := d.Int(); got != len(m.mean) {
+			d.Fail("it is of %d columns, here are %d", got, len(m.mean))
+		}
+		for j := range m.mean {
+			m.mean[j], m.variance[j] = d.Float(), d.Float()
+			if m.variance[j] < 0 {
+				d.Fail("the variance of column %d is %g", j, m.variance[j])
+			}
+		}
+		if m.count = d.Float(); m.count <= 0 {
+			d.Fail("the count is %g", m.count)
+		}
+	})
+	if err == nil {
+		o.moments = m
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// The running statistics of the environment's wrappers (envs.RunningStatistics): in snapshots, frozen while evaluating,
+// and as a part of the policy that a snapshot describes.
+
+// statistics are those of the environment's wrappers, innermost first.
+type statistics []map[string][]float64
+
+// normalizers are the wrappers that have statistics, innermost first.
+func (t *Trainer) normalizers() []envs.RunningStatistics {
+	return envs.All[envs.RunningStatistics](t.env)
+}
+
+// saveStatistics adds them to a snapshot.
+func (t *Trainer) saveStatistics(snap *checkpoint.Snapshot) {
+	for i, w := range t.normalizers() {
+		for name, values := range w.Statistics() {
+			array := checkpoint.ArrayFloat64([]int64{int64(len(values))}, values)
+			snap.Arrays[layout.WrapperStatistic(i, w.StatisticsName(), name)] = array
+		}
+	}
+}
+
+// readStatistics reads those of a snapshot, which must be of the wrappers that the environment has; nil where both have
+// none. What belongs to episodes in progress is read where none have begun. It is left out where they go on, and where
+// they come with the environment's state (whole), which has it too.
+func (t *Trainer) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistics, error) {
+	saved := map[string]map[string][]float64{} // by the wrapper's place and name
+	for name, array := range snap.Arrays {
+		wrapper, statistic, ok := layout.CutWrapperStatistic(name)
+		if !ok || statistic == envs.RunningSums && (whole || t.now != nil) {
+			continue
+		}
+		values, err := array.Float64s()
+		if err != nil {
+			return nil, fmt.Errorf("trainers: array %q: %w", name, err)
+		}
+		if saved[wrapper] == nil {
+			saved[wrapper] = map[string][]float64{}
+		}
+		saved[wrapper][statistic] = values
+	}
+	var read statistics
+	var want []string
+	for i, w := range t.normalizers() {
+		want = append(want, fmt.Sprintf("%d.%s", i, w.StatisticsName()))
+		read = append(read, saved[want[i]])
+	}
+	got := slices.Sorted(maps.Keys(saved))
+	switch {
+	case len(got) == 0 && whole: // an older checkpoint: the environment's state has them
+		return nil, nil
+	case !slices.Equal(got, slices.Sorted(slices.Values(want))):
+		return nil, fmt.Errorf("trainers: the checkpoint has running statistics of the wrappers %q, the environment's wrappers are %q, "+
+			"by their places from the innermost: give the environment the wrappers that it was trained with", got, want)
+	}
+	return read, nil
+}
+
+// setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. The agent
+// acts next on observations that are normalised by them, where the environment can show these.
+func (t *Trainer) setStatistics(given statistics) (undo func() error, err error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	var before statistics
+	for _, w := range t.normalizers() {
+		before = append(before, w.Statistics())
+	}
+	set := func(to statistics) error {
+		var errs []error
+		for i, w := range t.normalizers() {
+			errs = append(errs, w.SetStatistics(to[i]))
+		}
+		if o, ok := envs.As[envs.Observer](t.env); ok && t.now != nil {
+			now, err := o.Observe()
+			if errs = append(errs, err); err == nil {
+				t.now = now
+			}
+		}
+		return errors.Join(errs...)
+	}
+	return func() error { return set(before) }, set(given)
+}
+
+// RestoreStatistics gives the environment's wrappers the running statistics of a snapshot, and restores nothing else: for
+// programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be missing, because
+// an evaluation does not use them. On an error nothing has changed.
+func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
+	given, err := t.readStatistics(snap, false)
+	if err != nil {
+		_, needed := envs.As[envs.ObservationTransformer](t.env)
+		for name := range snap.Arrays {
+			_, _, saved := layout.CutWrapperStatistic(name)
+			needed = needed || saved
+		}
+		if !needed {
+			return nil
+		}
+		return err
+	}
+	undo, err := t.setStatistics(given)
+	if err != nil {
+		return errors.Join(err, undo())
+	}
+	return nil
+}
+
+// freeze stops the wrappers of an environment from learning, and returns what lets them go on as before.
+func freeze(env envs.Env) (resume func()) {
+	all := envs.All[envs.RunningStatistics](env)
+	was := make([]bool, len(all))
+	for i, w := range all {
+		was[i] = w.Freeze(true)
+	}
+	return func() {
+		for i, w := range all {
+			w.Freeze(was[i])
+		}
+	}
+}
+
+// saveTransforms puts what the wrappers do to observations before the policies that a snapshot describes, so that an
+// exported policy acts on the observations of the environment inside.
+func (t *Trainer) saveTransforms(snap *checkpoint.Snapshot) error {
+	var transforms []description.Transform
+	var raw spaces.Space // of the environment inside the first
+	place := 0           // among the wrappers with statistics
+	chain := envs.All[envs.Env](t.env)
+	for i, env := range chain {
+		w, changes := env.(envs.ObservationTransformer)
+		s, learns := env.(envs.RunningStatistics)
+		if changes && i > 0 { // an environment that transforms by itself is the one that the policy acts in
+			if len(transforms) == 0 {
+				raw = chain[i-1].Spaces().Observation
+			}
+			x := w.ObservationTransform()
+			d := description.Transform{Epsilon: x.Epsilon}
+			if x.Low < x.High { // JSON has no infinity
+				d.Low, d.High = max(x.Low, -math.MaxFloat32), min(x.High, math.MaxFloat32)
+			}
+			if x.Mean != nil {
+				if !learns {
+					return fmt.Errorf("trainers: the wrapper %T normalises observations and is no envs.RunningStatistics", env)
+				}
+				d.Mean = layout.WrapperStatistic(place, s.StatisticsName(), "mean")
+				d.Variance = layout.WrapperStatistic(place, s.StatisticsName(), "variance")
+			}
+			transforms = append(transforms, d)
+		}
+		if learns {
+			place++
+		}
+	}
+	if len(transforms) == 0 {
+		return nil
+	}
+	parts := layout.Agents(snap.Values)
+	if len(parts) == 0 {
+		parts = []layout.Part{{Values: snap.Values}}
+	}
+	for _, part := range parts {
+		d, err := description.Of(part.Values[layout.Description])
+		if err != nil { // a policy that is not described stays so
+			continue
+		}
+		d.Transforms, d.Observation = transforms, raw
+		part.Values[layout.Description] = d.Values()
+	}
+	return nil
+}

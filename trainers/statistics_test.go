@@ -1,0 +1,449 @@
+package trainers_test
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// ramp is a batch that cannot save its state, as an environment of Gymnasium's cannot. Every reset begins the same
+// episodes. Observations are far from zero and rewards are large, so that it matters what they are normalised by.
+type ramp struct {
+	n, steps int
+	step     envs.Step
+	raw      []float32 // the observations returned last
+}
+
+const rampLength = 7
+
+func newRamp(n int) *ramp { return &ramp{n: n} }
+
+func (r *ramp) NumEnvs() int { return r.n }
+func (r *ramp) Spaces() spaces.Set {
+	return spaces.Set{Observation: spaces.NewBox(-1000, 1000, 2), Action: spaces.NewBox(-1, 1, 1)}
+}
+func (r *ramp) Close() error { return nil }
+
+func (r *ramp) observations(k int) []float32 {
+	rows := make([]float32, 2*r.n)
+	for i := range r.n {
+		rows[2*i], rows[2*i+1] = 500+float32(3*k+i), float32(k*k)/100
+	}
+	return rows
+}
+
+func (r *ramp) Reset(int64) (*envs.Step, error) {
+	r.steps = 0
+	r.raw = r.observations(0)
+	r.step = envs.Step{Observations: r.raw}
+	return &r.step, nil
+}
+
+func (r *ramp) Step(actions []float32) (*envs.Step, error) {
+	r.steps++
+	s := envs.Step{Rewards: make([]float32, r.n), Terminated: make([]bool, r.n), Truncated: make([]bool, r.n)}
+	for i := range s.Rewards {
+		s.Rewards[i] = 100 + 10*float32(r.steps) + actions[i]
+		s.Terminated[i] = r.steps == rampLength
+	}
+	s.Observations = r.observations(r.steps)
+	if r.steps == rampLength {
+		s.FinalObservations = s.Observations
+		r.steps = 0
+		s.Observations = r.observations(0)
+	}
+	r.raw, r.step = s.Observations, s
+	return &r.step, nil
+}
+
+// recipe puts an environment into the wrappers of CleanRL's recipe.
+func recipe(t testing.TB, env envs.Env) envs.Env {
+	t.Helper()
+	counted, err1 := wrappers.NewEpisodeStatistics(env)
+	observed, err2 := wrappers.NewNormalizeObservation(counted, wrappers.NormalizeObservationOptions{})
+	clipped, err3 := wrappers.NewClipObservation(observed, -1.5, 1.5)
+	rewarded, err4 := wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9, Variant: wrappers.Gymnasium})
+	bounded, err5 := wrappers.NewClipReward(rewarded, -2, 2)
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bounded
+}
+
+// learnt are the statistics of an environment's wrappers.
+func learnt(env envs.Env) (all []map[string][]float64) {
+	for _, w := range envs.All[envs.RunningStatistics](env) {
+		all = append(all, w.Statistics())
+	}
+	return all
+}
+
+// apprentice is a trainer in an environment, with everything closed at the end.
+func apprentice(t testing.TB, env envs.Env, seed int64, cfg trainers.Config) *trainers.Trainer {
+	t.Helper()
+	agent := smallPPO(t, env.Spaces(), seed, map[string]any{"observation_preprocessor": nil})
+	agenttest.Close(t, agent)
+	tr := sequential(t, env, agent, cfg)
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+// onward steps a trainer and returns what it trained on and its losses.
+func onward(t testing.TB, tr *trainers.Trainer, steps int) (all [][]float64) {
+	t.Helper()
+	for range steps {
+		s, err := tr.Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := []float64{tr.Metrics()["Loss / Value loss"], tr.Metrics()["Loss / Policy loss"]}
+		for _, x := range slices.Concat(s.Observations, s.Rewards) {
+			row = append(row, float64(x))
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// A run that is resumed from a checkpoint without the environment's state trains on as the run does whose environment
+// begins its episodes anew: the same rewards, and the same losses to the last bit. Both go through a folder.
+func TestResumeKeepsStatistics(t *testing.T) {
+	for _, buffers := range []bool{false, true} {
+		dir := t.TempDir()
+		cfg := trainers.Config{Directory: dir, Name: "run", SaveBuffers: buffers, Resume: true, CheckpointInterval: every(40)}
+		first := apprentice(t, recipe(t, newRamp(3)), 1, cfg)
+		onward(t, first, 40) // and the checkpoint is written
+		saved := learnt(first.Env())
+		// An evaluation begins new episodes, and teaches nothing.
+		if _, err := first.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 6}); err != nil {
+			t.Fatal(err)
+		}
+		if count := learnt(first.Env())[0]["count"][0] - saved[0]["count"][0]; math.Abs(count-3) > 1e-6 { // of the reset
+			t.Errorf("the evaluation changed the count of observations by %g", count)
+		}
+		if d := cmp.Diff(saved[1], learnt(first.Env())[1]); d != "" {
+			t.Errorf("the evaluation changed the statistics of rewards: %s", d)
+		}
+		cfg.CheckpointInterval = agents.Interval{}
+		second := apprentice(t, recipe(t, newRamp(3)), 2, cfg)
+		got := onward(t, second, 39) // before the first one saves again
+		want := onward(t, first, 39)
+		if second.Timestep() != 79 {
+			t.Errorf("resumed at %d", second.Timestep()-39)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("buffers %t: (-uninterrupted +resumed)\n%.600s", buffers, d)
+		}
+	}
+}
+
+// With the environment's state the resumed run is the uninterrupted one.
+func TestResumeKeepsStatisticsExactly(t *testing.T) {
+	make := func(seed int64) *trainers.Trainer {
+		env, _ := scenes[0].make(t)
+		return apprentice(t, recipe(t, env), seed, trainers.Config{SaveBuffers: true})
+	}
+	first, second := make(1), make(2)
+	onward(t, first, 29)
+	snap, err := first.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Restore(agenttest.Through(t, snap)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(onward(t, first, 30), onward(t, second, 30)); d != "" {
+		t.Errorf("(-uninterrupted +resumed)\n%.600s", d)
+	}
+	// A checkpoint of before there were statistics has them in the environment's state.
+	old := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: snap.Values}
+	maps.DeleteFunc(old.Arrays, func(name string, _ checkpoint.Array) bool {
+		_, _, ok := layout.CutWrapperStatistic(name)
+		return ok
+	})
+	third := make(3)
+	if err := third.Restore(old); err != nil {
+		t.Fatal(err)
+	}
+	fourth := make(4)
+	if err := fourth.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(onward(t, fourth, 10), onward(t, third, 10)); d != "" {
+		t.Errorf("(-with +without)\n%.600s", d)
+	}
+}
+
+// A member of a population that takes over another's weights takes over the statistics, and acts at once on observations
+// that are normalised by them. The discounted sums of its episodes in progress stay its own.
+func TestTakeoverTakesStatistics(t *testing.T) {
+	make := func(seed int64, steps int) *trainers.Trainer {
+		env, _ := scenes[0].make(t)
+		tr := apprentice(t, recipe(t, env), seed, trainers.Config{Seed: seed})
+		onward(t, tr, steps)
+		return tr
+	}
+	source, member := make(1, 21), make(2, 14)
+	snap, err := source.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := learnt(member.Env())[1][envs.RunningSums]
+	if err := member.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	want, got := learnt(source.Env()), learnt(member.Env())
+	if d := cmp.Diff(own, got[1][envs.RunningSums]); d != "" {
+		t.Errorf("sums of the episodes in progress: %s", d)
+	}
+	want[1][envs.RunningSums] = own
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	o, _ := envs.As[envs.Observer](member.Env())
+	now, err := o.Observe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := slices.Clone(now.Observations)
+	before, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := before.Int(layout.RolloutSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onward(t, member, 1)
+	after, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := after.Arrays[layout.Rollout("observations")].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if acted := rows[int(filled)*len(seen) : int(filled+1)*len(seen)]; !slices.Equal(acted, seen) {
+		t.Errorf("the member acted on %v, want %v", acted, seen)
+	}
+}
+
+// A snapshot of an environment in other wrappers is refused, and nothing has changed.
+func TestRestoreStatisticsRefuses(t *testing.T) {
+	wrapped := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{})
+	onward(t, wrapped, 10)
+	snap, err := wrapped.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := apprentice(t, newRamp(3), 1, trainers.Config{})
+	onward(t, bare, 10)
+	without, err := bare.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := agenttest.Through(t, snap)
+	damaged.Arrays[layout.WrapperStatistic(1, "normalize_reward", "variance")] = checkpoint.ArrayFloat64([]int64{1}, []float64{-1})
+	short := agenttest.Through(t, snap)
+	delete(short.Arrays, layout.WrapperStatistic(0, "normalize_observation", "mean"))
+	for name, x := range map[string]struct {
+		to   *trainers.Trainer
+		snap *checkpoint.Snapshot
+		want string
+	}{
+		"none here":  {bare, snap, `the checkpoint has running statistics of the wrappers ["0.normalize_observation" "1.normalize_reward"]`},
+		"none there": {wrapped, without, `the environment's wrappers are ["0.normalize_observation" "1.normalize_reward"]`},
+		"damaged":    {wrapped, damaged, `"variance" has -1`},
+		"incomplete": {wrapped, short, `"mean" is missing`},
+	} {
+		agent, statistics := agenttest.Snapshot(t, x.to.Agent()), learnt(x.to.Env())
+		for _, restore := range []func(*checkpoint.Snapshot) error{x.to.Restore, x.to.RestoreStatistics} {
+			if err := restore(x.snap); err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s: %v, want %q", name, err, x.want)
+			}
+		}
+		if d := cmp.Diff(agent, agenttest.Snapshot(t, x.to.Agent())); d != "" || !cmp.Equal(statistics, learnt(x.to.Env())) {
+			t.Errorf("%s: a refusal changed something: %s", name, d)
+		}
+	}
+	// The agent refuses after the statistics have been restored: they are put back.
+	foreign := agenttest.Through(t, snap)
+	delete(foreign.Values, "agent")
+	before := learnt(wrapped.Env())
+	onward(t, wrapped, 3)
+	after := learnt(wrapped.Env())
+	if cmp.Equal(before, after) {
+		t.Fatal("nothing was learnt")
+	}
+	if err := wrapped.Restore(foreign); err == nil || !cmp.Equal(after, learnt(wrapped.Env())) {
+		t.Errorf("restored %v of %v: %v", learnt(wrapped.Env()), after, err)
+	}
+	// An evaluation needs no statistics of rewards.
+	rewards, err := wrappers.NewNormalizeReward(newRamp(3), wrappers.NormalizeRewardOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apprentice(t, rewards, 1, trainers.Config{}).RestoreStatistics(without); err != nil {
+		t.Error(err)
+	}
+}
+
+// An environment for evaluation gets what training has learnt, and learns nothing itself.
+func TestEvaluationEnvHasStatistics(t *testing.T) {
+	var other envs.Env
+	env := recipe(t, newRamp(3))
+	tr := apprentice(t, env, 1, trainers.Config{EvaluationEnv: func(n int, seed int64) (envs.Env, error) {
+		other = recipe(t, newRamp(n))
+		return other, nil
+	}})
+	onward(t, tr, 20)
+	before := learnt(env)
+	figures, err := tr.EvaluateMetrics(context.Background(), 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(before, learnt(env)) {
+		t.Error("the evaluation taught training's environment")
+	}
+	for i, s := range learnt(other) {
+		delete(before[i], envs.RunningSums)
+		delete(s, envs.RunningSums)
+		if d := cmp.Diff(before[i], s); d != "" {
+			t.Errorf("statistics of the environment for evaluation: %s", d)
+		}
+	}
+	if r := figures["episode.return"]; r < 7*100 { // of raw rewards
+		t.Errorf("the return is %g", r)
+	}
+}
+
+// Returns are those of the environment's own rewards, in figures, files and evaluations, whatever the agent is given; the
+// agent's rewards have skrl's tag.
+func TestRawReturns(t *testing.T) {
+	const raw = 7*100 + 10*(1+2+3+4+5+6+7) // give or take the actions
+	env := recipe(t, newRamp(3))
+	tr := apprentice(t, env, 1, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run", WriteInterval: every(20)})
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	is := func(what string, x, want float64) {
+		t.Helper()
+		if math.Abs(x-want) > 20 {
+			t.Errorf("%s is %g, want about %g", what, x, want)
+		}
+	}
+	is("the figure", tr.Metrics()["episode.return"], raw)
+	files := scalars(t, tr.Dir())
+	is("the tag", files[tracking.TagReturn][0].Value, raw)
+	if shaped := files[tracking.TagTotalReward+" (mean)"][0].Value; shaped < 1 || shaped > 14 { // at most 2 a step
+		t.Errorf("the agent's return is %g", shaped)
+	}
+	for steps, want := range map[int]float64{0: raw, 4: 4*100 + 10*(1+2+3+4)} {
+		e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 3, MaxSteps: steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		is("an evaluation's return", e.Return, want)
+	}
+}
+
+// The agent's rewards_shaper_scale changes neither of the two returns.
+func TestShaperScaleKeepsReturns(t *testing.T) {
+	env := newRamp(3)
+	counted, err := wrappers.NewEpisodeStatistics(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := smallPPO(t, env.Spaces(), 1, map[string]any{"rewards_shaper_scale": 0.01})
+	agenttest.Close(t, agent)
+	tr := sequential(t, counted, agent, trainers.Config{Timesteps: 14, Directory: t.TempDir(), Name: "run", WriteInterval: every(14)})
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	files := scalars(t, tr.Dir())
+	for _, x := range []float64{tr.Metrics()["episode.return"], files[tracking.TagReturn][0].Value, files[tracking.TagTotalReward+" (mean)"][0].Value} {
+		if math.Abs(x-980) > 20 {
+			t.Errorf("a return is %g, want about 980", x)
+		}
+	}
+}
+
+// A policy without its environment acts on raw observations as the agent does behind the wrappers, also one of a group.
+func TestExportedPolicyHasTransforms(t *testing.T) {
+	check := func(tr *trainers.Trainer, inside *ramp, load func(*checkpoint.Snapshot) (*infer.Policy, error)) {
+		t.Helper()
+		onward(t, tr, 40)
+		snap, err := tr.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := load(agenttest.Through(t, snap))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !policy.Spaces().Observation.Equal(inside.Spaces().Observation) {
+			t.Errorf("the policy reads %v", policy.Spaces().Observation)
+		}
+		// The policy alone, as a file has it, too.
+		alone, err := infer.FromSnapshot(agenttest.Through(t, policy.Snapshot()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range envs.All[envs.RunningStatistics](tr.Env()) {
+			w.Freeze(true)
+		}
+		tr.Agent().SetTraining(false)
+		s, err := tr.Env().Reset(0)
+		for k := 0; k < 12 && err == nil; k++ {
+			var want []float32
+			if want, err = tr.Agent().Act(trainers.Observation(s)); err != nil {
+				break
+			}
+			want = slices.Clone(want)
+			for _, p := range []*infer.Policy{policy, alone} {
+				got := make([]float32, len(want))
+				if err := p.ActBatch(inside.raw, got); err != nil {
+					t.Fatal(err)
+				}
+				for i := range got {
+					if math.Abs(float64(got[i]-want[i])) > 1e-6 {
+						t.Fatalf("step %d: %v, the agent does %v", k, got, want)
+					}
+				}
+			}
+			s, err = tr.Env().Step(want)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := newRamp(3)
+	check(apprentice(t, recipe(t, one), 1, trainers.Config{}), one, infer.FromSnapshot)
+
+	two := newRamp(3)
+	env := recipe(t, two)
+	g := group(t, []agents.Agent{smallPPO(t, env.Spaces(), 1, nil)}, []int{3})
+	check(sequential(t, env, g, trainers.Config{}), two, func(s *checkpoint.Snapshot) (*infer.Policy, error) { return infer.Member(s, 0) })
+}
