@@ -71,7 +71,8 @@ func All[T any](env Env) []T {
 func CopyStatistics(to, from Env) error {
 	targets, sources := All[RunningStatistics](to), All[RunningStatistics](from)
 	if names, want := StatisticsNames(targets), StatisticsNames(sources); !slices.Equal(names, want) {
-		return fmt.Errorf("envs: the environment has running statistics of %q, the one to copy them from has those of %q", names, want)
+		return fmt.Errorf("envs: the environment has running statistics of %q, "+
+			"the one to copy them from has those of %q", names, want)
 	}
 	for i, source := range sources {
 		statistics := source.Statistics()

@@ -65,7 +65,8 @@ func (t *Trainer) readStatistics(snap *checkpoint.Snapshot, whole bool) (statist
 	case len(got) == 0 && whole: // an older checkpoint: the environment's state has them
 		return nil, nil
 	case !slices.Equal(got, slices.Sorted(slices.Values(want))):
-		return nil, fmt.Errorf("trainers: the checkpoint has running statistics of the wrappers %q, the environment's wrappers are %q, "+
+		return nil, fmt.Errorf("trainers: the checkpoint has running statistics of the wrappers %q, "+
+			"the environment's wrappers are %q, "+
 			"by their places from the innermost: give the environment the wrappers that it was trained with", got, want)
 	}
 	return read, nil

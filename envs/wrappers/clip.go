@@ -60,7 +60,8 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 	}
 	l.clip(set.Observation.Low, set.Observation.Low)
 	l.clip(set.Observation.High, set.Observation.High)
-	return &ClipObservation{inner: inner{env}, limits: l, set: set, observed: make([]float32, rows), finals: make([]float32, rows)}, nil
+	return &ClipObservation{inner: inner{env}, limits: l, set: set,
+		observed: make([]float32, rows), finals: make([]float32, rows)}, nil
 }
 
 // Spaces are those of the environment inside with the limits of observations clipped.

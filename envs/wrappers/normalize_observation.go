@@ -57,7 +57,8 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	set := env.Spaces()
 	set.Observation = spaces.Unbounded(space.Shape...)
 	return &NormalizeObservation{keeper: keeper{inner{env}}, moments: newMoments(w), set: set,
-		epsilon: o.Epsilon, variant: o.Variant, rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
+		epsilon: o.Epsilon, variant: o.Variant,
+		rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
 		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
 }
 

@@ -46,7 +46,8 @@ func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeRewar
 		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", o.Discount)
 	}
 	n := env.NumEnvs()
-	return &NormalizeReward{keeper: keeper{inner{env}}, moments: newMoments(1), rewards: make([]float32, n), sums: make([]float64, n),
+	return &NormalizeReward{keeper: keeper{inner{env}}, moments: newMoments(1),
+		rewards: make([]float32, n), sums: make([]float64, n),
 		discount: o.Discount, epsilon: o.Epsilon, variant: o.Variant}, nil
 }
 

@@ -365,3 +365,39 @@ func TestClip(t *testing.T) {
 		t.Errorf("only %d numbers were clipped", changed)
 	}
 }
+
+// looped is a tape that begins again at its end, without allocating.
+type looped struct{ *tape }
+
+func (l looped) Step([]float32) (*envs.Step, error) {
+	l.at = max(1, (l.at+1)%len(l.steps))
+	return &l.steps[l.at], nil
+}
+
+func TestNormalizersDoNotAllocate(t *testing.T) {
+	g := golden(t)
+	observed, err := wrappers.NewNormalizeObservation(looped{g.single()}, wrappers.NormalizeObservationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clipped, err := wrappers.NewClipObservation(observed, -1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewarded, err := wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := wrappers.NewClipReward(rewarded, -1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t)(env.Reset(0))
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := env.Step(nil); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("a step allocates %g times", n)
+	}
+}

@@ -144,7 +144,7 @@ func ofAgent(values map[string]any) Agent {
 	}
 	a.Policy = &Policy{
 		Observation: p.Observation.String(), Action: p.Action.String(), Distribution: p.Distribution.Kind,
-		Normalized: p.Normalizer != nil, Network: network(p.Network),
+		Normalized: p.Normalizer != nil || slices.ContainsFunc(p.Transforms, description.Transform.Normalizes), Network: network(p.Network),
 	}
 	return a
 }
