@@ -51,7 +51,7 @@ func (c *Core) flatten(separateFrom int) error {
 			clips = append(clips, tensor.Clip{Begin: g.Begin, End: g.End})
 		}
 	}
-	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, tensor.OptimizerConfig{Kind: c.Config.Optimizer, WeightDecay: c.Config.WeightDecay}, groups, clips); err != nil {
+	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, c.OptimizerConfig(), groups, clips); err != nil {
 		return err
 	}
 	c.backup = c.resident.Zeros(c.Flat.Len())
@@ -63,6 +63,11 @@ func (c *Core) flatten(separateFrom int) error {
 	}
 	c.ApplyRates()
 	return nil
+}
+
+// OptimizerConfig returns the optimizer's rule as the configuration has it.
+func (c *Core) OptimizerConfig() tensor.OptimizerConfig {
+	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon, WeightDecay: c.Config.WeightDecay}
 }
 
 // Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
