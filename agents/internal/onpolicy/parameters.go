@@ -81,6 +81,28 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
+// Plan tells the schedule how many updates a run of so many timesteps makes. Its note says where the learning rate is 0
+// before the run ends.
+func (c *Core) Plan(timesteps int) (notes []string) {
+	curve, ok := c.Scheduler.(*schedulers.Curve)
+	if !ok {
+		return nil
+	}
+	// Rollouts that end within learning_starts are thrown away. skrl 2.0 steps the schedule once an epoch.
+	updates, each := max(1, timesteps/c.Config.Rollouts-c.Config.LearningStarts/c.Config.Rollouts), 1
+	if c.Config.Skrl() {
+		each = c.Config.LearningEpochs
+	}
+	curve.Plan(int64(updates * each))
+	c.ApplyRates()
+	if from, ok := curve.Vanishes(); ok {
+		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing more is learned: %s ends before "+
+			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end with the run",
+			strings.ToLower(c.name), int(from)/each+1, updates, curve.Name()))
+	}
+	return notes
+}
+
 // ApplySettings makes schedule and optimizer follow settings that have changed.
 func (c *Core) ApplySettings() error {
 	if c.Scheduler != nil && c.Scheduler.Base() != c.Config.LearningRate[0] {
