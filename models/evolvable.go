@@ -96,7 +96,7 @@ func (e *Evolvable) chain(gen *tensor.Generator, m Module, outputs int, last ten
 			}
 			out, g = l.Outputs, 0
 		}
-		w, b := newLinear(e.scope, gen, l.Inputs, out, g)
+		w, b := newLinear(e.scope, gen, l.Inputs, out, start{gain: g})
 		e.params = append(e.params, addLinear(c, l.Name, w, b, f)...)
 	}
 	e.chains = append(e.chains, c)

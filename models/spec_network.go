@@ -73,12 +73,13 @@ func (n *network) result(i int) term {
 // assembler makes a network's parameters.
 type assembler struct {
 	*network
-	gen *tensor.Generator
+	gen                    *tensor.Generator
+	fromHidden, fromOutput start // how the layers of containers start, and that of ACTIONS or ONE
 }
 
 // linear adds a linear layer to a box.
-func (a *assembler) linear(b *box, name string, out int, bias bool) {
-	w, bb := newLinear(a.scope, a.gen, int(b.width), out, 0)
+func (a *assembler) linear(b *box, name string, out int, bias bool, from start) {
+	w, bb := newLinear(a.scope, a.gen, int(b.width), out, from)
 	if !bias {
 		bb = tensor.Tensor{}
 	}
@@ -146,7 +147,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if int64(out)*b.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, b.width, out)
 		}
-		a.linear(b, fmt.Sprintf("%s.%d", c.Name, b.next), out, !l.NoBias)
+		a.linear(b, fmt.Sprintf("%s.%d", c.Name, b.next), out, !l.NoBias, a.fromHidden)
 		b.activate(follow[i])
 	}
 	a.boxes = append(a.boxes, b)
@@ -195,7 +196,7 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 			a.boxes = append(a.boxes, &box{input: r, width: r.width})
 			last++
 		}
-		a.linear(a.boxes[last], layerName, width, true)
+		a.linear(a.boxes[last], layerName, width, true, a.fromOutput)
 		known = known.with(token, a.result(last))
 	}
 	if a.output, err = known.resolve("output", text, root); err != nil {
