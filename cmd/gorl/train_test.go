@@ -392,6 +392,7 @@ func TestTrainExamples(t *testing.T) {
 	for name, args := range map[string][]string{
 		"cartpole":   {"--timesteps", "64"},
 		"pendulum":   {"--timesteps", "256"},
+		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
 		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
