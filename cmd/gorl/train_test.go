@@ -386,6 +386,29 @@ func TestTrainFails(t *testing.T) {
 	matches(t, stderr, "runs.*not a directory")
 }
 
+// A learning rate that is 0 for the rest of a run is noted, also where a run is resumed for longer; total_iters: auto is
+// never.
+func TestTrainNotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "fixed.yaml", "seed: 1\nenvironment: {id: CartPole, num_envs: 2}\nmodels: {mlp: [8]}\n"+
+		"agent: {class: PPO, rollouts: 16, learning_epochs: 1, learning_rate_scheduler: LinearLR,\n"+
+		"  learning_rate_scheduler_kwargs: {start_factor: 1, end_factor: 0, total_iters: 2}}\ntrainer: {timesteps: 32, name: fixed}\n")
+	const note = `note: ppo: the learning rate is 0 from update 3 of 4 on`
+	for _, step := range []struct {
+		args  []string
+		notes bool
+	}{
+		{[]string{"train", "-c", "fixed.yaml", "-q"}, false},
+		{[]string{"train", "--resume", "runs/fixed", "--timesteps", "64", "-q"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--check", "--timesteps", "64"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--timesteps", "64", "--set", "agent.learning_rate_scheduler_kwargs.total_iters=auto"}, false},
+	} {
+		if _, stderr := gorl(t, 0, step.args...); strings.Contains(stderr, note) != step.notes {
+			t.Errorf("%q: %q", step.args, stderr)
+		}
+	}
+}
+
 // Every example trains, shortened.
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
