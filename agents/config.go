@@ -50,6 +50,15 @@ type OnPolicy struct {
 	// it where the value network predicts badly.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
+	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1,
+	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when it
+	// is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one row
+	// has no deviation and stays as it is.
+	//
+	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise where minibatches are small. With
+	// "none" the size of rewards changes the size of the policy's steps; choose it where rewards are scaled with care.
+	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
+
 	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
 	// discriminator.
 	//
@@ -65,6 +74,17 @@ type OnPolicy struct {
 	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.
 	Optimizer   string  `yaml:"optimizer" config:"oneof=adam|adamw|sgd"`
 	WeightDecay float64 `yaml:"weight_decay" config:"min=0"`
+	// AdamEpsilon is ε, which Adam adds to the root of the second moment before it divides by it. Default 1e-8, PyTorch's
+	// and skrl's; CleanRL and Stable-Baselines3 use 1e-5 for PPO.
+	//
+	// A larger value makes the steps of parameters with small gradients smaller; a smaller one makes all steps about as
+	// large as the learning rate. Only adam and adamw have it.
+	AdamEpsilon float64 `yaml:"adam_epsilon" config:"gt=0"`
+	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and 0.999.
+	//
+	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam and
+	// adamw have them.
+	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
 	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
@@ -209,7 +229,7 @@ func (i Interval) Of(timesteps, parts int) int {
 // DefaultOnPolicy returns the settings that PPO and AMP have in common.
 func DefaultOnPolicy() OnPolicy {
 	return OnPolicy{
-		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, Optimizer: "adam",
+		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
 		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, TimeLimitBootstrap: true,
 		RewardsShaperScale: 1, Device: "cpu",
 		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true}, CheckpointInterval: Interval{Auto: true}},

@@ -46,6 +46,15 @@ type Tunable interface {
 	SetHyperparameters(values map[string]float64) error
 }
 
+// Planner is implemented by agents with settings that depend on the length of the run, such as a learning-rate schedule
+// with total_iters: auto. Trainers call it before training; a training loop of one's own calls it once.
+type Planner interface {
+	// Plan says how many timesteps the run has in all, those before a resumed checkpoint included. It may be called again
+	// where the run becomes longer. The notes say what of the settings does not suit this length, for people to read: that
+	// the learning rate is 0 for the rest of the run.
+	Plan(timesteps int) (notes []string)
+}
+
 // Snapshotter is implemented by agents that can be saved. Checkpoints and populations need it.
 type Snapshotter interface {
 	// Snapshot returns everything needed to continue training from here. It does not share memory with the agent.
@@ -87,6 +96,7 @@ type Complete interface {
 	Binder
 	Tracker
 	Tunable
+	Planner
 	Snapshotter
 	Reseeder
 	Stochastic

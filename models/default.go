@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/spaces"
@@ -22,15 +23,28 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 
 // ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
 // hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
-// the value network reads states where there are any.
-func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
+// the value network reads states where there are any. An initialization says otherwise how weights start.
+func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64, initialization ...Initialization) (Policy, Network, error) {
+	from := last(initialization)
 	policy := func(outputs int) (Network, error) {
 		return NewMLP(MLPConfig{
-			Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation, OutputGain: 0.01,
+			Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation,
+			OutputGain: cmp.Or(from.PolicyOutputGain, policyOutputGain), Initialization: from,
 		}, seed)
 	}
-	value := func() (Network, error) { return ValueMLP(sp, hidden, activation, seed+1) }
+	value := func() (Network, error) { return ValueMLP(sp, hidden, activation, seed+1, from) }
 	return actorCritic(sp, gaussian, policy, value)
+}
+
+// policyOutputGain is what the policy's output layer starts at, relative to others.
+const policyOutputGain = 0.01
+
+// last returns the last of an optional argument's initializations.
+func last(initializations []Initialization) Initialization {
+	if n := len(initializations); n > 0 {
+		return initializations[n-1]
+	}
+	return Initialization{}
 }
 
 // actorCritic puts a policy together from the usual distribution and a network with its outputs, and makes the value.
@@ -55,20 +69,21 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 }
 
 // ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
-// observations.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64) (*MLP, error) {
+// observations. An initialization says how its weights start, otherwise as PyTorch's Linear.
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*MLP, error) {
 	in, source := sp.Observation.Width(), "observations"
 	if w := sp.State.Width(); w > 0 {
 		in, source = w, "states"
 	}
-	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source}, seed)
+	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source,
+		OutputGain: last(initialization).ValueOutputGain, Initialization: last(initialization)}, seed)
 }
 
 // EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
 // [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
 func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
-		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: 0.01}
+		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: policyOutputGain}
 		return evolvable("policy", sp.Observation, cfg, seed)
 	}, func() (Network, error) { return EvolvableValue(sp, value, seed+1) })
 }

@@ -57,12 +57,12 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 	}
 	e := &Evolvable{&network{net: net, states: cfg.Source == "states", scope: tensor.NoGrad()}, cfg}
 	for i, s := range net.Steps {
-		gain := 0.0
+		var from start
 		if i == len(net.Steps)-1 {
-			gain = cfg.OutputGain
+			from.gain = cfg.OutputGain
 		}
 		if s.Op == description.Linear {
-			e.parameters(gen, s, widths[net.Sources(i)[0]], gain)
+			e.parameters(gen, s, widths[net.Sources(i)[0]], from)
 		}
 	}
 	e.compile()

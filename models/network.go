@@ -4,7 +4,6 @@ package models
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
@@ -60,13 +59,15 @@ type MLPConfig struct {
 	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
 	// near its mean action.
 	OutputGain float64
+	// Initialization says how layers start. Of its gains only HiddenGain is used: OutputGain above is the last layer's.
+	Initialization Initialization
 	// Source says which input the network reads: "observations" (default) or "states".
 	Source string
 }
 
 // MLP is a multilayer perceptron. Its parameters are named net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch
-// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does: uniform in
-// ±1/√fan_in.
+// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does, uniform in
+// ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
 type MLP struct {
 	*network
 }
@@ -82,6 +83,9 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 	if cfg.Source != "" && cfg.Source != "observations" && cfg.Source != "states" {
 		return nil, fmt.Errorf("models: MLP source %q: want observations or states", cfg.Source)
 	}
+	if err := cfg.Initialization.Validate(); err != nil {
+		return nil, err
+	}
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err
@@ -90,9 +94,9 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 	m := &MLP{&network{net: description.Network{Inputs: cfg.Inputs}, states: cfg.Source == "states", scope: tensor.NoGrad()}}
 	in := cfg.Inputs
 	for i := 0; i <= len(cfg.Hidden); i++ {
-		out, name, gain := cfg.Outputs, cfg.OutputActivation, cfg.OutputGain
+		out, name, from := cfg.Outputs, cfg.OutputActivation, start{cfg.Initialization.orthogonal(), cfg.OutputGain}
 		if i < len(cfg.Hidden) {
-			out, name, gain = cfg.Hidden[i], cfg.Activation, 0
+			out, name, from = cfg.Hidden[i], cfg.Activation, cfg.Initialization.hidden()
 			if len(cfg.Activations) > 0 {
 				name = cfg.Activations[i]
 			}
@@ -108,7 +112,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		layer := fmt.Sprintf("net.%d", 2*i)
 		m.linear(gen, description.Step{
 			Op: description.Linear, Outputs: out, Weight: layer + ".weight", Bias: layer + ".bias", Activation: written(name),
-		}, in, gain)
+		}, in, from)
 		in = out
 	}
 	m.compile()
@@ -117,20 +121,6 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// newLinear returns the weight (out, in) and bias (out) of a layer, uniform in ±1/√in.
-func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) (w, b tensor.Tensor) {
-	bound := 1 / math.Sqrt(float64(in))
-	uniform := func(scale float64, shape ...int64) tensor.Tensor {
-		x := s.Rand(gen, shape...)
-		s.Scale(x, 2*bound*scale)
-		return s.RequireGrad(s.AddScalar(x, -bound*scale))
-	}
-	if gain == 0 {
-		gain = 1
-	}
-	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
 }
 
 // Close implements [Network]. It may be called on nil.

@@ -47,6 +47,11 @@ type Spec struct {
 	Network []Container
 	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
 	Output string
+	// Initialization is "uniform" (default) or "orthogonal", and HiddenGain what it multiplies layers by, see
+	// [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for the orthogonal weights of
+	// a policy, 0.01. In a dictionary the keys are initialization, hidden_gain and output_gain.
+	Initialization         string
+	HiddenGain, OutputGain float64
 	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
 	StatesAreObservations bool
 }
@@ -102,6 +107,10 @@ type (
 		Class   string `yaml:"class"`
 		Network any    `yaml:"network"`
 		Output  any    `yaml:"output"`
+
+		Initialization string  `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
+		HiddenGain     float64 `yaml:"hidden_gain" config:"min=0"`
+		OutputGain     float64 `yaml:"output_gain" config:"min=0"`
 	}
 	gaussianKeys struct {
 		commonKeys     `yaml:",inline"`
@@ -138,6 +147,7 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
+	s.Initialization, s.HiddenGain, s.OutputGain = common.Initialization, common.HiddenGain, common.OutputGain
 	list, ok := common.Network.([]any)
 	if !ok || len(list) == 0 {
 		return Spec{}, fmt.Errorf("models: network: want a list of at least one container {name, input, layers, activations}, got %v", common.Network)
@@ -185,6 +195,15 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 	return k.commonKeys, err
 }
 
+// initialization returns how layers start. It has one gain of an output layer, the policy's, whatever the class.
+func (s Spec) initialization() Initialization {
+	i := Initialization{Kind: s.Initialization, HiddenGain: s.HiddenGain, PolicyOutputGain: s.OutputGain}
+	if class, _ := classOf(s.Class); s.OutputGain == 0 && i.orthogonal() && class != classDeterministic {
+		i.PolicyOutputGain = policyOutputGain
+	}
+	return i
+}
+
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks everything that does not depend on spaces.
@@ -194,6 +213,9 @@ func (s Spec) Validate() error {
 	}
 	if len(s.Network) == 0 {
 		return fmt.Errorf("models: network: there is no container; want at least one")
+	}
+	if err := s.initialization().Validate(); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for i, c := range s.Network {

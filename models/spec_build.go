@@ -128,13 +128,18 @@ func hold[D Distribution](d D, err error) (Distribution, error) {
 	return d, nil
 }
 
-// newAssembler starts a network that reads observations of so many values; done releases what is not needed any more, and everything after an error.
-func newAssembler(inputs int, seed int64) (*assembler, error) {
+// newAssembler starts a network that reads observations of so many values; done releases what is not needed any more,
+// and everything after an error.
+func (s Spec) newAssembler(inputs int, seed int64) (*assembler, error) {
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {
 		return nil, err
 	}
-	return &assembler{network: &network{net: description.Network{Inputs: inputs}, scope: tensor.NoGrad()}, gen: gen}, nil
+	from := s.initialization()
+	return &assembler{
+		network: &network{net: description.Network{Inputs: inputs}, scope: tensor.NoGrad()},
+		gen:     gen, fromHidden: from.hidden(), fromOutput: start{from.orthogonal(), from.PolicyOutputGain},
+	}, nil
 }
 
 func (a *assembler) done(err error) {
@@ -149,7 +154,7 @@ func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (n
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
-	a, err := newAssembler(sp.Observation.Width(), seed)
+	a, err := s.newAssembler(sp.Observation.Width(), seed)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,7 +178,7 @@ func (s Spec) last() string {
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
 func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net Network, n int64, err error) {
-	a, err := newAssembler(int(width), seed)
+	a, err := s.newAssembler(int(width), seed)
 	if err != nil {
 		return nil, 0, err
 	}

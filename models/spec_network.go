@@ -11,7 +11,8 @@ import (
 // assembler makes a network's steps and parameters, one run of layers at a time.
 type assembler struct {
 	*network
-	gen *tensor.Generator
+	gen                    *tensor.Generator
+	fromHidden, fromOutput start // how the layers of containers start, and that of ACTIONS or ONE
 
 	at    int   // the result that the next layer reads
 	width int64 // of that result
@@ -49,7 +50,7 @@ func (a *assembler) end(output term) {
 }
 
 // linear adds a linear layer to the run.
-func (a *assembler) linear(name string, out int, bias bool) {
+func (a *assembler) linear(name string, out int, bias bool, from start) {
 	s := description.Step{Op: description.Linear, Outputs: out, Weight: name + ".weight"}
 	if !a.open {
 		s.Inputs = []int{a.at}
@@ -57,7 +58,7 @@ func (a *assembler) linear(name string, out int, bias bool) {
 	if bias {
 		s.Bias = name + ".bias"
 	}
-	a.at = a.network.linear(a.gen, s, int(a.width), 0)
+	a.at = a.network.linear(a.gen, s, int(a.width), from)
 	a.width, a.open = int64(out), true
 	a.next++
 }
@@ -111,7 +112,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
 		}
-		a.linear(fmt.Sprintf("%s.%d", c.Name, a.next), out, !l.NoBias)
+		a.linear(fmt.Sprintf("%s.%d", c.Name, a.next), out, !l.NoBias, a.fromHidden)
 		a.activate(follow[i])
 	}
 	return known.with(c.Name, a.result()), nil
@@ -156,7 +157,7 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		if root.uses(lastName) { // the container's own result is wanted too, so the layer stands beside it
 			a.begin(a.at, a.width)
 		}
-		a.linear(layerName, width, true)
+		a.linear(layerName, width, true, a.fromOutput)
 		known = known.with(token, a.result())
 	}
 	output, err := known.resolve("output", text, root)

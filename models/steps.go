@@ -29,8 +29,8 @@ type chain struct {
 const statesInput = -1
 
 // parameters makes the parameters of a linear step upon rows of the given width.
-func (n *network) parameters(gen *tensor.Generator, s description.Step, width int, gain float64) {
-	w, b := newLinear(n.scope, gen, width, s.Outputs, gain)
+func (n *network) parameters(gen *tensor.Generator, s description.Step, width int, from start) {
+	w, b := newLinear(n.scope, gen, width, s.Outputs, from)
 	n.weights = append(n.weights, w)
 	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w})
 	if s.Bias != "" {
@@ -39,8 +39,8 @@ func (n *network) parameters(gen *tensor.Generator, s description.Step, width in
 }
 
 // linear adds a linear step with its parameters and returns which result it is.
-func (n *network) linear(gen *tensor.Generator, s description.Step, width int, gain float64) int {
-	n.parameters(gen, s, width, gain)
+func (n *network) linear(gen *tensor.Generator, s description.Step, width int, from start) int {
+	n.parameters(gen, s, width, from)
 	return n.net.Add(s)
 }
 

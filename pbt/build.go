@@ -57,11 +57,15 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	}))
 }
 
-// construct calls Options.New with a copy of the hyperparameters. A panic, or a nil trainee, is an error.
+// construct calls Options.New with a copy of the hyperparameters, and tells the trainee how long it will train. A panic,
+// or a nil trainee, is an error.
 func (o *Options) construct(m Member) (t Trainee, err error) {
 	m.Hyperparameters = maps.Clone(m.Hyperparameters)
 	err = guarded(func() (err error) {
 		t, err = o.New(m)
+		if p, ok := t.(Planner); ok && err == nil && o.TotalSteps > 0 {
+			p.Plan(o.TotalSteps)
+		}
 		return err
 	})
 	if err == nil && t == nil {

@@ -50,6 +50,13 @@ type Reseeder interface {
 	Reseed(seed int64) error
 }
 
+// Planner is implemented by trainees with settings that depend on how long they train, such as a learning rate that falls
+// to 0 at the end.
+type Planner interface {
+	// Plan says how many environment steps the trainee will have trained in the end. It comes before Restore and Train.
+	Plan(steps int64)
+}
+
 // Member is what Options.New builds a trainee from.
 type Member struct {
 	// ID is the member's number, 0 to N-1.

@@ -1,8 +1,11 @@
 package schedulers
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"sort"
+	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
@@ -22,12 +25,44 @@ type Curve struct {
 	limits Limits
 	base   float64
 	step   int64
-	// at is the rate at epoch t after the warm-up.
-	at func(base float64, t int64) float64
+	length Iterations // 0 for a curve that has no end
+	run    int64      // the epochs of the run, 0 until Plan
+	// at is the rate at epoch t after the warm-up, of a curve that ends at epoch end.
+	at func(base float64, t, end int64) float64
 }
 
-// newCurve checks base and the whole configuration, of which limits are a part.
-func newCurve(name string, base float64, cfg any, limits Limits, at func(base float64, t int64) float64) (*Curve, error) {
+// Iterations is the epoch after the warm-up at which a curve ends: a number, or [Auto].
+type Iterations int64
+
+// Auto ends a curve with the run, of which [Curve.Plan] tells the length. Dictionaries have "auto".
+const Auto Iterations = -1
+
+// SetConfig reads "auto" or a whole number of at least 1.
+func (n *Iterations) SetConfig(value any) error {
+	if text, ok := value.(string); ok && strings.EqualFold(text, "auto") || value == any(Auto) {
+		*n = Auto
+		return nil
+	}
+	var number struct {
+		N int64 `yaml:"n" config:"min=1"`
+	}
+	if config.Merge(&number, map[string]any{"n": value}, config.Options{}) != nil {
+		return errors.New(`want an integer ≥ 1, or "auto"`)
+	}
+	*n = Iterations(number.N)
+	return nil
+}
+
+// check says where a number given in Go is none.
+func (n Iterations) check(name, key string) error {
+	if n < 1 && n != Auto {
+		return fmt.Errorf("schedulers: %s: %q is %d: want an integer ≥ 1, or Auto", name, key, n)
+	}
+	return nil
+}
+
+// newCurve checks base and the whole configuration, of which limits are a part. A curve that has no end has length 0.
+func newCurve(name string, base float64, cfg any, limits Limits, length Iterations, at func(base float64, t, end int64) float64) (*Curve, error) {
 	if err := checkBase(base); err != nil {
 		return nil, err
 	}
@@ -37,7 +72,7 @@ func newCurve(name string, base float64, cfg any, limits Limits, at func(base fl
 	if limits.MinLR > base {
 		return nil, fmt.Errorf("schedulers: %s: min_lr %g is larger than the base learning rate %g", name, limits.MinLR, base)
 	}
-	return &Curve{name: name, limits: limits, base: base, at: at}, nil
+	return &Curve{name: name, limits: limits, base: base, length: length, at: at}, nil
 }
 
 // Name is the curve's name as [New] takes it.
@@ -49,12 +84,36 @@ func (c *Curve) UsesKL() bool { return false }
 // Base is the learning rate that the curve scales.
 func (c *Curve) Base() float64 { return c.base }
 
-// LearningRate is the rate for the current epoch.
-func (c *Curve) LearningRate() float64 {
-	if t := c.step - c.limits.Steps; t >= 0 {
-		return math.Max(c.at(c.base, t), c.limits.MinLR)
+// Plan tells the curve how many epochs the run has, those of the warm-up included. A curve of length [Auto] ends with
+// the last of them; others stay as they are. It may be called again, when a run is made longer.
+func (c *Curve) Plan(epochs int64) { c.run = epochs }
+
+// Planned reports whether the curve has all that it needs: a length, or Plan's number in place of [Auto].
+func (c *Curve) Planned() bool { return c.length != Auto || c.run > 0 }
+
+// LearningRate is the rate for the current epoch. A curve of length [Auto] stays at its first rate until Plan.
+func (c *Curve) LearningRate() float64 { return c.rate(c.step) }
+
+// Vanishes reports whether the rate is 0 in the last epoch that Plan has told of, and from which epoch on.
+func (c *Curve) Vanishes() (from int64, ok bool) {
+	if c.run <= 0 || c.rate(c.run-1) > 0 {
+		return 0, false
 	}
-	return math.Max(c.base*c.limits.Warmup.at(c.step), c.limits.MinLR)
+	return int64(sort.Search(int(c.run), func(epoch int) bool { return c.rate(int64(epoch)) == 0 })), true
+}
+
+// rate is the rate for an epoch of the run.
+func (c *Curve) rate(epoch int64) float64 {
+	t, end := epoch-c.limits.Steps, int64(c.length)
+	switch {
+	case t < 0:
+		return math.Max(c.base*c.limits.Warmup.at(epoch), c.limits.MinLR)
+	case !c.Planned():
+		t, end = 0, 1
+	case c.length == Auto:
+		end = max(1, c.run-c.limits.Steps)
+	}
+	return math.Max(c.at(c.base, t, end), c.limits.MinLR)
 }
 
 // Step ends an epoch.

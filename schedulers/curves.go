@@ -13,7 +13,7 @@ type ConstantConfig struct {
 
 // NewConstant returns a schedule that stays at base.
 func NewConstant(base float64, cfg ConstantConfig) (*Curve, error) {
-	return newCurve("ConstantLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+	return newCurve("ConstantLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		if t < cfg.TotalIters {
 			return base * cfg.Factor
 		}
@@ -27,8 +27,9 @@ type LinearConfig struct {
 	// A decay to zero, as PPO on Atari games uses it, is 1 and 0.
 	StartFactor float64 `yaml:"start_factor" config:"gt=0,max=1"`
 	EndFactor   float64 `yaml:"end_factor" config:"min=0,max=1"`
-	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch.
-	TotalIters int64 `yaml:"total_iters" config:"min=1"`
+	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto") is the
+	// number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
+	TotalIters Iterations `yaml:"total_iters"`
 	Limits     `yaml:",inline"`
 }
 
@@ -39,27 +40,34 @@ func DefaultLinear() LinearConfig {
 
 // NewLinear returns a schedule that goes in a straight line from StartFactor·base to EndFactor·base.
 func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
-	return newCurve("LinearLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
-		part := math.Min(float64(t)/float64(cfg.TotalIters), 1)
+	if err := cfg.TotalIters.check("LinearLR", "total_iters"); err != nil {
+		return nil, err
+	}
+	return newCurve("LinearLR", base, cfg, cfg.Limits, cfg.TotalIters, func(base float64, t, end int64) float64 {
+		part := math.Min(float64(t)/float64(end), 1)
 		return base * (cfg.StartFactor + (cfg.EndFactor-cfg.StartFactor)*part)
 	})
 }
 
 // CosineConfig tunes a cosine schedule. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
 type CosineConfig struct {
-	// TMax is after how many epochs the floor is reached, and kept (PyTorch's rises again). There is no default.
-	TMax   int64 `yaml:"T_max" config:"min=1"`
+	// TMax is after how many epochs the floor is reached, and kept (PyTorch's rises again). There is no default. [Auto]
+	// ("auto") is the number of epochs of the run.
+	TMax   Iterations `yaml:"T_max"`
 	Limits `yaml:",inline"`
 }
 
 // NewCosine returns a schedule that falls from base to the floor along half a cosine (Loshchilov & Hutter 2017, without
 // restarts).
 func NewCosine(base float64, cfg CosineConfig) (*Curve, error) {
-	return newCurve("CosineLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
-		if t >= cfg.TMax {
+	if err := cfg.TMax.check("CosineLR", "T_max"); err != nil {
+		return nil, err
+	}
+	return newCurve("CosineLR", base, cfg, cfg.Limits, cfg.TMax, func(base float64, t, end int64) float64 {
+		if t >= end {
 			return cfg.MinLR
 		}
-		return cfg.MinLR + (base-cfg.MinLR)*(1+math.Cos(math.Pi*float64(t)/float64(cfg.TMax)))/2
+		return cfg.MinLR + (base-cfg.MinLR)*(1+math.Cos(math.Pi*float64(t)/float64(end)))/2
 	})
 }
 
@@ -74,7 +82,7 @@ type StepConfig struct {
 
 // NewStep returns a schedule that is multiplied by Gamma every StepSize epochs.
 func NewStep(base float64, cfg StepConfig) (*Curve, error) {
-	return newCurve("StepLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+	return newCurve("StepLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		return base * math.Pow(cfg.Gamma, float64(t/cfg.StepSize))
 	})
 }
@@ -88,7 +96,7 @@ type ExponentialConfig struct {
 
 // NewExponential returns a schedule that is multiplied by Gamma each epoch.
 func NewExponential(base float64, cfg ExponentialConfig) (*Curve, error) {
-	return newCurve("ExponentialLR", base, cfg, cfg.Limits, func(base float64, t int64) float64 {
+	return newCurve("ExponentialLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		return base * math.Pow(cfg.Gamma, float64(t))
 	})
 }

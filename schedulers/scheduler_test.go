@@ -320,3 +320,50 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// A curve whose length is auto ends with the run that Plan tells of, and may be told again.
+func TestPlan(t *testing.T) {
+	for name, key := range map[string]string{"LinearLR": "total_iters", "CosineLR": "T_max"} {
+		kwargs := map[string]any{key: "auto", "warmup_steps": 2}
+		fixed := map[string]any{key: 6, "warmup_steps": 2}
+		if name == "LinearLR" {
+			kwargs["start_factor"], kwargs["end_factor"] = 1, 0
+			fixed["start_factor"], fixed["end_factor"] = 1, 0
+		}
+		s, err := schedulers.New(name, 1e-3, kwargs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := schedulers.New(name, 1e-3, fixed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := s.(*schedulers.Curve)
+		if c.Planned() || !want.(*schedulers.Curve).Planned() {
+			t.Errorf("%s: planned before Plan", name)
+		}
+		c.Plan(100)
+		c.Plan(8)
+		for epoch := range 10 {
+			if !c.Planned() || c.LearningRate() != want.LearningRate() {
+				t.Errorf("%s: %g at epoch %d, want %g", name, c.LearningRate(), epoch, want.LearningRate())
+			}
+			c.Step(0)
+			want.Step(0)
+		}
+		if from, ok := c.Vanishes(); ok {
+			t.Errorf("%s: 0 from epoch %d on", name, from)
+		}
+		c = want.(*schedulers.Curve)
+		c.Plan(9)
+		if from, ok := c.Vanishes(); !ok || from != 8 {
+			t.Errorf("%s: 0 from epoch %d on, %v", name, from, ok)
+		}
+		for _, bad := range []any{"aut", 0, -1, 1.5, nil} {
+			kwargs[key] = bad
+			if _, err := schedulers.New(name, 1e-3, kwargs); err == nil || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s %v: %v", key, bad, err)
+			}
+		}
+	}
+}

@@ -37,8 +37,8 @@ type Clip struct {
 type OptimizerConfig struct {
 	// Kind is "adam" (default; Kingma & Ba 2015), "adamw" (decoupled weight decay; Loshchilov & Hutter 2019) or "sgd".
 	Kind string
-	// Beta1 and Beta2 are Adam's decay rates, default 0.9 and 0.999.
-	Beta1, Beta2 float64
+	// Betas are the decay rates of Adam's two moments, each in [0, 1). nil is 0.9 and 0.999.
+	Betas []float64
 	// Eps is added to Adam's denominator, default 1e-8.
 	Eps float64
 	// WeightDecay is the L2 penalty (adam, sgd) or the decoupled decay (adamw), default 0.
@@ -73,12 +73,15 @@ type Optimizer struct {
 // NewOptimizer returns an optimizer for the given groups of flat's parameters, which must not overlap.
 func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip) (*Optimizer, error) {
 	cfg.Kind = cmp.Or(cfg.Kind, "adam")
-	cfg.Beta1, cfg.Beta2, cfg.Eps = cmp.Or(cfg.Beta1, 0.9), cmp.Or(cfg.Beta2, 0.999), cmp.Or(cfg.Eps, 1e-8)
+	cfg.Eps = cmp.Or(cfg.Eps, 1e-8)
+	if cfg.Betas = slices.Clone(cfg.Betas); cfg.Betas == nil {
+		cfg.Betas = []float64{0.9, 0.999}
+	}
 	if !slices.Contains([]string{"adam", "adamw", "sgd"}, cfg.Kind) {
 		return nil, fmt.Errorf("tensor: optimizer %q: want adam, adamw or sgd", cfg.Kind)
 	}
-	if !(cfg.Beta1 >= 0 && cfg.Beta1 < 1 && cfg.Beta2 >= 0 && cfg.Beta2 < 1) {
-		return nil, fmt.Errorf("tensor: optimizer: betas %g and %g must lie in [0, 1)", cfg.Beta1, cfg.Beta2)
+	if len(cfg.Betas) != 2 || slices.ContainsFunc(cfg.Betas, func(b float64) bool { return !(b >= 0 && b < 1) }) {
+		return nil, fmt.Errorf("tensor: optimizer: betas %v: want two numbers in [0, 1)", cfg.Betas)
 	}
 	if !(cfg.Eps > 0) || !(cfg.WeightDecay >= 0) || !(cfg.Momentum >= 0) {
 		return nil, fmt.Errorf("tensor: optimizer: eps %g, weight decay %g or momentum %g is out of range", cfg.Eps, cfg.WeightDecay, cfg.Momentum)
@@ -152,7 +155,7 @@ func (o *Optimizer) Step(s *Scope) {
 			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, step, C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov))
 		}
 		return C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, step,
-			C.double(o.cfg.Beta1), C.double(o.cfg.Beta2), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"))
+			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"))
 	}, o.flat.Values)
 	if s.err == nil {
 		o.Steps++

@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -61,7 +62,9 @@ func TestOptimizers(t *testing.T) { onDevices(t, testOptimizers) }
 func testOptimizers(t *testing.T, d tensor.Device) {
 	for _, cfg := range []tensor.OptimizerConfig{
 		{},
-		{Kind: "adam", Beta1: 0.7, Beta2: 0.95, Eps: 1e-5},
+		{Kind: "adam", Betas: []float64{0.7, 0.95}, Eps: 1e-5},
+		{Kind: "adam", Betas: []float64{0, 0.9}},
+		{Kind: "adam", Betas: []float64{0.9, 0}},
 		{Kind: "adam", WeightDecay: 0.1},
 		{Kind: "adamw", WeightDecay: 0.1},
 		{Kind: "adamw", WeightDecay: 0.1, Eps: 1e-3},
@@ -83,7 +86,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 			}
 			defer o.Close()
 			full := o.Config()
-			r := &reference{full.Kind, full.Beta1, full.Beta2, full.Eps, full.WeightDecay, full.Momentum, full.Nesterov, make([]float64, 58), make([]float64, 58), 0}
+			r := &reference{full.Kind, full.Betas[0], full.Betas[1], full.Eps, full.WeightDecay, full.Momentum, full.Nesterov, make([]float64, 58), make([]float64, 58), 0}
 			want := tensortest.Float64s(t, s, f.Values)
 			for step := range 12 {
 				if step == 6 {
@@ -126,7 +129,7 @@ func TestOptimizerDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (tensor.OptimizerConfig{Kind: "adam", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}); o.Config() != want {
+	if want := (tensor.OptimizerConfig{Kind: "adam", Betas: []float64{0.9, 0.999}, Eps: 1e-8}); !reflect.DeepEqual(o.Config(), want) {
 		t.Errorf("the defaults are %+v", o.Config())
 	}
 	o.Close()
@@ -197,8 +200,9 @@ func TestOptimizerRefuses(t *testing.T) {
 		parts  []string
 	}{
 		"kind":            {tensor.OptimizerConfig{Kind: "adan"}, good, nil, []string{`"adan"`, "adamw"}},
-		"beta":            {tensor.OptimizerConfig{Beta1: 1}, good, nil, []string{"betas 1"}},
-		"beta NaN":        {tensor.OptimizerConfig{Beta2: nan}, good, nil, []string{"NaN"}},
+		"beta":            {tensor.OptimizerConfig{Betas: []float64{1, 0.9}}, good, nil, []string{"betas [1 0.9]"}},
+		"one beta":        {tensor.OptimizerConfig{Betas: []float64{0.9}}, good, nil, []string{"want two numbers"}},
+		"beta NaN":        {tensor.OptimizerConfig{Betas: []float64{0.9, nan}}, good, nil, []string{"NaN"}},
 		"eps":             {tensor.OptimizerConfig{Eps: -1}, good, nil, []string{"eps -1"}},
 		"weight decay":    {tensor.OptimizerConfig{WeightDecay: nan}, good, nil, []string{"weight decay NaN"}},
 		"no groups":       {tensor.OptimizerConfig{}, nil, nil, []string{"no parameter groups"}},

@@ -38,6 +38,7 @@ var (
 	_ agents.Binder      = (*Group)(nil)
 	_ agents.Tracker     = (*Group)(nil)
 	_ agents.Tunable     = (*Group)(nil)
+	_ agents.Planner     = (*Group)(nil)
 	_ agents.Snapshotter = (*Group)(nil)
 	_ agents.Reseeder    = (*Group)(nil)
 	_ agents.Stochastic  = (*Group)(nil)
@@ -221,6 +222,18 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		f(tag, all[tag])
 	}
+}
+
+// Plan implements [agents.Planner]. Notes begin with the agent's number.
+func (g *Group) Plan(timesteps int) (notes []string) {
+	for i, a := range g.agents {
+		if p, ok := agents.As[agents.Planner](a); ok {
+			for _, note := range p.Plan(timesteps) {
+				notes = append(notes, fmt.Sprintf("agent %d: %s", i, note))
+			}
+		}
+	}
+	return notes
 }
 
 // golden is 2⁶⁴ divided by the golden ratio: its multiples are far apart, so that the agents' seeds are.

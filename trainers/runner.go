@@ -48,7 +48,7 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - models: one model a role (policy, value; for AMP discriminator, and style_value with separate_critics), each as
 //     [models.ParseSpec] reads it; with separate: false policy and value share a trunk. "input: STATES" means
 //     observations where the environment has no state space, as in skrl 1.4. Or, in short, {mlp: [64, 64], activation: elu}:
-//     the models of [ppo.MLPs] or [amp.MLPs].
+//     the models of [ppo.MLPs] or [amp.MLPs], with the settings of [models.Initialization] beside it.
 //   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
 //   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.

@@ -24,6 +24,8 @@ type modelSpecs struct {
 type mlps struct {
 	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
 	Activation string `yaml:"activation"`
+
+	models.Initialization `yaml:",inline"`
 }
 
 // models reads the section of that name for the roles that the agent has. A style_value not given is like the value.
@@ -104,7 +106,7 @@ func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, err
 // ppo builds PPO's models.
 func (m *modelSpecs) ppo(seed int64) (ppo.Models, error) {
 	if m.mlps != nil {
-		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization), nil
 	}
 	policy, value, err := m.actorCritic(seed)
 	return ppo.Models{Policy: policy, Value: value}, err
@@ -113,7 +115,7 @@ func (m *modelSpecs) ppo(seed int64) (ppo.Models, error) {
 // amp builds AMP's models. The discriminator's observations are the AMP observations.
 func (m *modelSpecs) amp(seed int64) (nets amp.Models, err error) {
 	if m.mlps != nil {
-		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation), nil
+		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization), nil
 	}
 	defer func() {
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
-// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator.
+// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and pbt.Evaluator.
 // Snapshot and Restore are the trainer's: save.go, restore.go.
 type Trainee struct {
 	*Trainer
@@ -72,6 +72,13 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 		}
 	}
 	return nil
+}
+
+// Plan is told by the population how many environment steps it will train this member in all. The agent spreads what
+// depends on the length of the run over them.
+func (m *Trainee) Plan(steps int64) {
+	n := int64(m.env.NumEnvs())
+	m.plan(int((steps + n - 1) / n))
 }
 
 // Steps returns the number of environment steps trained: timesteps × environments.

@@ -64,6 +64,7 @@ type Trainer struct {
 	saved   bool                       // the newest checkpoint is of the present state
 	damaged []*checkpoint.DamagedError // passed over when the run was resumed
 
+	notes   []string // see Notes
 	bar     tracking.Bar
 	barName string
 	closed  bool
@@ -104,8 +105,17 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
-		running: newRunning(env.NumEnvs())}, nil
+	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
+		running: newRunning(env.NumEnvs())}
+	t.plan(cfg.Timesteps)
+	return t, nil
+}
+
+// plan tells the agent the length of the run, where it is known.
+func (t *Trainer) plan(timesteps int) {
+	if p, ok := agents.As[agents.Planner](t.agent); ok && timesteps > 0 {
+		t.notes = p.Plan(timesteps)
+	}
 }
 
 // bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
@@ -144,6 +154,10 @@ func (t *Trainer) Timestep() int64 { return t.timestep }
 
 // Dir returns the run's folder. It is empty before the first step and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
+
+// Notes returns what of the agent's settings does not suit the length of the run, in words: that the learning rate is 0
+// for the rest of it. There is none in a run whose length is not known.
+func (t *Trainer) Notes() []string { return t.notes }
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
 // they are there to be looked at.

@@ -26,6 +26,7 @@ var (
 	_ pbt.Reseeder  = (*trainers.Trainee)(nil)
 	_ pbt.Sampler   = (*trainers.Trainee)(nil)
 	_ pbt.Evaluator = (*trainers.Trainee)(nil)
+	_ pbt.Planner   = (*trainers.Trainee)(nil)
 )
 
 func every(n int) agents.Interval { return agents.Interval{Steps: n} }

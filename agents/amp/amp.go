@@ -165,7 +165,9 @@ func (a *learner) prepare() error {
 		g := a.Segment(layout.Discriminator)
 		g.LearningRate = a.cfg.DiscriminatorLearningRate
 		clip := tensor.Clip{Begin: g.Begin, End: g.End, MaxNorm: a.cfg.DiscriminatorGradNormClip}
-		if a.separate, err = tensor.NewOptimizer(a.Flat, tensor.OptimizerConfig{Kind: a.cfg.Optimizer}, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
+		rule := a.OptimizerConfig()
+		rule.WeightDecay = 0 // the discriminator has its own penalty on weights
+		if a.separate, err = tensor.NewOptimizer(a.Flat, rule, []tensor.Group{g}, []tensor.Clip{clip}); err != nil {
 			return err
 		}
 		a.AddOptimizer(layout.DiscriminatorOptimizer, a.separate)

@@ -191,7 +191,7 @@ func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
 	if weight || scale { // their product replaces the scale that c has, see aliases
 		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	if err := config.Merge(c, own, config.Options{Prefix: "amp", Aliases: aliases}); err != nil {
+	if err := config.Merge(c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: agents.Hints()}); err != nil {
 		return err
 	}
 	return c.Validate()

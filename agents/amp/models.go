@@ -32,17 +32,18 @@ func DefaultGaussian() models.GaussianConfig {
 }
 
 // MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy with a log standard
-// deviation that starts at −1, value networks, and a discriminator of the AMP observation.
-func MLPs(sp spaces.Set, hidden []int, activation string) Models {
+// deviation that starts at −1, value networks, and a discriminator of the AMP observation. An initialization says how
+// the weights of policy and value networks start; the discriminator's are PyTorch's.
+func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...models.Initialization) Models {
 	gaussian := DefaultGaussian()
 	return made(func(m *Models, seed int64) (err error) {
-		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed); err != nil {
+		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed, initialization...); err != nil {
 			return err
 		}
 		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {
 			return err
 		}
-		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4)
+		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4, initialization...)
 		return err
 	})
 }

@@ -94,11 +94,11 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 		m := onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(alive)...), Chain: alive}
 		s.Copy(task, combined)
 		advantages := gae(combined, r.Tensor("values"), m)
-		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), onpolicy.Normalise(s, advantages))
+		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	case a.styleValue == nil:
 		a.FillValues(s, "values", a.ValueOf)
 		advantages := gae(combined, r.Tensor("values"), a.NextValues(s, "values", "final_values", a.ValueOf))
-		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), onpolicy.Normalise(s, advantages))
+		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	default:
 		a.FillValues(s, "values", a.ValueOf)
 		a.FillValues(s, "style_values", a.styleValueOf)
@@ -106,7 +106,7 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 		ofStyle := gae(style, r.Tensor("style_values"), a.NextValues(s, "style_values", "style_final_values", a.styleValueOf))
 		s.Copy(r.Tensor("style_returns"), s.Add(ofStyle, r.Tensor("style_values")))
 		sum := s.Add(s.MulScalar(ofTask, c.TaskRewardScale), s.MulScalar(ofStyle, c.StyleRewardScale))
-		a.StoreTargets(s, s.Add(ofTask, r.Tensor("values")), onpolicy.Normalise(s, sum))
+		a.StoreTargets(s, s.Add(ofTask, r.Tensor("values")), sum)
 	}
 }
 

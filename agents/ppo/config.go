@@ -46,7 +46,7 @@ func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
 	if err != nil {
 		return err
 	}
-	if err := config.Merge(c, own, config.Options{Prefix: "ppo"}); err != nil {
+	if err := config.Merge(c, own, config.Options{Prefix: "ppo", Hints: agents.Hints()}); err != nil {
 		return err
 	}
 	return c.Validate()

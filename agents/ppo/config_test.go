@@ -2,6 +2,7 @@ package ppo
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -259,5 +260,20 @@ func TestSettingsAreCopied(t *testing.T) {
 	a.Settings().LearningRate[0] = 8
 	if h := a.Hyperparameters(); h["learning_rate"] != 1e-3 || h["grad_norm_clip"] != 0.5 {
 		t.Errorf("%v", h)
+	}
+}
+
+// A setting of another library is an error that says what it is here.
+func TestForeignKeys(t *testing.T) {
+	for _, name := range []string{"gamma", "lam", "batch_size", "n_steps", "num_steps", "ent_coef", "vf_coef", "max_grad_norm", "clip_coef",
+		"clip_range", "n_epochs", "update_epochs", "num_minibatches", "target_kl", "desired_kl", "e_clip", "tau", "horizon_length", "lr"} {
+		_, err := FromDict(map[string]any{name: 0.5}, spaces.Set{})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("ppo: unknown key %q (given 0.5): ", name)) || !strings.Contains(err.Error(), `" here`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A slip of the finger is still answered with the nearest key.
+	if _, err := FromDict(map[string]any{"roluots": 16}, spaces.Set{}); err == nil || !strings.Contains(err.Error(), `did you mean "rollouts"?`) {
+		t.Error(err)
 	}
 }

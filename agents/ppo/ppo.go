@@ -23,10 +23,11 @@ type Models struct {
 }
 
 // MLPs returns models of multilayer perceptrons with the given hidden layers: a Gaussian policy for a Box action space
-// (log standard deviation starting at 0), a categorical one for discrete actions.
-func MLPs(sp spaces.Set, hidden []int, activation string) Models {
+// (log standard deviation starting at 0), a categorical one for discrete actions. An initialization says how weights
+// start, otherwise as [models.ActorCritic] describes.
+func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...models.Initialization) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-		return models.ActorCritic(sp, hidden, activation, models.DefaultGaussianConfig(), seed)
+		return models.ActorCritic(sp, hidden, activation, models.DefaultGaussianConfig(), seed, initialization...)
 	}}
 }
 

@@ -62,8 +62,9 @@ func (a *learner) Update(ctx context.Context) error {
 // With the values V of the observations and V' of what followed each step, δ = r + γ·V' − V is the error of one step,
 // and the advantage is A = δ + γ·λ·A' along the episode (Schulman et al. 2016, eq. 16). The mask Bootstrap says how
 // much of V' counts (nothing after a termination), Chain whether A' belongs to the same episode. The return R = A + V
-// is what the value network learns to predict. Advantages are normalised over the rollout to a mean of 0 and a
-// deviation of 1, so that the size of rewards does not change the size of the policy's steps.
+// is what the value network learns to predict. Advantages are normalised to a mean of 0 and a deviation of 1, over the
+// rollout or (advantage_normalization) each minibatch, so that the size of rewards does not change the size of the
+// policy's steps.
 func (a *learner) estimate(s *tensor.Scope) {
 	r := a.Rollout
 	if !a.Config.Skrl() { // in skrl's mode Act has recorded the values step by step
@@ -72,7 +73,7 @@ func (a *learner) estimate(s *tensor.Scope) {
 	m := a.NextValues(s, "values", "final_values", a.ValueOf)
 	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor, a.Config.GAELambda)
 	returns := s.Add(advantages, r.Tensor("values"))
-	a.StoreTargets(s, returns, onpolicy.Normalise(s, advantages))
+	a.StoreTargets(s, returns, advantages)
 }
 
 // learn makes one pass over the rollout, in minibatches of n rows, with one optimizer step each. It stops early where

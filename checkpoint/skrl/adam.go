@@ -15,7 +15,7 @@ import (
 type Adam struct {
 	// LearningRate is the current one, which a scheduler may have changed.
 	LearningRate float64
-	// Beta1, Beta2, Eps and WeightDecay are Adam's settings. gorl's agents use 0.9, 0.999 and 1e-8.
+	// Beta1, Beta2, Eps and WeightDecay are Adam's settings.
 	Beta1, Beta2, Eps, WeightDecay float64
 	// Decoupled says that weights decay apart from the gradient: it is AdamW.
 	Decoupled bool
@@ -187,41 +187,40 @@ func sequence(v any) []any {
 	return nil
 }
 
-// supported says which settings gorl's agents cannot go on with.
-func (a *Adam) supported() error {
-	if a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Eps != 1e-8 {
-		return fmt.Errorf("skrl: optimizer: betas (%g, %g) and eps %g; gorl's agents use (0.9, 0.999) and 1e-08", a.Beta1, a.Beta2, a.Eps)
+// optimizerValues is what a snapshot says of the agent's optimizer: its kind and Adam's settings. Snapshots that were
+// written before they said so are of an optimizer of kind "" with PyTorch's defaults.
+func optimizerValues(s *checkpoint.Snapshot) (kind string, a Adam) {
+	a = Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
+	kind, _ = s.Text(layout.Optimizer, "kind")
+	for key, to := range map[string]*float64{"weight_decay": &a.WeightDecay, "epsilon": &a.Eps, "beta1": &a.Beta1, "beta2": &a.Beta2} {
+		if x, err := s.Float(layout.Optimizer, key); err == nil {
+			*to = x
+		}
 	}
-	if !(a.LearningRate > 0) {
-		return fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
-	}
-	return nil
-}
-
-// optimizerValues is what a snapshot says of the agent's optimizer; ok is false where it was written before snapshots said it.
-func optimizerValues(s *checkpoint.Snapshot) (kind string, weightDecay float64, ok bool) {
-	kind, err := s.Text(layout.Optimizer, "kind")
-	if err != nil {
-		return "", 0, false
-	}
-	weightDecay, err = s.Float(layout.Optimizer, "weight_decay")
-	return kind, weightDecay, err == nil
+	return kind, a
 }
 
 // fits says why an agent would not go on as the file's optimizer did.
 func (a *Adam) fits(agent *checkpoint.Snapshot) error {
-	kind, decay, ok := optimizerValues(agent)
+	kind, own := optimizerValues(agent)
 	name := "adam"
 	if a.Decoupled {
 		name = "adamw"
 	}
 	switch {
-	case !ok:
+	case !(a.LearningRate > 0):
+		return fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
+	case kind != "sgd" && a.Eps != own.Eps:
+		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g", a.Eps, own.Eps, a.Eps)
+	case kind != "sgd" && (a.Beta1 != own.Beta1 || a.Beta2 != own.Beta2):
+		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent adam_betas: [%g, %g]",
+			a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
+	case kind == "":
 		return nil
 	case kind != name && (kind == "sgd" || a.WeightDecay > 0):
 		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent optimizer: %s", name, a.WeightDecay, kind, name)
-	case decay != a.WeightDecay:
-		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g", a.WeightDecay, decay, a.WeightDecay)
+	case own.WeightDecay != a.WeightDecay:
+		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g", a.WeightDecay, own.WeightDecay, a.WeightDecay)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package skrl
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,7 +111,7 @@ func (l *loader) optimizer() error {
 		return nil
 	}
 	l.used[layout.Optimizer] = true
-	if err := errors.Join(a.supported(), a.fits(l.like)); err != nil {
+	if err := a.fits(l.like); err != nil {
 		return err
 	}
 	if len(a.moments) != len(l.fitted) {

@@ -284,6 +284,44 @@ func TestWeightDecay(t *testing.T) {
 	}
 }
 
+// Adam's epsilon and betas are carried over, or an agent with others is told what to set.
+func TestAdamSettings(t *testing.T) {
+	with := func(settings map[string]any) kind {
+		k := kinds(t)["ppo"]
+		k.native = true
+		k.Config = maps.Clone(k.Config)
+		k.Config["time_limit_bootstrap"] = false
+		maps.Copy(k.Config, settings)
+		return k
+	}
+	own := with(map[string]any{"adam_epsilon": 1e-5, "adam_betas": []float64{0, 0.95}})
+	want := snapshot(t, trained(t, own))
+	path := filepath.Join(t.TempDir(), "agent.pt")
+	if err := skrl.Write(path, want, skrl.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := skrl.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Adam(); err != nil || a.Eps != 1e-5 || a.Beta1 != 0 || a.Beta2 != 0.95 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	got, err := c.Snapshot(snapshot(t, own.build(t, 4)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, carried(got), carried(want))
+	for words, settings := range map[string]map[string]any{
+		"give the agent adam_epsilon: 1e-05":   nil,
+		"give the agent adam_betas: [0, 0.95]": {"adam_epsilon": 1e-5},
+	} {
+		if _, err := c.Snapshot(snapshot(t, with(settings).build(t, 4))); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want it to say %q", err, words)
+		}
+	}
+}
+
 // The learning rate in a file is the one that the schedule has arrived at, whatever schedule it is.
 func TestRateOfSchedule(t *testing.T) {
 	k := kinds(t)["ppo"]
@@ -442,8 +480,8 @@ func TestSnapshotRefuses(t *testing.T) {
 		"a scaler's width":        {"ppo", set("observation_preprocessor", torchfile.NewTensor(checkpoint.ArrayFloat64([]int64{4}, make([]float64, 4))), "running_mean"), "running_mean has shape [4]"},
 		"a scaler's precision":    {"ppo", set("observation_preprocessor", f32s([]int64{3}, 0, 0, 0), "running_mean"), "float64"},
 		"a scaler's entries":      {"ppo", set("observation_preprocessor", f32s([]int64{3}, 0, 0, 0), "momentum"), "4 entries"},
-		"other betas":             {"ppo", set("optimizer", torchfile.Tuple{0.9, 0.99}, "param_groups", "betas"), "betas (0.9, 0.99)"},
-		"other eps":               {"ppo", set("optimizer", 1e-5, "param_groups", "eps"), "eps 1e-05"},
+		"other betas":             {"ppo", set("optimizer", torchfile.Tuple{0.9, 0.99}, "param_groups", "betas"), "adam_betas: [0.9, 0.99]"},
+		"other eps":               {"ppo", set("optimizer", 1e-5, "param_groups", "eps"), "adam_epsilon: 1e-05"},
 		"amsgrad":                 {"ppo", set("optimizer", true, "param_groups", "amsgrad"), "amsgrad"},
 		"maximize":                {"ppo", set("optimizer", true, "param_groups", "maximize"), "maximize"},
 		"no betas":                {"ppo", set("optimizer", nil, "param_groups", "betas"), "not Adam"},

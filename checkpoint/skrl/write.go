@@ -125,22 +125,19 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 
 // adamOf gathers the moments of all parameters.
 func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, error) {
-	a := &Adam{LearningRate: opt.LearningRate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
-	if a.LearningRate == 0 {
+	kind, settings := optimizerValues(snap)
+	a := &settings
+	if a.LearningRate = opt.LearningRate; a.LearningRate == 0 {
 		var err error
 		if a.LearningRate, err = currentRate(snap); err != nil {
 			return nil, err
 		}
 	}
-	switch kind, decay, ok := optimizerValues(snap); {
-	case !ok || kind == "adam":
-		a.WeightDecay = decay
-	case decay == 0 && kind == "adamw": // which is Adam then
-	default:
-		return nil, fmt.Errorf("skrl: the agent's optimizer is %s with weight_decay %g; skrl's is Adam", kind, decay)
-	}
-	if err := a.supported(); err != nil {
-		return nil, err
+	switch {
+	case kind == "sgd", kind == "adamw" && a.WeightDecay != 0: // AdamW without decay is Adam
+		return nil, fmt.Errorf("skrl: the agent's optimizer is %s with weight_decay %g; skrl's is Adam", kind, a.WeightDecay)
+	case !(a.LearningRate > 0):
+		return nil, fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
 	}
 	for _, name := range order {
 		optimizer := optimizerOf(snap, name)

@@ -51,7 +51,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	}
 	return f.crowd(ctx, c, stdout, stderr, crowd{
 		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps, notes: settings.Notes,
-		member: func() (pbt.Trainee, error) { return evolved(c, settings.Network, o.Seed, nil) },
+		member: func() (*trainers.Trainee, error) { return evolved(c, settings.Network, o.Seed, nil) },
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			if dir == "" {

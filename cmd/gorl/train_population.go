@@ -24,7 +24,7 @@ type crowd struct {
 	total          int64 // environment steps of each member
 	notes          []string
 	// member makes one member, to see whether that works before anything is written.
-	member func() (pbt.Trainee, error)
+	member func() (*trainers.Trainee, error)
 	// open makes it, in dir or, where dir is "", in memory.
 	open func(dir string, progress func(pbt.Update)) (*opened, error)
 }
@@ -73,7 +73,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	o.New = func(m pbt.Member) (pbt.Trainee, error) { return member(c, m.Seed) }
 	return f.crowd(ctx, c, stdout, stderr, crowd{
 		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: notes,
-		member: func() (pbt.Trainee, error) { return member(c, o.Seed) },
+		member: func() (*trainers.Trainee, error) { return member(c, o.Seed) },
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			p, err := pbt.New(o)
@@ -119,6 +119,8 @@ func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stde
 	if !holdsRun(crowd.dir) {
 		m, err := crowd.member()
 		if err == nil {
+			m.Plan(crowd.total)
+			tell(stderr, m.Notes())
 			err = m.Close()
 		}
 		if err != nil {

@@ -45,6 +45,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	}
 	release := func() error { return nil }
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close(), release()) }()
+	tell(stderr, trainer.Notes())
 	if f.check {
 		_, err := stdout.Write(run.text)
 		return err
@@ -84,6 +85,13 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		return err
 	}
 	return report(stdout, trainer, run.cfg, run.watch)
+}
+
+// tell prints what of a configuration does not suit its run.
+func tell(stderr io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintln(stderr, "note:", n)
+	}
 }
 
 // singleRun is the run of one agent.

@@ -386,12 +386,36 @@ func TestTrainFails(t *testing.T) {
 	matches(t, stderr, "runs.*not a directory")
 }
 
+// A learning rate that is 0 for the rest of a run is noted, also where a run is resumed for longer; total_iters: auto is
+// never.
+func TestTrainNotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "fixed.yaml", "seed: 1\nenvironment: {id: CartPole, num_envs: 2}\nmodels: {mlp: [8]}\n"+
+		"agent: {class: PPO, rollouts: 16, learning_epochs: 1, learning_rate_scheduler: LinearLR,\n"+
+		"  learning_rate_scheduler_kwargs: {start_factor: 1, end_factor: 0, total_iters: 2}}\ntrainer: {timesteps: 32, name: fixed}\n")
+	const note = `note: ppo: the learning rate is 0 from update 3 of 4 on`
+	for _, step := range []struct {
+		args  []string
+		notes bool
+	}{
+		{[]string{"train", "-c", "fixed.yaml", "-q"}, false},
+		{[]string{"train", "--resume", "runs/fixed", "--timesteps", "64", "-q"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--check", "--timesteps", "64"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--timesteps", "64", "--set", "agent.learning_rate_scheduler_kwargs.total_iters=auto"}, false},
+	} {
+		if _, stderr := gorl(t, 0, step.args...); strings.Contains(stderr, note) != step.notes {
+			t.Errorf("%q: %q", step.args, stderr)
+		}
+	}
+}
+
 // Every example trains, shortened.
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, args := range map[string][]string{
 		"cartpole":   {"--timesteps", "64"},
 		"pendulum":   {"--timesteps", "256"},
+		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
 		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
@@ -419,6 +443,21 @@ func TestPeersTrainGymnasium(t *testing.T) {
 	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python)
 	stdout, _ := gorl(t, 0, "eval", "runs/gymnasium", "--episodes", "1")
 	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
+}
+
+// CleanRL's recipe trains through the bridge, shortened.
+func TestPeersTrainCleanRL(t *testing.T) {
+	python := peers.Python(t, "gymnasium", "mujoco")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
+	write(t, "cleanrl-continuous.yaml", text)
+	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set", "agent.learning_epochs=1",
+		"--set", "environment.python="+python)
+	if strings.Contains(stderr, "note:") {
+		t.Errorf("%q", stderr)
+	}
+	stdout, _ := gorl(t, 0, "eval", "runs/cleanrl-continuous", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:HalfCheetah-v5`, `\nreturn +-?\d`)
 }
 
 // The guide shows a part of the example's file.

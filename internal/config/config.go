@@ -32,6 +32,9 @@ type Options struct {
 	// Aliases are other names for keys, by the name that may be given. Names and keys of nested sections are
 	// dotted: "experiment.directory".
 	Aliases map[string]Alias
+	// Hints says of names that are no keys what they are elsewhere, such as in other libraries: it stands in the error
+	// about the unknown key, in place of the nearest one. Names of nested sections are dotted.
+	Hints map[string]string
 }
 
 // Alias is another, usually older, name of a setting.

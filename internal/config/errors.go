@@ -23,7 +23,7 @@ type Error struct {
 	Nearest string
 	// Unknown says that there is no such key.
 	Unknown bool
-	// Reason stands instead of "want " + Allowed where the problem is of another kind.
+	// Reason stands instead of "want " + Allowed where the problem is of another kind. Of an unknown key it is the hint.
 	Reason string
 	// Err is what a Setter, a TextUnmarshaler or an Alias's Convert returned.
 	Err error
@@ -40,6 +40,9 @@ func (e *Error) Error() string {
 	}
 	if e.Unknown {
 		fmt.Fprintf(&b, "unknown key %s (given %s)", quote(e.Path), show(e.Given))
+		if e.Reason != "" {
+			b.WriteString(": " + e.Reason)
+		}
 	} else {
 		fmt.Fprintf(&b, "%s is %s", quote(e.Path), show(e.Given))
 		if e.mismatch {

@@ -47,7 +47,11 @@ func (m *merger) section(prefix string, dst reflect.Value, dict map[string]any) 
 			m.aliases = append(m.aliases, path)
 			continue
 		}
-		m.report(&Error{Path: path, Given: dict[key], Unknown: true, Nearest: m.nearest(prefix, key, fields)})
+		e := &Error{Path: path, Given: dict[key], Unknown: true, Reason: m.opts.Hints[path]}
+		if e.Reason == "" {
+			e.Nearest = m.nearest(prefix, key, fields)
+		}
+		m.report(e)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/schedulers"
 )
 
 // Setting is one key of a configuration.
@@ -203,6 +204,9 @@ func allowed(k config.Field) string {
 	if _, ok := k.Default.(agents.Interval); ok {
 		return `"auto" or an integer ≥ 0`
 	}
+	if _, ok := k.Default.(schedulers.Iterations); ok {
+		return `"auto" or an integer ≥ 1`
+	}
 	return strings.TrimSuffix(k.Allowed, ", or null")
 }
 
@@ -236,7 +240,7 @@ func Show(v any) string {
 			return "none"
 		}
 		return "`" + value.String() + "`"
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		if value.Len() == 0 {
 			return "none"
 		}

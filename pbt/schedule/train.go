@@ -70,7 +70,8 @@ type Player struct {
 	phase    int // the one that the trainee was last set to, -1 before
 }
 
-// NewPlayer checks a schedule and prepares to play it. Nothing is changed or trained yet.
+// NewPlayer checks a schedule and prepares to play it. The trainee is told its length (pbt.Planner);
+// nothing else is changed or trained yet.
 func NewPlayer(trainee pbt.Trainee, s Schedule, opt Options) (*Player, error) {
 	if trainee == nil {
 		return nil, errors.New("schedule: there is no trainee to train")
@@ -94,7 +95,15 @@ func NewPlayer(trainee pbt.Trainee, s Schedule, opt Options) (*Player, error) {
 	if opt.Steps == 0 {
 		opt.Steps = s.Steps
 	}
+	plan(trainee, opt.Steps)
 	return &Player{trainee: trainee, schedule: s, opt: opt, phase: -1}, nil
+}
+
+// plan tells a trainee that asks for it how long it will train.
+func plan(t pbt.Trainee, steps int64) {
+	if p, ok := t.(pbt.Planner); ok {
+		p.Plan(steps)
+	}
 }
 
 // Trainee is the trainee, which is another one after it had to be built anew.
@@ -189,6 +198,7 @@ func (p *Player) rebuild(values map[string]float64) error {
 	if err != nil {
 		return fmt.Errorf("building it anew: %w", err)
 	}
+	plan(fresh, p.opt.Steps)
 	// Restore comes before SetHyperparameters: a snapshot may hold hyperparameters of its own, which the schedule's
 	// must replace.
 	if err := fresh.Restore(snapshot); err != nil {

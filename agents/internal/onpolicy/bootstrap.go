@@ -124,12 +124,18 @@ func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *t
 	return m
 }
 
-// Normalise returns (A − mean(A)) / (std(A) + 1e-8) over the whole rollout, with the unbiased standard deviation.
-func Normalise(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+// normalise returns (A − mean(A)) / (std(A) + 1e-8) over all rows of a, with the unbiased standard deviation, where
+// advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation and stays as
+// it is.
+func (c *Core) normalise(s *tensor.Scope, a tensor.Tensor, over string) tensor.Tensor {
+	if c.Config.AdvantageNormalization != over || s.Err() != nil || tensor.Size(a, 0) == 1 && tensor.Size(a, 1) == 1 {
+		return a
+	}
 	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))
 }
 
-// StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1). The value network predicts
+// StoreTargets stores the targets of the value loss and the advantages, normalised where advantage_normalization says
+// over the rollout, all (T, N, 1). The value network predicts
 // standardised returns, so values and returns are standardised after the value scaler has learned from the returns.
 // skrl 2.0's scaler learns from the old values first, normalises those, and only then sees the returns.
 func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
@@ -144,5 +150,5 @@ func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) 
 		s.Copy(values, c.VScaler.Forward(s, values))
 	}
 	s.Copy(r.Tensor("returns"), c.VScaler.Forward(s, returns))
-	s.Copy(r.Tensor("advantages"), advantages)
+	s.Copy(r.Tensor("advantages"), c.normalise(s, advantages, "rollout"))
 }

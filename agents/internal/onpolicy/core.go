@@ -200,8 +200,8 @@ func (c *Core) Bind(numEnvs int) error {
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
 	rows := c.Config.Rollouts * numEnvs // transitions of a rollout
-	if rows < 2 {
-		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments", strings.ToLower(c.name))
+	if rows < 2 && c.Config.AdvantageNormalization == "rollout" {
+		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"", strings.ToLower(c.name))
 	}
 	if c.Config.Skrl() && c.Config.MiniBatches > rows {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has %d rows; skrl drops the remainder, which would be all of them", strings.ToLower(c.name), c.Config.MiniBatches, rows)

@@ -42,7 +42,9 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	return func(yield func(Batch) bool) {
 		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
-			if s.Err() != nil || !yield(all.rows(s, i, span)) {
+			b := all.rows(s, i, span)
+			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			if s.Err() != nil || !yield(b) {
 				return
 			}
 		}
@@ -65,6 +67,7 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 				}
 			}
 			b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
+			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}

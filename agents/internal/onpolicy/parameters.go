@@ -51,7 +51,7 @@ func (c *Core) flatten(separateFrom int) error {
 			clips = append(clips, tensor.Clip{Begin: g.Begin, End: g.End})
 		}
 	}
-	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, tensor.OptimizerConfig{Kind: c.Config.Optimizer, WeightDecay: c.Config.WeightDecay}, groups, clips); err != nil {
+	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, c.OptimizerConfig(), groups, clips); err != nil {
 		return err
 	}
 	c.backup = c.resident.Zeros(c.Flat.Len())
@@ -65,6 +65,11 @@ func (c *Core) flatten(separateFrom int) error {
 	return nil
 }
 
+// OptimizerConfig returns the optimizer's rule as the configuration has it.
+func (c *Core) OptimizerConfig() tensor.OptimizerConfig {
+	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon, WeightDecay: c.Config.WeightDecay}
+}
+
 // Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
 // know.
 func (c *Core) Segment(name string) tensor.Group {
@@ -74,6 +79,28 @@ func (c *Core) Segment(name string) tensor.Group {
 		}
 	}
 	return tensor.Group{}
+}
+
+// Plan tells the schedule how many updates a run of so many timesteps makes. Its note says where the learning rate is 0
+// before the run ends.
+func (c *Core) Plan(timesteps int) (notes []string) {
+	curve, ok := c.Scheduler.(*schedulers.Curve)
+	if !ok {
+		return nil
+	}
+	// Rollouts that end within learning_starts are thrown away. skrl 2.0 steps the schedule once an epoch.
+	updates, each := max(1, timesteps/c.Config.Rollouts-c.Config.LearningStarts/c.Config.Rollouts), 1
+	if c.Config.Skrl() {
+		each = c.Config.LearningEpochs
+	}
+	curve.Plan(int64(updates * each))
+	c.ApplyRates()
+	if from, ok := curve.Vanishes(); ok {
+		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing more is learned: %s ends before "+
+			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end with the run",
+			strings.ToLower(c.name), int(from)/each+1, updates, curve.Name()))
+	}
+	return notes
 }
 
 // ApplySettings makes schedule and optimizer follow settings that have changed.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -111,6 +112,10 @@ func (c *Core) checkReady(ctx context.Context) error {
 	if !c.Ready() {
 		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
 			strings.ToLower(c.name), c.Config.Rollouts)
+	}
+	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {
+		return fmt.Errorf("%s: \"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is not known: give the trainer "+
+			"Timesteps, or the population TotalSteps; a training loop of one's own calls Plan", strings.ToLower(c.name))
 	}
 	return ctx.Err()
 }

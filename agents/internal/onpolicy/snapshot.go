@@ -53,7 +53,8 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		layout.Format: snapshotFormat, layout.Agent: c.name, layout.Timestep: c.Timestep, layout.Updates: c.Updates,
 		layout.Random: base64.StdEncoding.EncodeToString(pcg), layout.OptimizerSteps: steps, layout.RolloutSteps: 0,
 		layout.Parameters: parameters, layout.LearningRate: c.LearningRate(),
-		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay},
+		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay,
+			"epsilon": c.Config.AdamEpsilon, "beta1": c.Config.AdamBetas[0], "beta2": c.Config.AdamBetas[1]},
 	}
 	if tree := c.architectureValues(); tree != nil {
 		values[layout.Architectures] = tree

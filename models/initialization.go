@@ -1,0 +1,98 @@
+package models
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Initialization says how the weights and biases of linear layers start. The zero value is PyTorch's Linear, with the
+// policy's output layer a hundred times smaller.
+type Initialization struct {
+	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe et
+	// al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
+	// Stable-Baselines3 begin PPO orthogonally.
+	Kind string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
+	// HiddenGain multiplies the weights of hidden layers. 0 is the default: 1, with orthogonal weights √2.
+	HiddenGain float64 `yaml:"hidden_gain" config:"min=0"`
+	// PolicyOutputGain multiplies the weights of the policy's output layer. 0 is the default: 0.01.
+	//
+	// A small gain makes the first actions lie near the middle, whatever the observation (Andrychowicz et al. 2021).
+	PolicyOutputGain float64 `yaml:"policy_output_gain" config:"min=0"`
+	// ValueOutputGain multiplies the weights of the output layer of the value network. 0 is
+	// the default: 1.
+	ValueOutputGain float64 `yaml:"value_output_gain" config:"min=0"`
+}
+
+// Validate says which setting makes no sense.
+func (i Initialization) Validate() error { return config.Check(i, "models") }
+
+// orthogonal reports whether weights start orthogonally.
+func (i Initialization) orthogonal() bool { return i.Kind == "orthogonal" }
+
+// hidden returns how hidden layers start.
+func (i Initialization) hidden() start {
+	if i.HiddenGain == 0 && i.orthogonal() {
+		return start{true, math.Sqrt2}
+	}
+	return start{i.orthogonal(), i.HiddenGain}
+}
+
+// start is how one linear layer starts. Gain 0 means 1.
+type start struct {
+	orthogonal bool
+	gain       float64
+}
+
+// newLinear returns the weight (out, in) and bias (out) of a layer.
+func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
+	gain := from.gain
+	if gain == 0 {
+		gain = 1
+	}
+	if from.orthogonal {
+		return s.RequireGrad(orthogonal(s, gen, in, out, gain)), s.RequireGrad(s.Zeros(int64(out)))
+	}
+	bound := 1 / math.Sqrt(float64(in))
+	uniform := func(scale float64, shape ...int64) tensor.Tensor {
+		x := s.Rand(gen, shape...)
+		s.Scale(x, 2*bound*scale)
+		return s.RequireGrad(s.AddScalar(x, -bound*scale))
+	}
+	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+}
+
+// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length gain:
+// the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every such
+// matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
+func orthogonal(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) tensor.Tensor {
+	long, short := max(in, out), min(in, out)
+	drawn, err := tensor.Float32s(s.Randn(gen, int64(long), int64(short)))
+	if s.Err() != nil || err != nil {
+		s.Fail(err)
+		return tensor.Tensor{}
+	}
+	a := mat.NewDense(long, short, nil)
+	for i, x := range drawn {
+		a.Set(i/short, i%short, float64(x))
+	}
+	var qr mat.QR
+	qr.Factorize(a)
+	var q, r mat.Dense
+	qr.QTo(&q)
+	qr.RTo(&r)
+	weight := make([]float32, out*in)
+	for i := range out {
+		for j := range in {
+			row, column := i, j // of q, which is long × short
+			if out < in {
+				row, column = j, i
+			}
+			weight[i*in+j] = float32(gain * math.Copysign(q.At(row, column), q.At(row, column)*r.At(column, column)))
+		}
+	}
+	return tensor.From(s, weight, int64(out), int64(in))
+}

@@ -1,0 +1,186 @@
+package trainers_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+const planRollouts, planRate = 8, 1e-3
+
+// annealed is an agent whose learning rate falls to 0 in a straight line, and an environment for it.
+func annealed(t *testing.T, totalIters any, settings map[string]any) (envs.Env, agenttest.Agent) {
+	t.Helper()
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dict := map[string]any{"rollouts": planRollouts, "learning_rate": planRate, "learning_rate_scheduler": "LinearLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": totalIters}}
+	for k, v := range settings {
+		dict[k] = v
+	}
+	return env, smallPPO(t, env.Spaces(), 5, dict)
+}
+
+// rates trains and returns the learning rate of each update, by the number of the update from 1.
+func rates(t *testing.T, totalIters any, cfg trainers.Config, settings map[string]any) map[int]float64 {
+	t.Helper()
+	env, agent := annealed(t, totalIters, settings)
+	defer agent.Close()
+	of := map[int]float64{}
+	cfg.CloseEnvironmentAtExit = true
+	cfg.OnStep = func(tr *trainers.Trainer) error {
+		if n := int(tr.Timestep()); n%planRollouts == planRollouts-1 { // the next step ends a rollout
+			of[n/planRollouts+1] = agent.(agents.Complete).LearningRate()
+		}
+		return nil
+	}
+	tr := sequential(t, env, agent, cfg)
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// With total_iters: auto update k of K has the rate lr·(1 − (k−1)/K), K from the run's timesteps, and after a resume with
+// more timesteps from the new ones.
+func TestPlan(t *testing.T) {
+	checkLiveTensors(t)
+	check := func(what string, of map[int]float64, first, last, total int) {
+		t.Helper()
+		if len(of) != last-first+1 {
+			t.Errorf("%s: %d updates, want %d", what, len(of), last-first+1)
+		}
+		for k := first; k <= last; k++ {
+			if want := planRate * (1 - float64(k-1)/float64(total)); math.Abs(of[k]-want) > 1e-15 {
+				t.Errorf("%s: update %d has the rate %g, want %g", what, k, of[k], want)
+			}
+		}
+	}
+	cfg := trainers.Config{Timesteps: 5*planRollouts + 3, Directory: t.TempDir(), Name: "run", Resume: true, SaveBuffers: true}
+	check("first run", rates(t, "auto", cfg, nil), 1, 5, 5)
+	cfg.Timesteps = 8 * planRollouts
+	check("resumed", rates(t, "auto", cfg, nil), 6, 8, 8)
+	cfg = trainers.Config{Timesteps: 7 * planRollouts}
+	of := rates(t, "auto", cfg, map[string]any{"learning_starts": 2*planRollouts + 1})
+	for k := range 2 { // rollouts that are thrown away
+		if of[k+1] != planRate {
+			t.Errorf("before learning starts the rate is %g", of[k+1])
+		}
+		delete(of, k+1)
+	}
+	for k := range 5 {
+		of[k+1] = of[k+3]
+	}
+	delete(of, 6)
+	delete(of, 7)
+	check("learning starts late", of, 1, 5, 5)
+	// skrl 2.0 steps the schedule once an epoch.
+	of = rates(t, "auto", trainers.Config{Timesteps: 4 * planRollouts}, map[string]any{"compatibility": agents.SKRL2})
+	check("skrl", of, 1, 4, 4)
+}
+
+// The trainer notes where the rate is 0 before the run ends, and nothing where it is not.
+func TestPlanNotes(t *testing.T) {
+	checkLiveTensors(t)
+	for _, test := range []struct {
+		totalIters any
+		timesteps  int
+		want       string
+	}{
+		{3, 10 * planRollouts, "the learning rate is 0 from update 4 of 10 on"},
+		{3, 3 * planRollouts, ""},
+		{3, 0, ""},
+		{"auto", 10 * planRollouts, ""},
+	} {
+		env, agent := annealed(t, test.totalIters, nil)
+		notes := strings.Join(sequential(t, env, agent, trainers.Config{Timesteps: test.timesteps}).Notes(), "; ")
+		if !strings.Contains(notes, test.want) || test.want == "" && notes != "" {
+			t.Errorf("total_iters %v of %d timesteps: %q, want %q", test.totalIters, test.timesteps, notes, test.want)
+		}
+		agent.Close()
+		env.Close()
+	}
+}
+
+// A group tells its agents, and names them in notes.
+func TestPlanGroup(t *testing.T) {
+	checkLiveTensors(t)
+	env, one := annealed(t, "auto", nil)
+	other, two := annealed(t, 2, nil)
+	defer env.Close()
+	defer other.Close()
+	group, err := trainers.NewGroup([]agents.Agent{one, two}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	tr := sequential(t, env, group, trainers.Config{Timesteps: 4 * planRollouts})
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if notes := tr.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0], "agent 1: ppo: the learning rate is 0 from update 3 of 4 on") {
+		t.Errorf("%q", notes)
+	}
+}
+
+// A trainer without a length does not guess one.
+func TestPlanMissing(t *testing.T) {
+	checkLiveTensors(t)
+	env, agent := annealed(t, "auto", nil)
+	defer env.Close()
+	defer agent.Close()
+	tr := sequential(t, env, agent, trainers.Config{})
+	if err := tr.Trainee().Train(context.Background(), 2*planRollouts); err == nil || !strings.Contains(err.Error(), "TotalSteps") {
+		t.Error(err)
+	}
+}
+
+// Members of a population spread their schedule over the population's steps, also where it goes on for longer.
+func TestPlanPopulation(t *testing.T) {
+	checkLiveTensors(t)
+	of := map[int64]float64{}
+	o := pbt.Options{Members: 2, IntervalSteps: 4 * planRollouts, TotalSteps: 8 * planRollouts, Objective: "Policy / Entropy", Directory: t.TempDir(), Seed: 1}
+	o.New = func(m pbt.Member) (pbt.Trainee, error) {
+		env, agent := annealed(t, "auto", nil)
+		return trainers.NewTrainee(env, func() (agents.Agent, error) { return agent, nil }, trainers.Config{
+			SaveBuffers: true, OnStep: func(tr *trainers.Trainer) error {
+				if m.ID == 0 {
+					of[tr.Timestep()] = agent.(agents.Complete).LearningRate()
+				}
+				return nil
+			}})
+	}
+	train := func() {
+		t.Helper()
+		p, err := pbt.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Train(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	train() // 8 rollouts' worth of environment steps in 2 environments: 4 updates
+	if got, want := of[3*planRollouts], planRate*(1-3.0/4); math.Abs(got-want) > 1e-15 {
+		t.Errorf("the fourth update's rate is %g, want %g", got, want)
+	}
+	o.TotalSteps = 16 * planRollouts // 8 updates
+	train()
+	if got, want := of[7*planRollouts], planRate*(1-7.0/8); math.Abs(got-want) > 1e-15 {
+		t.Errorf("the eighth update's rate is %g, want %g", got, want)
+	}
+}
