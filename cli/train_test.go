@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -261,7 +261,7 @@ func TestTrainResumedWrongly(t *testing.T) {
 // A signal does the same to the program itself.
 func TestTrainInterrupted(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gorl")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	here(t, "long.yaml", short)

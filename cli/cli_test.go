@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"flag"
@@ -38,10 +38,10 @@ func TestCompletion(t *testing.T) {
 // TestGuides checks that every subcommand that the guides call, and each of its flags, is there, and that the reference is
 // the code's.
 func TestGuides(t *testing.T) {
-	if calls := commandtest.Guides(t, "../..", command); calls < 10 {
+	if calls := commandtest.Guides(t, "..", command); calls < 10 {
 		t.Errorf("only %d calls were found", calls)
 	}
-	if err := docgen.Hold("../../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
+	if err := docgen.Hold("../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
 		t.Error(err)
 	}
 }

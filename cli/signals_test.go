@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ import (
 func process(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gorl")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	here(t, "long.yaml", short)

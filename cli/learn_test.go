@@ -1,6 +1,6 @@
 //go:build learning
 
-package main
+package cli
 
 import "testing"
 

@@ -1,0 +1,48 @@
+// Package cli is the command gorl: it trains agents from YAML files, evaluates them, and looks at, converts, exports and
+// draws what training wrote.
+//
+// Every subcommand stands in a file of its own and says with --help what it does.
+package cli
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/launch"
+)
+
+// Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first signal
+// (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once.
+func Main() {
+	ctx, kill, stop := launch.Interrupts(context.Background())
+	go func() { // a second Ctrl-C does not wait for anything
+		<-kill
+		os.Exit(commandline.Stopped)
+	}()
+	status := commandline.Execute(ctx, command(), os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// command is gorl.
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gorl",
+		Short: "reinforcement learning from the command line",
+		Long: `gorl trains agents from YAML files, evaluates them, and looks at, converts, exports
+and draws what training wrote. Populations of processes have a command of their
+own, gorl-pbt.`,
+	}
+	root.AddCommand(subcommands()...)
+	return root
+}
+
+// subcommands are gorl's.
+func subcommands() []*cobra.Command {
+	return []*cobra.Command{
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand("gorl"),
+	}
+}
