@@ -191,7 +191,7 @@ func TestConvertRefuses(t *testing.T) {
 		{[]string{"convert", "--member", "0", run, out}, commandline.Failed, "no member 0"},
 		{[]string{"convert", "--to", "skrl", in("there.npz") + "x", in("b.pt")}, commandline.Failed, "there.npzx"},
 	})
-	theirs := filepath.Join("..", "..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
+	theirs := filepath.Join("..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
 	status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", run, theirs, out)
 	if status != commandline.Failed || !strings.Contains(stderr, "first.pt") {
 		t.Errorf("another agent's checkpoint ends with %d and says %q", status, stderr)

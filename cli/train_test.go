@@ -423,7 +423,7 @@ func TestPeersTrainGymnasium(t *testing.T) {
 
 // The guide shows a part of the example's file.
 func TestGymnasiumGuide(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "gymnasium.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "docs", "gymnasium.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +437,7 @@ func TestGymnasiumGuide(t *testing.T) {
 	}
 }
 
-var fish = filepath.Join("..", "..", "snippets", "gymnasium_amp")
+var fish = filepath.Join("..", "snippets", "gymnasium_amp")
 
 // AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is filmed.
 func TestPeersTrainGymnasiumAMP(t *testing.T) {
