@@ -101,9 +101,6 @@ type singleRun struct {
 // trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it that it
 // left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
 func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress) (*trainers.Trainer, error) {
-	if section := c.Section("trainer"); section["class"] == nil {
-		section["class"] = "SequentialTrainer"
-	}
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
 	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
