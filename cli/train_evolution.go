@@ -12,7 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
@@ -49,9 +51,12 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	if objective == "" {
 		objective = "episode.return"
 	}
-	return f.crowd(ctx, c, stdout, stderr, crowd{
-		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps, notes: settings.Notes,
-		member: func() (pbt.Trainee, error) { return evolved(c, settings.Network, o.Seed, nil) },
+	full, err := evolutionInEffect(c, settings)
+	if err != nil {
+		return blame(err)
+	}
+	return f.crowd(ctx, stdout, stderr, crowd{
+		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps, notes: settings.Notes, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			if dir == "" {
@@ -72,6 +77,35 @@ func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 		c["network"] = map[string]any{"arch": "mlp"}
 	}
 	return evolution.FromDict(c.Of(runfile.Evolutions))
+}
+
+// evolutionInEffect is an evolution's configuration with every default in it. It makes a member, to see whether that works
+// before anything is written.
+func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, error) {
+	full := maps.Clone(c)
+	delete(full, "tournament_selection") // the older name of selection_strategy
+	maps.Copy(full, settings.Dict())
+	full["seed"] = settings.Options.Seed
+	environment, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, err
+	}
+	full["environment"] = environment
+	trainee, err := evolved(c, settings.Network, settings.Options.Seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	class := c.Section("agent")["class"]
+	var agent map[string]any
+	switch a := trainee.Agent().(type) {
+	case *ppo.Agent:
+		agent = config.Dict(a.Settings())
+	case *amp.Agent:
+		agent = config.Dict(a.Settings())
+	}
+	agent["class"] = class
+	full["agent"] = agent
+	return full, trainee.Close()
 }
 
 // evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
@@ -23,8 +27,7 @@ type crowd struct {
 	members        int
 	total          int64 // environment steps of each member
 	notes          []string
-	// member makes one member, to see whether that works before anything is written.
-	member func() (pbt.Trainee, error)
+	full           runfile.Sections // the configuration in effect
 	// open makes it, in dir or, where dir is "", in memory.
 	open func(dir string, progress func(pbt.Update)) (*opened, error)
 }
@@ -70,10 +73,16 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	if o.ProgressSteps == 0 {
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
-	o.New = func(m pbt.Member) (pbt.Trainee, error) { return member(c, m.Seed) }
-	return f.crowd(ctx, c, stdout, stderr, crowd{
-		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: notes,
-		member: func() (pbt.Trainee, error) { return member(c, o.Seed) },
+	o.New = func(m pbt.Member) (pbt.Trainee, error) {
+		trainee, _, err := member(c, m.Seed)
+		return trainee, err
+	}
+	full, err := populationInEffect(c, settings)
+	if err != nil {
+		return blame(err)
+	}
+	return f.crowd(ctx, stdout, stderr, crowd{
+		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps, notes: notes, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
 			p, err := pbt.New(o)
@@ -85,24 +94,64 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	})
 }
 
-// member builds the trainer of a population's member. The population saves; trainers write nothing themselves.
-func member(c runfile.Sections, seed int64) (*trainers.Trainee, error) {
-	env, err := makeEnvironment(c)
+// populationInEffect is a population's configuration with every default in it. It makes a member, to see whether that works
+// before anything is written.
+func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, error) {
+	full := maps.Clone(c)
+	maps.Copy(full, settings.Dict())
+	environment, err := catalog.Settings(c.Section("environment"))
 	if err != nil {
 		return nil, err
+	}
+	full["environment"] = environment
+	trainee, own, err := member(c, settings.Options.Seed)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(full, own)
+	for _, key := range settings.Unset() {
+		delete(full.Section("agent"), key)
+	}
+	if full["launcher"] != nil {
+		text, err := full.YAML()
+		if err != nil {
+			return nil, errors.Join(err, trainee.Close())
+		}
+		file, err := launch.Parse(text)
+		if err != nil {
+			return nil, errors.Join(wrong(err), trainee.Close())
+		}
+		full["launcher"] = config.Dict(file.Launcher)
+	}
+	return full, trainee.Close()
+}
+
+// member builds the trainer of a population's member, and returns its sections with every default in them. The population
+// saves; trainers write nothing themselves, and of the settings of theirs only those that say something of a member count.
+func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return nil, nil, err
 	}
 	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
-		return nil, errors.Join(err, env.Close())
+		return nil, nil, errors.Join(err, env.Close())
 	}
-	return trainer.Trainee(), nil
+	full := runfile.Sections(trainer.Dict())
+	delete(full, "seed")
+	section, inEffect := maps.Clone(c.Section("trainer")), full.Section("trainer")
+	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best"} {
+		section[key] = inEffect[key]
+	}
+	full["trainer"] = section
+	return trainer.Trainee(), full, nil
 }
 
 // crowd trains a population.
-func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer, crowd crowd) (err error) {
-	text, err := c.YAML()
+func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
+	text, err := crowd.full.YAML()
 	if err != nil {
 		return err
 	}
@@ -115,15 +164,6 @@ func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stde
 			_, err = stdout.Write(text)
 		}
 		return blame(err)
-	}
-	if !holdsRun(crowd.dir) {
-		m, err := crowd.member()
-		if err == nil {
-			err = m.Close()
-		}
-		if err != nil {
-			return blame(err)
-		}
 	}
 	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
@@ -150,7 +190,7 @@ func (f *trainFlags) crowd(ctx context.Context, c runfile.Sections, stdout, stde
 	if err := p.Recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
-	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, c.Section("environment")["id"])
+	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
 	for id := range bars {
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}

@@ -189,6 +189,17 @@ func (s *span) SetConfig(value any) error {
 	return nil
 }
 
+// MarshalYAML returns what SetConfig reads, nil for no range.
+func (s span) MarshalYAML() (any, error) {
+	switch {
+	case s.Range == explore.Range{}:
+		return nil, nil
+	case s.Log:
+		return map[string]any{"low": s.Low, "high": s.High, "log": true}, nil
+	}
+	return []any{s.Low, s.High}, nil
+}
+
 // settings turns the shared keys into settings. The preset adds its strategy and its explorer.
 func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	c.check(p)
