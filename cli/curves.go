@@ -125,7 +125,7 @@ func tags(records []record, patterns []string) ([]string, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no tag matches; gorl plot --list prints them, for instance %q", names[0])
+		return nil, fmt.Errorf("no tag matches; %s plot --list prints them, for instance %q", program, names[0])
 	}
 	return chosen, nil
 }

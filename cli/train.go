@@ -15,8 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
@@ -128,7 +130,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
-		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; gorl train --example cartpole prints a file to begin with")
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
@@ -177,7 +179,7 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (gorl train --resume %s), or give another --name", dir, shellword.Quote(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give another --name", dir, program, shellword.Quote(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -205,6 +207,9 @@ func storable(directory, name string) error {
 	if path := filepath.Join(directory, name); !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
 		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters", path)
 	}
+	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
+		return commandline.Usagef("the run's folder: %w", err)
+	}
 	if base := filepath.Base(name); name != "" && (base == "." || base == "..") {
 		return commandline.Usagef("the run's name is %q; want that of a folder of its own", name)
 	}
@@ -220,10 +225,12 @@ func wrong(err error) error {
 	return commandline.Usagef("%w", err)
 }
 
-// blame is wrong where an error is a setting's, and leaves other errors as they are.
+// blame is wrong where an error is a setting's, also that of a size that no memory has room for, and leaves other errors as
+// they are.
 func blame(err error) error {
 	var setting *config.Error
-	if errors.As(err, &setting) {
+	var size *capacity.Error
+	if errors.As(err, &setting) || errors.As(err, &size) {
 		return wrong(err)
 	}
 	return err
@@ -231,5 +238,5 @@ func blame(err error) error {
 
 // stopped is the error of a run that a signal has ended.
 func stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: gorl train --resume %s", where, dir, shellword.Quote(dir))}
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s train --resume %s", where, dir, program, shellword.Quote(dir))}
 }

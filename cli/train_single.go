@@ -33,7 +33,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	}
 	env, err := catalog.New(settings)
 	if err != nil {
-		return err
+		return blame(err)
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
@@ -76,7 +76,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
 		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
-		return fmt.Errorf("%w. Once that is mended, gorl train --resume %s goes on from the newest checkpoint", err, run.dir)
+		return fmt.Errorf("%w. Once that is mended, %s train --resume %s goes on from the newest checkpoint", err, program, run.dir)
 	case err != nil:
 		return err
 	case f.quiet:
@@ -211,6 +211,6 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: gorl eval %s\n", t.Dir(), shellword.Quote(t.Dir()))
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, shellword.Quote(t.Dir()))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -119,8 +120,13 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 	return m, nil
 }
 
-// newLinear returns the weight (out, in) and bias (out) of a layer, uniform in ±1/√in.
+// newLinear returns the weight (out, in) and bias (out) of a layer, uniform in ±1/√in. A layer that cannot be trained in the
+// machine's memory (its weights, gradients, the copy that an update can be undone by, and Adam's two moments) fails the scope.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) (w, b tensor.Tensor) {
+	if err := capacity.Check(fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out), 5*4*(float64(in)+1)*float64(out)); err != nil {
+		s.Fail(err)
+		return w, b
+	}
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(scale float64, shape ...int64) tensor.Tensor {
 		x := s.Rand(gen, shape...)

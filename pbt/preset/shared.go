@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -261,6 +262,11 @@ func (c *shared) check(p *problems) {
 	}
 	if c.Workspace == "" {
 		p.wrong("workspace", c.Workspace, "want the name of the population's folder")
+	}
+	for key, path := range map[string]string{"workspace": c.Workspace, "directory": c.Directory} {
+		if err := durable.CheckName(path); err != nil {
+			p.wrong(key, path, "%v", err)
+		}
 	}
 	for i, m := range c.Reference {
 		if m >= c.NumPolicies || slices.Contains(c.Reference[:i], m) {
