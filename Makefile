@@ -45,7 +45,7 @@ test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium and Tens
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
-	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cmd/gorl
+	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli
 
 .PHONY: learn-walker
 learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quotes it (long)

@@ -33,7 +33,8 @@ type OnPolicy struct {
 	// More passes take more from the same steps, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass. Rows are shuffled anew in every pass and none is dropped.
+	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none is
+	// dropped.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
 	// a GPU. Aim at minibatches of some hundreds of rows or more.

@@ -5,6 +5,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -31,12 +32,24 @@ type column struct {
 	rows      []tensor.Tensor // (N, W) of each step
 }
 
-// NewRollout allocates a rollout of the given steps and environments.
+// handle is about what libtorch and Go keep beside the data of a tensor, in bytes.
+const handle = 512
+
+// room refuses on device d what needs more memory than there is. A GPU's memory is not known here.
+func room(what string, bytes float64, d tensor.Device) error {
+	if d.IsCPU() {
+		return capacity.Check(what, bytes)
+	}
+	return capacity.CheckDevice(what, bytes)
+}
+
+// NewRollout allocates a rollout of the given steps and environments. One that does not fit into the machine's memory is an
+// error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
 func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, error) {
 	if steps <= 0 || envs <= 0 {
 		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: both must be positive", steps, envs)
 	}
-	seen := map[string]bool{}
+	seen, row := map[string]bool{}, 0.0 // bytes
 	for _, f := range fields {
 		if f.Width <= 0 {
 			return nil, fmt.Errorf("memory: field %q has width %d; it must be positive", f.Name, f.Width)
@@ -45,6 +58,11 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
 		}
 		seen[f.Name] = true
+		row += 4 * float64(f.Width)
+	}
+	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
+	if err := room(fmt.Sprintf("memory: a rollout of %d steps × %d environments", steps, envs), bytes, d); err != nil {
+		return nil, err
 	}
 	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields, columns: map[string]column{}}
 	t, n := int64(steps), int64(envs)

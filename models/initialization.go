@@ -1,10 +1,12 @@
 package models
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -47,8 +49,14 @@ type start struct {
 	gain       float64
 }
 
-// newLinear returns the weight (out, in) and bias (out) of a layer.
+// newLinear returns the weight (out, in) and bias (out) of a layer. A layer that cannot be trained in the machine's memory
+// (its weights, gradients, the copy that an update can be undone by, and Adam's two moments) fails the scope.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
+	layer := fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out)
+	if err := capacity.Check(layer, 5*4*(float64(in)+1)*float64(out)); err != nil {
+		s.Fail(err)
+		return w, b
+	}
 	gain := from.gain
 	if gain == 0 {
 		gain = 1

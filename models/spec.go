@@ -204,6 +204,19 @@ func (s Spec) initialization() Initialization {
 	return i
 }
 
+// Settings are the settings of the spec's class with every default in them, by the keys that [ParseSpec] reads.
+func (s Spec) Settings() map[string]any {
+	switch s.Class {
+	case classGaussian, classMultivariateGaussian:
+		return config.Dict(s.Gaussian)
+	case classMultiCategorical:
+		return map[string]any{"reduction": s.Reduction}
+	case classDeterministic:
+		return map[string]any{"clip_actions": s.ClipActions}
+	}
+	return map[string]any{}
+}
+
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks everything that does not depend on spaces.

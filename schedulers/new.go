@@ -25,9 +25,20 @@ var aliases = map[string]string{
 //
 // An unknown name or key, a wrong type or a value out of range is an error that says what is allowed.
 func New(name string, base float64, kwargs map[string]any) (Scheduler, error) {
+	s, _, err := read(name, base, kwargs)
+	return s, err
+}
+
+// Settings are the keyword arguments of [New] with every default in them, under the names of this package's structs.
+func Settings(name string, kwargs map[string]any) (map[string]any, error) {
+	_, settings, err := read(name, 1, kwargs)
+	return settings, err
+}
+
+func read(name string, base float64, kwargs map[string]any) (Scheduler, map[string]any, error) {
 	canonical, err := resolve(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limits := Limits{Warmup: Warmup{Factor: DefaultWarmupFactor}}
 	switch canonical {
@@ -68,14 +79,14 @@ func resolve(name string) (string, error) {
 	}{name}, "schedulers")
 }
 
-// build merges kwargs over the defaults and hands them to the constructor.
-func build[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any, aliases map[string]config.Alias, construct func(float64, C) (S, error)) (Scheduler, error) {
+// build merges kwargs over the defaults, hands them to the constructor, and returns them all.
+func build[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any, aliases map[string]config.Alias, construct func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
 	if err := config.Merge(&cfg, kwargs, config.Options{Prefix: "schedulers: " + name, Aliases: aliases}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := construct(base, cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
+	return s, config.Dict(cfg), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -114,6 +115,12 @@ func (c *Config) Validate() error {
 	}
 	if strings.ContainsAny(c.Name, `/\`) {
 		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"", c.Name)
+	}
+	if err := durable.CheckName(c.Name); err != nil {
+		return fmt.Errorf("trainers: \"name\": %w", err)
+	}
+	if err := durable.CheckName(c.Directory); err != nil {
+		return fmt.Errorf("trainers: \"directory\": %w", err)
 	}
 	return nil
 }

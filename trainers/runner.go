@@ -52,7 +52,8 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
 //   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.
-//   - trainer: class SequentialTrainer, and the settings of [Config], which win over the experiment's.
+//   - trainer: class SequentialTrainer, which may be left out as there is no other, and the settings of [Config], which win
+//     over the experiment's.
 //
 // AMP imitates the motion of env, or of what env wraps, which must be an [envs.MotionSource]. Each adjust changes the
 // trainer's configuration last, to set what YAML cannot say, such as Progress. The caller closes the trainer's agent:
@@ -140,6 +141,10 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	}
 	if r.class, r.Agent, err = section("agent", r.Agent, "PPO", "AMP"); err != nil {
 		return nil, err
+	}
+	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] == nil {
+		delete(r.trainer, "class")
+		return r, nil
 	}
 	_, r.trainer, err = section("trainer", r.Trainer, sequentialTrainer)
 	return r, err

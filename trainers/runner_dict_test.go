@@ -73,6 +73,8 @@ func TestDict(t *testing.T) {
 		{"ppo", ppoYAML, pendulum(t)},
 		{"amp", strings.Replace(ampYAML, "SEPARATE", "true", 1), walkers(t)},
 		{"short", "{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: {class: SequentialTrainer}}", pendulum(t)},
+		{"without the trainer's class", "{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: {timesteps: 8}}", pendulum(t)},
+		{"without a trainer", "{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: null}", pendulum(t)},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			dict, err := config.FromYAML([]byte(x.text))

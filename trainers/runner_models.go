@@ -28,7 +28,8 @@ type mlps struct {
 	models.Initialization `yaml:",inline"`
 }
 
-// models reads the section of that name for the roles that the agent has. A style_value not given is like the value.
+// models reads the section of that name for the roles that the agent has, and puts all defaults into r.Models. A
+// style_value not given is like the value.
 func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	if len(r.Models) == 0 {
 		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: [64, 64], activation: elu}", roles)
@@ -38,9 +39,11 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
 			return nil, err
 		}
+		r.Models = config.Dict(m)
 		return &modelSpecs{sp: r.sp, mlps: m}, nil
 	}
 	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
+	full := map[string]any{}
 	allowed := append([]string{"separate"}, roles...)
 	for _, key := range slices.Sorted(maps.Keys(r.Models)) {
 		value := r.Models[key]
@@ -65,6 +68,9 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		}
 		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
 		m.roles[key] = spec
+		own := maps.Clone(dict)
+		maps.Copy(own, spec.Settings())
+		full[key] = own
 	}
 	for _, role := range roles {
 		if _, ok := m.roles[role]; ok {
@@ -79,6 +85,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	if m.roles["policy"].Class == "Deterministic" {
 		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO and AMP to learn from; use GaussianMixin")
 	}
+	full["separate"] = m.separate
+	r.Models = full
 	return m, nil
 }
 

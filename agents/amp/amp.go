@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -147,6 +148,7 @@ func (a *learner) prepare() error {
 		if err != nil {
 			return err
 		}
+		a.cfg.AMPObservationPreprocessorKwargs = config.Dict(cfg)
 		if a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device); err != nil {
 			return err
 		}

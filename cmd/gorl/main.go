@@ -3,46 +3,9 @@
 //	gorl help
 //	gorl train --config cartpole.yaml
 //
-// Every subcommand stands in a file of its own and says with --help what it does.
+// Package cli has the subcommands. A program that registers environments of its own and calls cli.Main has them too.
 package main
 
-import (
-	"context"
-	"os"
+import "github.com/gorl-dev/gorl/cli"
 
-	"github.com/spf13/cobra"
-
-	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/pbt/launch"
-)
-
-func main() {
-	ctx, kill, stop := launch.Interrupts(context.Background())
-	go func() { // a second Ctrl-C does not wait for anything
-		<-kill
-		os.Exit(commandline.Stopped)
-	}()
-	status := commandline.Execute(ctx, command(), os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
-}
-
-// command is gorl.
-func command() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "gorl",
-		Short: "reinforcement learning from the command line",
-		Long: `gorl trains agents from YAML files, evaluates them, and looks at, converts, exports
-and draws what training wrote. Populations of processes have a command of their
-own, gorl-pbt.`,
-	}
-	root.AddCommand(subcommands()...)
-	return root
-}
-
-// subcommands are gorl's.
-func subcommands() []*cobra.Command {
-	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand("gorl"),
-	}
-}
+func main() { cli.Main() }

@@ -13,9 +13,12 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"unsafe"
+
+	"github.com/gorl-dev/gorl/internal/capacity"
 )
 
 // Status says what happened to a simulation in its last step, as a set of bits.
@@ -54,7 +57,7 @@ type Batch struct {
 }
 
 // NewBatch makes n simulations. Workers is the number of goroutines that step them, the caller included; 0 means
-// one a CPU. The trajectories do not depend on it.
+// one a CPU. The trajectories do not depend on it. More than fit into memory are an error with the number of bytes.
 func NewBatch(m *Model, n, workers int) (*Batch, error) {
 	switch {
 	case m == nil:
@@ -71,9 +74,8 @@ func NewBatch(m *Model, n, workers int) (*Batch, error) {
 		return nil, err
 	}
 	message := newMessage()
-	c := C.gm_make_batch(m.c, C.int(n), message)
-	if c == nil {
-		err := fmt.Errorf("mujoco: a batch of %d simulations: %s", n, tidy(C.GoString(message)))
+	c, err := m.simulations(n, message)
+	if err != nil {
 		C.free(unsafe.Pointer(message))
 		m.release()
 		return nil, err
@@ -90,6 +92,32 @@ func NewBatch(m *Model, n, workers int) (*Batch, error) {
 	}
 	b.work = func(worker, first, last int) { b.note(b.stepRange(worker, first, last, b.substeps)) }
 	return b, nil
+}
+
+// simulations makes them. Of more than a few the first one is made by itself, to see how many fit into memory.
+func (m *Model) simulations(n int, message *C.char) (*C.gm_batch, error) {
+	make := func(n int) (*C.gm_batch, error) {
+		c := C.gm_make_batch(m.c, C.int(n), message)
+		if c == nil {
+			return nil, fmt.Errorf("mujoco: a batch of %d simulations: %s", n, tidy(C.GoString(message)))
+		}
+		return c, nil
+	}
+	if n > 1024 {
+		one, err := make(1)
+		if err != nil {
+			return nil, err
+		}
+		bytes := float64(C.gm_data_bytes(one))
+		C.gm_free_batch(one)
+		if err := capacity.Check(fmt.Sprintf("mujoco: a batch of %d simulations", n), float64(n)*bytes); err != nil {
+			return nil, err
+		}
+	}
+	if n > math.MaxInt32 {
+		return nil, fmt.Errorf("mujoco: a batch of %d simulations; there may be %d", n, math.MaxInt32)
+	}
+	return make(n)
 }
 
 func newMessage() *C.char { return (*C.char)(C.calloc(C.GM_MESSAGE, 1)) }

@@ -123,6 +123,8 @@ fail:
   return NULL;
 }
 
+double gm_data_bytes(const gm_batch* b) { return (double)b->d[0]->nbuffer; }
+
 static inline int bad(const double* x, int n) {
   for (int i = 0; i < n; i++)
     if (!(x[i] <= mjMAXVAL && x[i] >= -mjMAXVAL)) return 1;

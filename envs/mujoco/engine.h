@@ -45,6 +45,8 @@ gm_model* gm_load(const char* path, const char* xml, int length, char* message);
 void gm_free_model(gm_model* g);
 int gm_model_bytes(const gm_model* g, void* out, int size);
 
+// gm_data_bytes is the size of the buffers of one simulation.
+double gm_data_bytes(const gm_batch* b);
 gm_batch* gm_make_batch(const gm_model* g, int n, char* message);
 void gm_free_batch(gm_batch* b);
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -56,7 +57,8 @@ type Parallel struct {
 }
 
 // NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
-// as one batch. All must have the same spaces. On an error those already made are closed.
+// as one batch. All must have the same spaces. More than fit into memory are an error with the number of bytes. On an error
+// those already made are closed.
 func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
 	switch {
 	case n <= 0:
@@ -72,6 +74,11 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	for i := range n {
 		if err := p.add(i, create); err != nil {
 			return nil, errors.Join(err, p.closeSingles())
+		}
+		if i == 0 { // whose spaces say how wide rows are
+			if err := p.room(n); err != nil {
+				return nil, errors.Join(err, p.closeSingles())
+			}
 		}
 	}
 	p.allocate(n)
@@ -109,6 +116,14 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 	m, _ := envs.SingleAs[envs.Metered](s)
 	p.meters = append(p.meters, m)
 	return nil
+}
+
+// room refuses more environments than memory has room for, by the rows and the bookkeeping of each; what an environment of
+// its own kind keeps is not known here.
+func (p *Parallel) room(n int) error {
+	const bookkeeping = 256
+	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() + p.set.Action.Width())
+	return capacity.Check(fmt.Sprintf("wrappers: %d environments", n), float64(n)*float64(row+bookkeeping))
 }
 
 // allocate makes the buffers of the batch.

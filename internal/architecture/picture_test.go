@@ -14,7 +14,7 @@ import (
 // plan has those that import above, or beside, those that are imported.
 func plan() *box {
 	return stacked(
-		frame("programs", "cmd"),
+		frame("programs", "cli", "cmd"),
 		abreast(
 			frame("populations", "pbt"),
 			stacked(

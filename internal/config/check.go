@@ -85,6 +85,9 @@ func (c *checker) wrong(path string, v reflect.Value, r rules) {
 	if v.CanFloat() && r.bounds() == "" {
 		e.Allowed = "a finite number"
 	}
+	if v.CanFloat() && tooLarge(v.Float()) {
+		e.Reason = "gorl computes in float32, whose greatest number is 3.4e38"
+	}
 	if v.Kind() == reflect.String {
 		e.Nearest = Nearest(v.String(), r.oneof)
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"reflect"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Field describes one key, for generated documentation.
@@ -47,8 +49,8 @@ func keys(prefix string, v reflect.Value) []Field {
 	return all
 }
 
-// Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil pointers as nil.
-// Functions, channels and interfaces that hold anything but plain data are left out.
+// Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil pointers
+// as nil, fields that read themselves as their method MarshalYAML gives them. Functions, channels and interfaces that hold anything but plain data are left out.
 func Dict(v any) map[string]any {
 	value := reflect.Indirect(reflect.ValueOf(v))
 	if value.Kind() != reflect.Struct {
@@ -64,6 +66,10 @@ func Dict(v any) map[string]any {
 }
 
 func plainValue(v reflect.Value) (any, bool) {
+	if m, ok := v.Interface().(yaml.Marshaler); ok && v.Kind() != reflect.Pointer {
+		plain, err := m.MarshalYAML()
+		return plain, err == nil
+	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {

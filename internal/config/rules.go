@@ -85,9 +85,12 @@ func (r rules) holds(v reflect.Value) bool {
 	return true
 }
 
+// tooLarge says that float32, in which gorl computes, has no such number.
+func tooLarge(f float64) bool { return math.Abs(f) > math.MaxFloat32 && !math.IsInf(f, 0) }
+
 func (r rules) inRange(f float64) bool {
 	switch {
-	case math.IsNaN(f), math.IsInf(f, 0) && !r.inf:
+	case math.IsNaN(f), math.IsInf(f, 0) && !r.inf, tooLarge(f):
 		return false
 	case r.min != nil && f < *r.min, r.max != nil && f > *r.max:
 		return false

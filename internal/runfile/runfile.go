@@ -10,7 +10,6 @@
 package runfile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -170,12 +169,11 @@ func (s Sections) Of(r Reader) Sections {
 }
 
 // Member returns the sections of which a population's member with this seed is made: those of package trainers, without
-// the trainer's own seed. The trainer's class need not be given, as there is only one.
+// the trainer's own seed.
 func (s Sections) Member(seed int64) Sections {
 	own := s.Of(Trainers)
 	own["seed"] = seed
 	trainer := maps.Clone(own.Section("trainer"))
-	trainer["class"] = cmp.Or(trainer["class"], any("SequentialTrainer"))
 	delete(trainer, "seed")
 	own["trainer"] = trainer
 	return own

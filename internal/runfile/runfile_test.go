@@ -77,7 +77,7 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{}, "trainer": map[string]any{"class": "SequentialTrainer", "timesteps": 5}}
+	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{}, "trainer": map[string]any{"timesteps": 5}}
 	if diff := cmp.Diff(want, s.Member(9)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

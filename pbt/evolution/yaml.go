@@ -23,6 +23,34 @@ type Settings struct {
 	Algorithm, Environment map[string]any
 	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string
+
+	manifest manifest
+}
+
+// Dict returns the sections strict, network, mutation, selection_strategy and training with every default in them, but for
+// those that depend on the agent; network only where the file has it. [FromDict] reads the same settings of them and of seed.
+func (s *Settings) Dict() map[string]any {
+	full := config.Dict(s.manifest)
+	for _, key := range []string{"algorithm", "environment", "seed"} {
+		delete(full, key)
+	}
+	mutation, selection := full["mutation"].(map[string]any), full["selection_strategy"].(map[string]any)
+	if len(s.manifest.Mutation.Hyperparameters) == 0 {
+		delete(mutation, "rl_hp_selection") // those that the agent has, then
+	}
+	if selection["n_individuals_per_subpopulation"] == 0 {
+		delete(selection, "n_individuals_per_subpopulation")
+	}
+	for _, section := range []map[string]any{full, mutation, selection, full["training"].(map[string]any)} {
+		maps.DeleteFunc(section, func(_ string, v any) bool {
+			list, ok := v.([]any)
+			return v == nil || ok && len(list) == 0
+		})
+	}
+	if s.Network == nil {
+		delete(full, "network")
+	}
+	return full
 }
 
 // manifest is the file. The comments of its fields are the meanings in docs/reference/evolution.md.
@@ -140,6 +168,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if s.Network != nil {
 		o.Mutations.Limits = s.Network.Limits
 	}
+	s.manifest = f
 	return s, nil
 }
 

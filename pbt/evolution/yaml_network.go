@@ -98,6 +98,7 @@ func (f *manifest) network(s *Settings) error {
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("evolution: network: %w", err)
 	}
+	f.Network = config.Dict(x)
 	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation, Limits: l}
 	return nil
 }

@@ -62,6 +62,7 @@ func (f *manifest) selection(s *Settings) error {
 	x := &t.Selection
 	dict := map[string]any{"selection_strategy": f.Selection}
 	err := config.Merge(&t, dict, config.Options{Prefix: "evolution"})
+	f.Selection = config.Dict(x)
 	s.Options.Selection = strategy.Tournament{
 		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict,
 	}
@@ -82,6 +83,7 @@ func (f *manifest) multiFrequency(s *Settings) error {
 	if x.RandSeed != nil {
 		s.Notes = append(s.Notes, "selection_strategy.rand_seed does nothing: seed, or mutation.rand_seed, makes all decisions")
 	}
+	f.Selection = config.Dict(x)
 	members := &s.Options.PopulationSize
 	if x.Individuals > 0 {
 		*members = x.Individuals * x.Subpopulations

@@ -92,6 +92,9 @@ func readSampleFactory(f *file) (*Settings, error) {
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}
+	if c.Reference == nil {
+		c.Reference = []int{0}
+	}
 	var p problems
 	s := c.shared.settings(f, sampleFactoryNames, &p)
 	s.Enabled = c.WithPBT
@@ -100,9 +103,6 @@ func readSampleFactory(f *file) (*Settings, error) {
 	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation, true
 	if o.Measure.Window == 0 {
 		o.Measure.Window = c.StatsAvg
-	}
-	if c.Reference == nil {
-		o.Reference = []int{0}
 	}
 	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap, RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
 	if c.PerturbMin > c.PerturbMax {

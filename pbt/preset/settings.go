@@ -66,6 +66,7 @@ type Settings struct {
 	Notes []string
 
 	sections runfile.Sections
+	file     *file
 }
 
 // Folder is the folder that all members of the population share: Workspace within Directory. Member n has the folder
@@ -76,11 +77,37 @@ func (s *Settings) Folder() string { return filepath.Join(s.Directory, s.Workspa
 // reply_buffer, agent and trainer), with seed as theirs: what trainers.FromDict makes a trainer of.
 func (s *Settings) Member(seed int64) map[string]any { return s.sections.Member(seed) }
 
+// Dict returns the sections preset, strict and pbt with every default in them. [FromDict] reads the same settings of them,
+// and of agent without the keys of Unset. Keys that do nothing are in it only where the file has them.
+func (s *Settings) Dict() map[string]any {
+	section := s.file.full()
+	for _, key := range s.file.without {
+		delete(section, key)
+	}
+	if s.Options.TotalSteps == 0 {
+		delete(section, "total_steps") // it has no default
+	}
+	for _, q := range section["parameters"].(map[string]any) {
+		maps.DeleteFunc(q.(map[string]any), func(_ string, v any) bool {
+			list, ok := v.([]any)
+			return v == nil || ok && len(list) == 0
+		})
+	}
+	maps.DeleteFunc(section, func(_ string, v any) bool { return v == nil })
+	return map[string]any{"preset": s.Name, "strict": s.Strict, "pbt": section}
+}
+
+// Unset are settings of the agent that the population decides by whether the file gives them, and which it does not give:
+// a preset draws them, or does not reset them.
+func (s *Settings) Unset() []string { return s.file.unset }
+
 // idle notes that a key does nothing, where the file has it.
 func (s *Settings) idle(f *file, key, why string) {
 	if _, given := f.PBT[key]; given {
 		s.Notes = append(s.Notes, fmt.Sprintf("pbt.%s does nothing: %s", key, why))
+		return
 	}
+	f.without = append(f.without, key)
 }
 
 // FromFile reads the YAML file at path; see [FromYAML]. Its errors name the file.
@@ -130,7 +157,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if err != nil {
 		return nil, err
 	}
-	s.Name, s.Strict, s.sections = f.Preset, f.Strict, sections
+	s.Name, s.Strict, s.sections, s.file = f.Preset, f.Strict, sections, &f
 	if !s.Enabled {
 		s.Options.Strategy = strategy.Never{}
 		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
@@ -147,6 +174,10 @@ type file struct {
 
 	agent map[string]any // the section of that name, whose numbers are the defaults of hyperparameters
 	known []string       // hyperparameters that the caller knows of
+
+	full    func() map[string]any // the section pbt with all defaults
+	without []string              // keys of full that do nothing, and that the file does not have
+	unset   []string              // settings of the agent that a preset has asked for, and that the file does not have
 }
 
 // readSection reads the keys under pbt: into a struct that holds the defaults.
@@ -158,6 +189,7 @@ func readSection[T any](f *file, dst *T) error {
 		return err
 	}
 	*dst = whole.PBT
+	f.full = func() map[string]any { return config.Dict(dst) }
 	return nil
 }
 
@@ -178,6 +210,8 @@ func (f *file) initial(s *Settings, name string) *float64 {
 		return &v
 	case int:
 		return new(float64(v))
+	case nil:
+		f.unset = append(f.unset, name)
 	}
 	return nil
 }

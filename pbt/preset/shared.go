@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -150,6 +151,17 @@ func (s *span) SetConfig(value any) error {
 	return nil
 }
 
+// MarshalYAML returns what SetConfig reads, nil for no range.
+func (s span) MarshalYAML() (any, error) {
+	switch {
+	case s.Range == explore.Range{}:
+		return nil, nil
+	case s.Log:
+		return map[string]any{"low": s.Low, "high": s.High, "log": true}, nil
+	}
+	return []any{s.Low, s.High}, nil
+}
+
 // settings turns the shared keys into settings. The preset adds its strategy and its explorer.
 func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	c.check(p)
@@ -204,6 +216,11 @@ func (c *shared) check(p *problems) {
 	}
 	if c.Workspace == "" {
 		p.wrong("workspace", c.Workspace, "want the name of the population's folder")
+	}
+	for key, path := range map[string]string{"workspace": c.Workspace, "directory": c.Directory} {
+		if err := durable.CheckName(path); err != nil {
+			p.wrong(key, path, "%v", err)
+		}
 	}
 	for i, m := range c.Reference {
 		if m >= c.NumPolicies || slices.Contains(c.Reference[:i], m) {

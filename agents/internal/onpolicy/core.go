@@ -5,6 +5,7 @@ package onpolicy
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -199,12 +200,16 @@ func (c *Core) Bind(numEnvs int) error {
 	case c.numEnvs != 0:
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
-	rows := c.Config.Rollouts * numEnvs // transitions of a rollout
+	rows := math.MaxInt // transitions of a rollout; so many do not fit into memory
+	if c.Config.Rollouts <= math.MaxInt/numEnvs {
+		rows = c.Config.Rollouts * numEnvs
+	}
 	if rows < 2 && c.Config.AdvantageNormalization == "rollout" {
 		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"", strings.ToLower(c.name))
 	}
-	if c.Config.Skrl() && c.Config.MiniBatches > rows {
-		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has %d rows; skrl drops the remainder, which would be all of them", strings.ToLower(c.name), c.Config.MiniBatches, rows)
+	if c.Config.MiniBatches > rows {
+		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d environments), and no minibatch may be empty",
+			strings.ToLower(c.name), c.Config.MiniBatches, rows, c.Config.Rollouts, numEnvs)
 	}
 	c.numEnvs = numEnvs
 	return c.allocate()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
@@ -59,6 +60,9 @@ func (c *Core) flatten(separateFrom int) error {
 	if c.Config.LearningRateScheduler != "" {
 		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0], c.Config.LearningRateSchedulerKwargs); err != nil {
 			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
+		}
+		if c.Config.LearningRateSchedulerKwargs, err = schedulers.Settings(c.Config.LearningRateScheduler, c.Config.LearningRateSchedulerKwargs); err != nil {
+			return err
 		}
 	}
 	c.ApplyRates()
@@ -132,27 +136,28 @@ func (c *Core) ApplyRates() {
 // LearningRate returns the policy's present learning rate.
 func (c *Core) LearningRate() float64 { return c.Optimizer.Groups[0].LearningRate }
 
-// scalers makes the scalers that the configuration asks for.
+// scalers makes the scalers that the configuration asks for, whose settings it then has with all defaults.
 func (c *Core) scalers() error {
-	make := func(key, kind string, kwargs map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
+	make := func(key, kind string, kwargs *map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
 		if kind == "" || size == 0 {
 			return nil, nil
 		}
 		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		cfg, err := agents.ScalerConfig(prefix, kwargs, size, c.Config.Skrl())
+		cfg, err := agents.ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
 		if err != nil {
 			return nil, err
 		}
+		*kwargs = config.Dict(cfg)
 		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
 	}
 	var err error
-	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor, c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
+	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor, &c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
 		return err
 	}
-	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, c.Config.StatePreprocessorKwargs, c.spaces.State.Width()); err != nil {
+	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs, c.spaces.State.Width()); err != nil {
 		return err
 	}
-	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, c.Config.ValuePreprocessorKwargs, 1)
+	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, &c.Config.ValuePreprocessorKwargs, 1)
 	return err
 }
 

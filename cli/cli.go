@@ -1,0 +1,64 @@
+// Package cli is the command gorl: it trains agents from YAML files, evaluates them, and looks at, converts, exports and
+// draws what training wrote.
+//
+// Every subcommand stands in a file of its own and says with --help what it does.
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/launch"
+)
+
+// Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first signal
+// (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once.
+func Main() {
+	program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	ctx, kill, stop := launch.Interrupts(context.Background())
+	go func() { // a second Ctrl-C does not wait for anything
+		<-kill
+		os.Exit(commandline.Stopped)
+	}()
+	status := commandline.Execute(ctx, command(), os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// program is the name under which the program was started, for help and for what users are told to call next.
+var program = "gorl"
+
+// command is the whole command, under the program's name.
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "reinforcement learning from the command line",
+		Long: program + ` trains agents from YAML files, evaluates them, and looks at, converts, exports
+and draws what training wrote. Populations of processes have a command of their
+own, gorl-pbt.`,
+	}
+	root.AddCommand(subcommands()...)
+	for _, c := range root.Commands() {
+		c.Long, c.Example = called(c.Long), called(c.Example)
+	}
+	return root
+}
+
+// call is gorl before one of its subcommands.
+var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|version)\b`)
+
+// called puts the program's name into calls of gorl.
+func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
+
+// subcommands are gorl's.
+func subcommands() []*cobra.Command {
+	return []*cobra.Command{
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand(program),
+	}
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/inspection"
+)
+
+// conversion is what flags ask for.
+type conversion struct {
+	from, to                *string
+	like, version           *string
+	force, partial          *bool
+	plain, rest, separately *bool
+	rate                    *float64
+	member                  *int
+}
+
+func convertCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "convert FROM TO",
+		Short: "turn checkpoints and files of tensors into each other",
+		Long: `
+Writes what is in FROM to TO, in the format that TO's extension means: .pt
+(PyTorch), .safetensors or .npz (NumPy). Names, shapes, element types and plain
+values stay. FROM is a file, or the folder of a run, which means its best
+checkpoint, else the newest. What is a checkpoint of gorl's gets a manifest
+beside the .safetensors, so that trainers and policies accept it.
+
+With --to skrl, TO is what skrl's agent.load reads, of a checkpoint of gorl's.
+With --from skrl, FROM is a checkpoint of skrl's agent, and TO one of gorl's,
+from which gorl's trainers resume. It takes a checkpoint of the agent that is to
+go on, given with --like, for names, shapes, counters and random states; train
+that agent for a step to get one. Networks, the optimizer's state and scalers are
+carried over, both ways.
+
+No pickle is executed. One that asks for anything but tensors and plain values
+is refused, with the name of what it wanted to call.`,
+		Example: `
+gorl convert model.pt model.safetensors
+gorl convert runs/cartpole weights.npz
+gorl convert --to skrl runs/cartpole agent.pt
+gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as in that file
+gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
+		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
+	}
+	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz")
+	k := conversion{
+		from:       commandline.Choice(c, "from", "", "`program` whose agent FROM is a checkpoint of, where it is not gorl: skrl", "skrl"),
+		to:         commandline.Choice(c, "to", "", "`program` whose agent is to read TO, where it is not gorl: skrl", "skrl"),
+		like:       commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that is to read TO", "safetensors", "pt"),
+		force:      c.Flags().BoolP("force", "f", false, "replace TO where it exists"),
+		partial:    c.Flags().Bool("partial", false, "with --from skrl: take what both agents have, and leave the rest as --like has it"),
+		plain:      c.Flags().Bool("plain-names", false, "with --to skrl: parameters are named net.0.weight, not net_container.0.weight"),
+		version:    commandline.Choice(c, "skrl-version", "2.0", "with --to skrl: the `version` of skrl, 2.0 or 1.4", "2.0", "1.4"),
+		rate:       c.Flags().Float64("learning-rate", 0, "with --to skrl: the optimizer's learning `rate` (default: the agent's present one)"),
+		rest:       c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl has no place for"),
+		separately: c.Flags().Bool("separately", false, "with --to skrl: TO is a folder for a file of each module"),
+		member:     c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint"),
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := k.check(cmd, args[0], args[1]); err != nil {
+			return err
+		}
+		said, err := k.run(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
+		return err
+	}
+	return c
+}
+
+// check refuses what makes no sense before anything is read.
+func (k conversion) check(cmd *cobra.Command, from, to string) error {
+	if *k.from != "" && *k.to != "" {
+		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to convert")
+	}
+	for _, flag := range []string{"plain-names", "skrl-version", "learning-rate", "without-rest", "separately"} {
+		if cmd.Flags().Changed(flag) && *k.to != "skrl" {
+			return commandline.Usagef("--%s needs --to skrl", flag)
+		}
+	}
+	switch {
+	case *k.partial && *k.from != "skrl":
+		return commandline.Usagef("--partial needs --from skrl")
+	case *k.member >= 0 && *k.from == "skrl":
+		return commandline.Usagef("--member is of a group's checkpoint, and FROM is one of skrl's")
+	case *k.from == "skrl" && *k.like == "":
+		return commandline.Usagef("--like is missing: give a checkpoint of the gorl agent that is to go on with FROM")
+	case *k.from == "skrl" && filepath.Ext(to) != ".safetensors":
+		return commandline.Usagef("TO is %s: a checkpoint of gorl's is named *.safetensors", to)
+	case *k.from == "" && *k.to == "" && *k.like != "":
+		return commandline.Usagef("--like needs --from skrl or --to skrl")
+	case *k.to == "skrl" && !*k.separately && filepath.Ext(to) != ".pt":
+		return commandline.Usagef("TO is %s: a checkpoint of skrl's is named *.pt", to)
+	}
+	if !*k.separately {
+		if _, err := convert.FormatOf(to); err != nil {
+			return commandline.Usagef("TO is %s: want a name that ends in .pt, .safetensors or .npz", to)
+		}
+	}
+	if sameFile(from, to) || sameFile(from+".safetensors", to) {
+		return commandline.Usagef("FROM and TO are the same file")
+	}
+	if *k.force || *k.separately {
+		return nil
+	}
+	taken := []string{to}
+	if filepath.Ext(to) == ".safetensors" {
+		taken = append(taken, manifest(to))
+	}
+	for _, path := range taken {
+		if _, err := os.Lstat(path); err == nil {
+			return commandline.Usagef("%s exists; --force replaces it", path)
+		}
+	}
+	return nil
+}
+
+// sameFile says whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, wrong := os.Stat(b)
+	return err == nil && wrong == nil && os.SameFile(x, y)
+}
+
+// manifest is the path of a checkpoint's manifest by that of its data.
+func manifest(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
+
+// run converts and says what was done.
+func (k conversion) run(from, to string) (said string, err error) {
+	var snap *checkpoint.Snapshot
+	note := ""
+	if *k.from == "skrl" {
+		if snap, note, err = k.fromSkrl(from); err != nil {
+			return "", err
+		}
+	} else {
+		if from, err = inspection.Find(from); err != nil {
+			return "", err
+		}
+		if sameFile(from, to) {
+			return "", commandline.Usagef("FROM and TO are the same file, %s", from)
+		}
+		if snap, err = read(from); err != nil {
+			return "", err
+		}
+	}
+	if *k.member >= 0 {
+		if snap, err = inspection.OfGroup(snap, *k.member); err != nil {
+			return "", err
+		}
+	}
+	if *k.to == "skrl" {
+		return k.toSkrl(snap, from, to)
+	}
+	if err := k.write(to, snap); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s → %s: %s%s", from, to, amount(snap, to), note), nil
+}
+
+// read reads a file of tensors; a checkpoint of gorl's is verified.
+func read(path string) (*checkpoint.Snapshot, error) {
+	if ext := filepath.Ext(path); ext == ".safetensors" || ext == ".json" {
+		saved, err := checkpoint.Load(path)
+		if err == nil {
+			return saved.Snapshot, nil
+		}
+		if !errors.Is(err, checkpoint.ErrUncommitted) {
+			return nil, err
+		}
+	}
+	return convert.Read(path)
+}
+
+// write writes a checkpoint of gorl's with its manifest, and anything else as it is.
+func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if _, err := snap.Text(layout.Agent); err != nil || filepath.Ext(to) != ".safetensors" {
+		if err := spoils(to); err != nil {
+			return err
+		}
+		return convert.Write(to, snap)
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(to), ".convert-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(aside) }() // empty by then, or not needed
+	store, err := checkpoint.NewStore(aside, checkpoint.Options{WrittenBy: "gorl convert"})
+	if err != nil {
+		return err
+	}
+	path, err := store.Save(strings.TrimSuffix(filepath.Base(to), ".safetensors"), step(snap), snap)
+	if err != nil {
+		return err
+	}
+	// Without its manifest a checkpoint does not count, so that it is never half replaced.
+	if err := os.Remove(manifest(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(path, to); err != nil {
+		return err
+	}
+	if err := os.Rename(manifest(path), manifest(to)); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(to))
+}
+
+// step is how far a checkpoint's training was.
+func step(snap *checkpoint.Snapshot) int64 {
+	for _, path := range [][]string{{"trainer", "timestep"}, {"timestep"}} {
+		if n, err := snap.Int(path...); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// amount says how much was written.
+func amount(snap *checkpoint.Snapshot, path string) string {
+	var elements, bytes int64
+	for _, a := range snap.Arrays {
+		elements += a.Len()
+		bytes += int64(len(a.Data))
+	}
+	said := fmt.Sprintf("%d tensors, %d elements, %s", len(snap.Arrays), elements, inspection.Bytes(bytes))
+	if info, err := os.Stat(path); err == nil {
+		said += fmt.Sprintf("; the file has %s", inspection.Bytes(info.Size()))
+	}
+	return said
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/inspection"
+)
+
+// fromSkrl fits a checkpoint of skrl's into one of the agent that is to go on.
+func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note string, err error) {
+	c, err := skrl.Read(path)
+	if err != nil {
+		return nil, "", err
+	}
+	place, err := inspection.Find(*k.like)
+	if err != nil {
+		return nil, "", err
+	}
+	saved, err := checkpoint.Load(place)
+	if err != nil {
+		return nil, "", err
+	}
+	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(modules(c), ", "), place)
+	if !*k.partial {
+		if snap, err = c.Snapshot(saved.Snapshot); err != nil {
+			return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
+		}
+		return snap, note, nil
+	}
+	snap, left, err := c.Merge(saved.Snapshot)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
+	}
+	used := slices.DeleteFunc(modules(c), func(name string) bool { return slices.Contains(left.Unused, name) })
+	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(used, ", "), place)
+	if len(left.Missing) > 0 {
+		note += fmt.Sprintf("\nNot in %s: %s.", path, strings.Join(left.Missing, ", "))
+	}
+	if len(left.Unused) > 0 {
+		note += fmt.Sprintf("\nNot used: %s.", strings.Join(left.Unused, ", "))
+	}
+	return snap, note, nil
+}
+
+func modules(c *skrl.Checkpoint) []string {
+	var names []string
+	for _, m := range c.Modules {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// toSkrl writes a checkpoint of skrl's.
+func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said string, err error) {
+	o := skrl.Options{PlainNames: *k.plain, Version: *k.version, LearningRate: *k.rate, WithoutRest: *k.rest}
+	if *k.like != "" {
+		if o.Like, err = skrl.Read(*k.like); err != nil {
+			return "", err
+		}
+	}
+	c, err := skrl.New(snap, o)
+	if err != nil {
+		return "", err
+	}
+	if *k.separately {
+		if err := os.MkdirAll(to, 0o777); err != nil {
+			return "", err
+		}
+		tag := fmt.Sprint(step(snap))
+		for _, name := range modules(c) {
+			if file := filepath.Join(to, name+"_"+tag+".pt"); !*k.force {
+				if _, err := os.Lstat(file); err == nil {
+					return "", commandline.Usagef("%s exists; --force replaces it", file)
+				}
+			}
+		}
+		if err := c.WriteModules(to, tag); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s → %s: %d files for skrl, <module>_%s.pt: %s", from, to, len(c.Modules), tag, strings.Join(modules(c), ", ")), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return "", err
+	}
+	if err := c.WriteFile(to); err != nil {
+		return "", err
+	}
+	written, err := convert.Read(to)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s → %s: %s\nFor skrl's agent.load: %s.", from, to, amount(written, to), strings.Join(modules(c), ", ")), nil
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// evalFlags are what the command line says.
+type evalFlags struct {
+	config, checkpoint, record, device string
+	episodes, numEnvs                  int
+	seed                               int64
+	fps                                float64
+	stochastic, json                   bool
+}
+
+func evalCommand() *cobra.Command {
+	var f evalFlags
+	c := &cobra.Command{
+		Use:   "eval RUN|CHECKPOINT",
+		Short: "play whole episodes with what was trained",
+		Long: `
+Loads a checkpoint and plays whole episodes, without learning, by the mean or the
+most probable action. RUN is a folder that gorl train has written, of one agent or
+of a population; its best checkpoint plays unless --checkpoint says another.
+CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, or
+--config.
+
+Every environment of the batch plays the same number of episodes, at least one, so
+that short episodes do not weigh more. The environment is as the configuration
+makes it: what a curriculum or a population has changed in it is not taken over.`,
+		Example: `
+gorl eval runs/cartpole
+gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
+gorl eval runs/walker --record walk.gif --fps 50
+gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
+		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.IntVarP(&f.episodes, "episodes", "e", 100, "`number` of episodes, at least")
+	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most --episodes)")
+	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
+	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
+	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF), which is replaced where it exists")
+	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50")
+	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagFilename("record", "gif")
+	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"}, cobra.ShellCompDirectiveDefault))
+	return c
+}
+
+func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	switch {
+	case f.episodes < 1:
+		return commandline.Usagef("--episodes is %d; want at least 1", f.episodes)
+	case f.numEnvs < 0:
+		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
+	case f.seed < 0:
+		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
+	case !(f.fps > 0 && f.fps <= 50):
+		return commandline.Usagef("--fps is %g; want above 0, and at most 50", f.fps)
+	case f.record != "" && !strings.HasSuffix(strings.ToLower(f.record), ".gif"):
+		return commandline.Usagef("--record %s: pictures are written as .gif", f.record)
+	}
+	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) { // before all episodes are played
+		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
+	}
+	saved, err := f.open(target)
+	if err != nil {
+		return err
+	}
+	for _, note := range saved.notes {
+		fmt.Fprintln(stderr, note)
+	}
+	c, err := readConfiguration(saved.config, stdin)
+	if err != nil {
+		return err
+	}
+	if err := check(c); err != nil {
+		return commandline.Usagef("%s: %w", saved.config, err)
+	}
+	if f.device != "" {
+		c.Section("agent")["device"] = f.device
+	}
+	f.environment(c.Section("environment"))
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", saved.config, err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	film := &film{}
+	if f.record != "" {
+		if film, err = newFilm(env); err != nil {
+			return commandline.Usagef("--record: %w", err)
+		}
+		env = film
+	}
+	trainer, err := f.player(c, env, saved)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
+	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
+	if err != nil {
+		if ctx.Err() != nil {
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is written")}
+		}
+		return err
+	}
+	if f.record != "" {
+		if err := film.write(f.record, f.fps); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return writeEvaluationJSON(stdout, f, saved, c, result)
+	}
+	return writeEvaluation(stdout, f, saved, c, result)
+}
+
+// environment changes the section for evaluation.
+func (f *evalFlags) environment(section map[string]any) {
+	if n, ok := section["num_envs"].(int); f.numEnvs == 0 && ok && n > f.episodes {
+		section["num_envs"] = f.episodes
+	}
+	if f.numEnvs > 0 {
+		section["num_envs"] = f.numEnvs
+	}
+	n, _ := section["num_envs"].(int)
+	if children, ok := section["children"].(int); ok && children > max(n, 1) {
+		section["children"] = 0
+	}
+	id, _ := section["id"].(string)
+	if mode, _ := section["render_mode"].(string); f.record != "" && mode == "" && strings.HasPrefix(id, "gymnasium") {
+		section["render_mode"] = "rgb_array"
+	}
+}
+
+// restorable is an agent that a checkpoint can be put into.
+type restorable interface {
+	agents.Snapshotter
+	agents.Reseeder
+}
+
+// player makes the agent of the checkpoint, with a trainer to evaluate it.
+func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
+	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
+	var agent agents.Agent
+	if c.Kind() == runfile.Evolution {
+		settings, err := evolutionOf(c)
+		if err != nil {
+			return nil, commandline.Usagef("%s: %w", saved.config, err)
+		}
+		if agent, err = evolvedAgent(c, settings.Network, env, f.seed, saved.Snapshot); err != nil {
+			return nil, err
+		}
+	} else {
+		trainer, err := trainers.FromDict(c.Member(f.seed), env, func(t *trainers.Config) { *t = cfg })
+		if err != nil {
+			return nil, commandline.Usagef("%s: %w", saved.config, err)
+		}
+		agent = trainer.Agent()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, agent.Close())
+		}
+	}()
+	restored, ok := agents.As[restorable](agent)
+	if !ok {
+		return nil, fmt.Errorf("%s: the agent (%T) cannot be restored", saved.config, agent)
+	}
+	if t, err = trainers.Sequential(env, agent, cfg); err != nil {
+		return nil, err
+	}
+	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {
+		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
+	}
+	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
+	}
+	return t, restored.Reseed(f.seed)
+}
+
+// withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.
+func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
+	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values), Metadata: snap.Metadata}
+	layout.DropRollout(rest)
+	return rest
+}

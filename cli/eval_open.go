@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/inspection"
+)
+
+// savedRun is a checkpoint with the configuration that it was trained with.
+type savedRun struct {
+	*checkpoint.Saved
+	config string   // the path
+	notes  []string // what was passed over
+}
+
+// open finds the checkpoint and its configuration.
+func (f *evalFlags) open(target string) (*savedRun, error) {
+	info, err := os.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) { // perhaps without its extension
+		if found, e := inspection.Find(target); e == nil {
+			target = found
+			info, err = os.Stat(target)
+		}
+	}
+	if err != nil {
+		return nil, commandline.Usagef("%w", err)
+	}
+	var run *savedRun
+	dir := target
+	if info.IsDir() {
+		if run, err = f.choose(target); err != nil {
+			return nil, err
+		}
+	} else {
+		if f.checkpoint != "best" { // the default
+			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder", target)
+		}
+		saved, err := checkpoint.Load(target)
+		if err != nil {
+			return nil, commandline.Usagef("%w", err)
+		}
+		run, dir = &savedRun{Saved: saved}, filepath.Dir(target)
+	}
+	if run.config = f.config; run.config == "" {
+		if run.config, err = findRunFile(dir); err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// findRunFile looks for run.yaml in a folder and the three above it: checkpoints are in checkpoints/best or members/000.
+func findRunFile(dir string) (string, error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	up := dir
+	for range 4 {
+		path := filepath.Join(up, runFile)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+		if filepath.Dir(at) == at {
+			break
+		}
+		at, up = filepath.Dir(at), filepath.Join(up, "..")
+	}
+	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: --config FILE", runFile, dir)
+}
+
+// choose loads the checkpoint of a run's folder that --checkpoint names.
+func (f *evalFlags) choose(dir string) (*savedRun, error) {
+	latest, best := filepath.Join(dir, "checkpoints"), filepath.Join(dir, "checkpoints", "best")
+	_, one := os.Stat(latest)
+	if _, err := os.Stat(filepath.Join(dir, "members")); err == nil && one != nil { // a population
+		latest, best = "", filepath.Join(dir, "best")
+	} else if one != nil {
+		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
+			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir, filepath.Dir(runs[0]))
+		}
+		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
+	}
+	switch {
+	case f.checkpoint == "best":
+		run, err := newest(best)
+		if run != nil && len(run.notes) > 0 ||
+			errors.As(err, new(*checkpoint.DamagedError)) && !errors.Is(err, checkpoint.ErrUncommitted) {
+			return nil, damagedBest(run, latest, err)
+		}
+		if errors.Is(err, checkpoint.ErrNone) && latest != "" {
+			if run, err := newest(latest); err == nil {
+				run.notes = append(run.notes, "there is no best checkpoint, as no episode had ended by then; this is the latest")
+				return run, nil
+			}
+		}
+		return run, err
+	case f.checkpoint == "latest" && latest == "":
+		return nil, commandline.Usagef("%s is a population, of which the best is kept; give a file of members/ for another", dir)
+	case f.checkpoint == "latest":
+		return newest(latest)
+	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":
+		return atStep(latest, f.checkpoint)
+	}
+	path := f.checkpoint
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && latest != "" && !strings.ContainsAny(path, `/\`) {
+		path = filepath.Join(latest, strings.TrimSuffix(path, ".safetensors")+".safetensors") // by its name in the run
+	}
+	saved, err := checkpoint.Load(path)
+	if err != nil {
+		return nil, commandline.Usagef("--checkpoint %s: want best, latest, a timestep or a file: %w", f.checkpoint, err)
+	}
+	return &savedRun{Saved: saved}, nil
+}
+
+// damagedBest is the error of a best checkpoint that is damaged: another one is played only where it is asked for.
+func damagedBest(older *savedRun, latest string, err error) error {
+	if err == nil { // an older one beside it is valid
+		err = errors.New(strings.Join(older.notes, "; "))
+	}
+	another := "give --checkpoint latest, a timestep or a file for another one"
+	if latest == "" {
+		another = "give a file of members/ for another one"
+	}
+	return fmt.Errorf("the best checkpoint is damaged: %w; %s", err, another)
+}
+
+// newest is the newest valid snapshot in a folder, with notes of the damaged ones that were passed over.
+func newest(dir string) (*savedRun, error) {
+	if _, err := os.Stat(dir); err != nil { // a store would be made
+		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	if err != nil {
+		return nil, err
+	}
+	saved, damaged, err := store.Latest()
+	if err != nil {
+		return nil, err
+	}
+	run := &savedRun{Saved: saved}
+	for _, d := range damaged {
+		if !errors.Is(d, checkpoint.ErrUncommitted) {
+			run.notes = append(run.notes, fmt.Sprintf("passed over: %v", d))
+		}
+	}
+	return run, nil
+}
+
+// atStep is the snapshot of a timestep.
+func atStep(dir, text string) (*savedRun, error) {
+	step, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, commandline.Usagef("--checkpoint %s: %w", text, err)
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	if err != nil {
+		return nil, err
+	}
+	manifests, _, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	var steps []string
+	for i := range manifests { // the latest first
+		if m := manifests[i]; m.Step == step {
+			saved, err := store.Load(m.File)
+			if err != nil {
+				return nil, err
+			}
+			return &savedRun{Saved: saved}, nil
+		}
+		steps = append([]string{fmt.Sprint(manifests[i].Step)}, steps...)
+	}
+	return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", text, dir, strings.Join(steps, ", "))
+}

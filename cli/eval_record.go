@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+)
+
+// maxPictures bounds a film, which is held in memory.
+const maxPictures = 500
+
+// film takes a picture of the first environment after every step of its first episode. That after its last step is left
+// out: the environment has begun the next episode by then.
+type film struct {
+	envs.Env
+	renderer envs.Renderer
+	pictures []image.Image
+	over     bool
+}
+
+func newFilm(env envs.Env) (*film, error) {
+	renderer, ok := envs.As[envs.Renderer](env)
+	if !ok {
+		return nil, fmt.Errorf("the environment cannot draw itself")
+	}
+	return &film{Env: env, renderer: renderer}, nil
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (f *film) Unwrap() envs.Env { return f.Env }
+
+// Reset begins the film.
+func (f *film) Reset(seed int64) (*envs.Step, error) {
+	s, err := f.Env.Reset(seed)
+	if err != nil {
+		return nil, err
+	}
+	f.pictures, f.over = nil, false
+	return s, f.take()
+}
+
+// Step steps the environment inside.
+func (f *film) Step(actions []float32) (*envs.Step, error) {
+	s, err := f.Env.Step(actions)
+	if err != nil || f.over {
+		return s, err
+	}
+	if s.Terminated[0] || s.Truncated[0] {
+		f.over = true
+		return s, nil
+	}
+	return s, f.take()
+}
+
+func (f *film) take() error {
+	if len(f.pictures) == maxPictures {
+		f.over = true
+		return nil
+	}
+	picture, err := f.renderer.Render(0)
+	if err != nil {
+		return fmt.Errorf("drawing the environment: %w", err)
+	}
+	f.pictures = append(f.pictures, picture)
+	return nil
+}
+
+// write writes the film as a GIF.
+func (f *film) write(path string, fps float64) error {
+	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: func(i int) (image.Image, error) { return f.pictures[i], nil }})
+}

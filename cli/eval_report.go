@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// summary is what a figure was like over all episodes.
+type summary struct {
+	Mean   float64 `json:"mean"`
+	Std    float64 `json:"std"` // of the episodes, not of the mean
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+func summarize(values []float64) summary {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	s := summary{Min: sorted[0], Max: sorted[n-1], Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
+	for _, x := range values {
+		s.Mean += x
+	}
+	s.Mean /= float64(n)
+	for _, x := range values {
+		s.Std += (x - s.Mean) * (x - s.Mean)
+	}
+	s.Std = math.Sqrt(s.Std / float64(n))
+	return s
+}
+
+// named is a summary with the figure's name.
+type named struct {
+	name string
+	summary
+}
+
+// summaries are those of return, length, and the task's own figures, sorted by name. Of the latter, episodes that lack one
+// do not count.
+func summaries(e trainers.Evaluation) []named {
+	figures := map[string][]float64{}
+	var returns, lengths []float64
+	for _, x := range e.Each {
+		returns, lengths = append(returns, x.Return), append(lengths, float64(x.Length))
+		for name, v := range x.Metrics {
+			if name != "return" && name != "length" {
+				figures[name] = append(figures[name], v)
+			}
+		}
+	}
+	list := []named{{"return", summarize(returns)}, {"length", summarize(lengths)}}
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		list = append(list, named{name, summarize(figures[name])})
+	}
+	return list
+}
+
+func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
+	how := "the mean or most probable action"
+	if f.stochastic {
+		how = "actions drawn from the policy"
+	}
+	if _, err := fmt.Fprintf(out, "%s, step %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, s := range summaries(e) {
+		row := []string{s.name}
+		for _, x := range []float64{s.Mean, s.Std, s.Min, s.Median, s.Max} {
+			row = append(row, fmt.Sprintf("%.5g", x))
+		}
+		rows = append(rows, row)
+	}
+	if err := tracking.Table(out, []string{"", "mean", "std", "min", "median", "max"}, rows); err != nil {
+		return err
+	}
+	if f.record == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "\nThe first episode is in %s.\n", f.record)
+	return err
+}
+
+// writeEvaluationJSON writes the same for programs. Numbers that JSON does not have are texts.
+func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
+	figures := map[string]any{}
+	for _, s := range summaries(e) {
+		figures[s.name] = s.summary
+		if x := s.summary; x.Mean-x.Mean != 0 || x.Std-x.Std != 0 {
+			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std), "min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
+		}
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string]any{
+		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config, "environment": c.Section("environment")["id"],
+		"episodes": e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
+	})
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"image/gif"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// evaluation is what --json prints.
+type evaluation struct {
+	Checkpoint, Config, Environment string
+	Step, Seed                      int64
+	Episodes                        int
+	Stochastic                      bool
+	Figures                         map[string]summary
+}
+
+func evaluated(t testing.TB, args ...string) evaluation {
+	t.Helper()
+	stdout, _ := gorl(t, 0, append([]string{"eval", "--json"}, args...)...)
+	var e evaluation
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
+		t.Fatalf("%v:\n%s", err, stdout)
+	}
+	return e
+}
+
+// What gorl eval says of the best checkpoint is what trainers.Evaluate says of it.
+func TestEvalIsEvaluate(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
+	for _, stochastic := range []bool{false, true} {
+		args := []string{"runs/pole", "--episodes", "12", "--seed", "5"}
+		if stochastic {
+			args = append(args, "--stochastic")
+		}
+		got := evaluated(t, args...)
+
+		c, err := readConfiguration("runs/pole/run.yaml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := catalog.New(c.Section("environment"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer env.Close()
+		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trainer.Agent().Close()
+		store, err := checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, _, err := store.Best()
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent := trainer.Agent().(restorable)
+		if err := agent.Restore(best.Snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Reseed(5); err != nil {
+			t.Fatal(err)
+		}
+		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length || got.Episodes != want.Episodes || got.Stochastic != stochastic {
+			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return, want.Length, want.Episodes)
+		}
+		if got.Step != best.Manifest.Step || got.Seed != 5 || got.Environment != "CartPole" || got.Config != "runs/pole/run.yaml" {
+			t.Errorf("it names %+v", got)
+		}
+	}
+}
+
+// A run with normalised observations is evaluated by what it has learnt of them: the returns are those that its exported
+// policy, which acts on raw observations, has in the bare environment.
+func TestEvalUsesStatistics(t *testing.T) {
+	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [
+    normalize_observation, {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
+	gorl(t, 0, "train", "-c", "wrapped.yaml", "-q", "--seed", "2")
+	got := evaluated(t, "runs/pole", "--episodes", "8", "--seed", "5", "--checkpoint", "latest")
+
+	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
+	policy, err := infer.Load("policy.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(5)
+	played, total := make([]int, 4), 0.0
+	for left := 8; left > 0 && err == nil; {
+		actions := make([]float32, 4)
+		if err := policy.ActBatch(step.Observations, actions); err != nil {
+			t.Fatal(err)
+		}
+		if step, err = env.Step(actions); err != nil {
+			break
+		}
+		for _, e := range step.Episodes {
+			if played[e.Env] < 2 {
+				played[e.Env]++
+				left--
+				total += e.Return / 8
+			}
+		}
+	}
+	if err != nil || got.Figures["return"].Mean != total {
+		t.Errorf("gorl eval's return is %g, the exported policy's %g (%v)", got.Figures["return"].Mean, total, err)
+	}
+}
+
+// A best checkpoint that is damaged is named, and no other plays or is exported in its place unless it is asked for.
+func TestDamagedBest(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
+	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
+	if err != nil || len(best) != 1 {
+		t.Fatal(best, err)
+	}
+	if err := os.Truncate(best[0], 500); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"}, {"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
+		_, stderr := gorl(t, commandline.Failed, args...)
+		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") || strings.Contains(stderr, "no best checkpoint") {
+			t.Errorf("gorl %s says %q", strings.Join(args, " "), stderr)
+		}
+	}
+	if _, err := os.Stat("out.onnx"); err == nil {
+		t.Error("another policy was exported")
+	}
+	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "-e", "2"); e.Step != 96 {
+		t.Errorf("the latest is of step %d", e.Step)
+	}
+	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout, "agent_64.safetensors → out.onnx") {
+		t.Errorf("it exports %q", stdout)
+	}
+	gorl(t, commandline.WrongUse, "export", "--checkpoint", "latest", "runs/pole/checkpoints/agent_64.safetensors", "more.onnx")
+}
+
+// Every way to name a checkpoint finds the one that is meant.
+func TestEvalCheckpoints(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
+	for _, x := range []struct {
+		args []string
+		step int64
+	}{
+		{[]string{"runs/pole", "--checkpoint", "latest"}, 96},
+		{[]string{"runs/pole", "--checkpoint", "64"}, 64},
+		{[]string{"runs/pole", "--checkpoint", "agent_32"}, 32},
+		{[]string{"runs/pole", "--checkpoint", "runs/pole/checkpoints/agent_32.safetensors"}, 32},
+		{[]string{"runs/pole/checkpoints/agent_64.safetensors"}, 64},
+		{[]string{"runs/pole/checkpoints/agent_64.json"}, 64},
+	} {
+		if e := evaluated(t, append(x.args, "-e", "2")...); e.Step != x.step || e.Episodes != 2 {
+			t.Errorf("gorl eval %v: step %d and %d episodes, want step %d and 2", x.args, e.Step, e.Episodes, x.step)
+		}
+	}
+	// The same episodes whatever folder gorl is started in, and with more environments as many as asked for.
+	t.Chdir("runs/pole/checkpoints")
+	if e := evaluated(t, "agent_64.safetensors", "-e", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 || e.Config != "../run.yaml" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestEvalTable(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2", "--set", "environment.max_episode_steps=9")
+	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
+	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, step \d+: 3 episodes of CartPole, by the mean or most probable action, seed 1`,
+		`mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`, `The first episode is in pole\.GIF`)
+	file, err := os.Open("pole.GIF")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	film, err := gif.DecodeAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(film.Image); n < 8 || n > 9 || film.Config.Width != 300 || film.Delay[0] != 2 {
+		t.Errorf("a film of %d pictures, %d wide, %d hundredths of a second each", n, film.Config.Width, film.Delay[0])
+	}
+	changes := 0
+	for _, p := range film.Image[1:] { // only what changes is stored
+		if p.Rect.Dx() > 1 {
+			changes++
+		}
+	}
+	if changes < 5 {
+		t.Errorf("%d of %d pictures change", changes, len(film.Image))
+	}
+}
+
+func TestEvalWrongUse(t *testing.T) {
+	here(t, "short.yaml", short)
+	write(t, "wide.yaml", strings.Replace(short, "mlp: [16]", "mlp: [32]", 1))
+	write(t, "swing.yaml", strings.Replace(short, "id: CartPole", "id: Pendulum", 1))
+	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	if err := os.Mkdir("empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("runs/pole/checkpoints/agent_32.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const damaged = "runs/pole/checkpoints/agent_64.safetensors"
+	write(t, damaged, string(data[:len(data)/2]))
+	for _, x := range []struct {
+		args  string
+		want  int
+		words string
+	}{
+		{"", commandline.WrongUse, "want the folder of a run, or a checkpoint"},
+		{"nowhere", commandline.WrongUse, "nowhere"},
+		{"empty", commandline.WrongUse, "empty has no checkpoints"},
+		{"runs", commandline.WrongUse, "runs is the folder of other runs; give one of them, for instance runs/pole"},
+		{"runs/pole --record films/a.gif", commandline.WrongUse, "there is no folder films"},
+		{"short.yaml", commandline.WrongUse, "is not a snapshot"},
+		{"runs/pole --episodes 0", commandline.WrongUse, "--episodes is 0"},
+		{"runs/pole --num-envs -1", commandline.WrongUse, "--num-envs is -1"},
+		{"runs/pole --seed -1", commandline.WrongUse, "--seed is -1"},
+		{"runs/pole --fps 100 --record a.gif", commandline.WrongUse, "--fps is 100"},
+		{"runs/pole --record a.mp4", commandline.WrongUse, "written as .gif"},
+		{"runs/pole --checkpoint 33", commandline.WrongUse, "there are those of 32, 64, 96"},
+		{"runs/pole --checkpoint last", commandline.WrongUse, "want best, latest, a timestep or a file"},
+		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse, "is a checkpoint already"},
+		{"runs/pole --config none.yaml", commandline.WrongUse, "none.yaml"},
+		{"runs/pole --device tpu", commandline.WrongUse, `device "tpu"`},
+		{damaged, commandline.WrongUse, "truncated"},
+		{"runs/pole --checkpoint 64", commandline.Failed, "truncated"},
+		// What does not fit is refused with what differs.
+		{"runs/pole --checkpoint latest --config wide.yaml", commandline.Failed, `agent_96.safetensors does not fit the agent of wide.yaml: ppo: checkpoint: array "policy/net.0.weight" has shape [16 4], want [32 4]`},
+		{"runs/pole --config swing.yaml", commandline.Failed, "does not fit the agent of swing.yaml"},
+	} {
+		_, stderr := gorl(t, x.want, append([]string{"eval"}, strings.Fields(x.args)...)...)
+		if !strings.Contains(stderr, x.words) {
+			t.Errorf("gorl eval %s: the words lack %q:\n%s", x.args, x.words, stderr)
+		}
+	}
+	copied := filepath.Join(t.TempDir(), "agent.safetensors")
+	for from, to := range map[string]string{"agent_32.safetensors": "agent_32.safetensors", "agent_32.json": "agent_32.json"} {
+		data, err := os.ReadFile(filepath.Join("runs/pole/checkpoints", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(filepath.Dir(copied), to), string(data))
+	}
+	alone := filepath.Join(filepath.Dir(copied), "agent_32.safetensors")
+	_, stderr := gorl(t, commandline.WrongUse, "eval", alone)
+	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
+	if e := evaluated(t, alone, "--config", "short.yaml", "-e", "1"); e.Step != 32 || e.Config != "short.yaml" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	got := summarize([]float64{4, 1, 3, 2})
+	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := summarize([]float64{7}); got != (summary{7, 0, 7, 7, 7}) {
+		t.Errorf("of one episode: %+v", got)
+	}
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+func exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export CHECKPOINT OUT",
+		Short: "write a policy for use without gorl",
+		Long: `
+Writes the policy of a checkpoint, with its observation normalizer and its rules of
+actions, to OUT:
+
+  OUT.onnx         a model for onnxruntime, TensorRT, browsers, game engines
+  OUT.safetensors  the policy alone, a small file that package infer reads in Go
+
+CHECKPOINT is a checkpoint's file, or the folder of a run or of a population,
+which means the best checkpoint in it, else, where no episode had ended, the
+newest; --checkpoint chooses another. The checkpoint is verified, and the policy
+is asked for one action before anything is written. One that is damaged is an
+error, and no other is written in its place.
+
+What the wrappers normalize_observation and clip_observation of the training
+environment did to observations is in the policy. What rescale_action and
+clip_action did to actions is not: do it to what the policy returns.
+
+What cannot be exported: policies of models of one's own without a description,
+and checkpoints of versions of gorl that wrote none. What is said then tells why.`,
+		Example: `
+gorl export runs/cartpole cartpole.onnx
+gorl export --doc "CartPole, 500 of 500" --metadata task=CartPole-v1 runs/cartpole cartpole.onnx
+gorl export --member 2 runs/group/checkpoints/agent_2048 third.onnx
+gorl export runs/cartpole cartpole.safetensors`,
+		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
+	}
+	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
+	which := c.Flags().String("checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
+	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
+	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
+	metadata := c.Flags().StringToString("metadata", nil, "further `key=value` pairs for the model's metadata (may be repeated)")
+	force := c.Flags().BoolP("force", "f", false, "replace OUT where it exists")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		out := args[1]
+		format := filepath.Ext(out)
+		switch {
+		case format != ".onnx" && format != ".safetensors":
+			return commandline.Usagef("OUT is %s: want a name that ends in .onnx or .safetensors", out)
+		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
+			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
+		}
+		if _, err := os.Lstat(out); err == nil && !*force {
+			return commandline.Usagef("%s exists; --force replaces it", out)
+		}
+		if err := spoils(out); err != nil {
+			return err
+		}
+		path, err := inspection.Find(args[0])
+		if cmd.Flags().Changed("checkpoint") {
+			path, err = ofRun(args[0], *which, cmd.ErrOrStderr())
+		}
+		if err != nil {
+			return err
+		}
+		var p *infer.Policy
+		if *member >= 0 {
+			p, err = infer.LoadMember(path, *member)
+		} else {
+			p, err = infer.Load(path)
+		}
+		if err != nil {
+			return ofGroup(path, *member, err)
+		}
+		if err := try(p); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+			return err
+		}
+		if format == ".onnx" {
+			err = onnx.WriteFile(out, p, onnx.Options{Name: *name, Doc: *doc, Metadata: *metadata})
+		} else {
+			err = p.WriteFile(out)
+		}
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s → %s: %s\n\n", path, out, inspection.Bytes(info.Size()))
+		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
+	}
+	return c
+}
+
+// ofRun is the path of the checkpoint of a run that --checkpoint names. Damaged ones that are passed over are told to warn.
+func ofRun(dir, which string, warn io.Writer) (string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
+	}
+	run, err := (&evalFlags{checkpoint: which}).choose(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, note := range run.notes {
+		fmt.Fprintln(warn, note)
+	}
+	return run.Path, nil
+}
+
+// spoils refuses to write what is no checkpoint to a .safetensors that has a manifest, which would call it damaged.
+func spoils(out string) error {
+	if filepath.Ext(out) != ".safetensors" {
+		return nil
+	}
+	if _, err := os.Lstat(manifest(out)); err == nil {
+		return commandline.Usagef("%s lies beside %s, which makes that a checkpoint of a trainer's; choose another name", manifest(out), out)
+	}
+	return nil
+}
+
+// ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it returns err.
+func ofGroup(path string, member int, err error) error {
+	if member >= 0 {
+		return err
+	}
+	if saved, e := checkpoint.Load(path); e == nil {
+		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
+			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n, n-1)
+		}
+	}
+	return err
+}
+
+// try asks for the action of an observation of zeros.
+func try(p *infer.Policy) error {
+	s := p.Spaces()
+	if err := p.Act(make([]float32, s.Observation.Width()), make([]float32, s.Action.Width())); err != nil {
+		return fmt.Errorf("the policy cannot act on an observation of zeros: %w", err)
+	}
+	return nil
+}
+
+// ports are a policy's inputs and outputs.
+func ports(p *infer.Policy, format string) [][]string {
+	s, d := p.Spaces(), p.Describe()
+	batch := func(n int) string { return fmt.Sprintf("batch × %d", n) }
+	normalized := "raw"
+	if d.Normalizer != nil || len(d.Transforms) > 0 {
+		normalized = "raw; normalised within"
+	}
+	kind := "float32"
+	if s.Action.Kind != spaces.Box && format == ".onnx" {
+		kind = "int64"
+	}
+	rows := [][]string{
+		{"input", "observations", batch(s.Observation.Width()), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized)},
+		{"output", "actions", batch(s.Action.Width()), kind, strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
+	}
+	if format != ".onnx" {
+		return rows
+	}
+	switch d.Distribution.Kind {
+	case "gaussian":
+		rows = append(rows,
+			[]string{"output", "mean", batch(s.Action.Width()), "float32", "before clip_actions"},
+			[]string{"output", "log_std", batch(s.Action.Width()), "float32", "log standard deviation"})
+	case "categorical":
+		rows = append(rows,
+			[]string{"output", "logits", batch(s.Action.Outputs()), "float32", "index after index"},
+			[]string{"output", "probabilities", batch(s.Action.Outputs()), "float32", "index after index"})
+	}
+	return rows
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// use runs gorl and returns what it says.
+func use(ctx context.Context, args ...string) (status int, stdout, stderr string) {
+	return commandtest.Run(ctx, command(), args...)
+}
+
+// must runs gorl, which must do it.
+func must(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	status, stdout, stderr := use(t.Context(), args...)
+	if status != commandline.Done || stderr != "" {
+		t.Fatalf("gorl %q ends with %d and says\n%s%s", args, status, stdout, stderr)
+	}
+	return stdout
+}
+
+// train trains small agents of CartPole for a few steps into directory/name; several make a group.
+func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
+	t.Helper()
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	var list []agents.Agent
+	var scopes []int
+	for i := range agentsOf {
+		a, err := ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
+			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		list, scopes = append(list, a), append(scopes, 4)
+	}
+	agent := list[0]
+	if agentsOf > 1 {
+		g, err := trainers.NewGroup(list, scopes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent = g
+	}
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
+		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return trainer.Dir()
+}
+
+func load(t *testing.T, path string) *checkpoint.Saved {
+	t.Helper()
+	saved, err := checkpoint.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+// TestExamples runs the examples of every help, in a folder with what they speak of.
+func TestExamples(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for i, name := range []string{"cartpole", "slow", "fast"} {
+		train(t, "runs", name, int64(i+1), 1)
+	}
+	train(t, "runs", "group", 5, 3)
+	// The examples' steps are those of longer runs.
+	for _, names := range [][2]string{{"runs/cartpole", "agent_64"}, {"runs/group", "agent_64"}} {
+		must(t, "convert", filepath.Join(names[0], "checkpoints", names[1]), filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
+	}
+	must(t, "convert", "runs/cartpole", "model.pt")
+	must(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
+	must(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
+	ran := map[string]int{}
+	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
+		found, _, err := command().Find([]string{c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := map[string]bool{}
+		for _, name := range files(t, dir) {
+			written[name] = true
+		}
+		for _, line := range commandline.Examples(found) {
+			words := commandtest.Words(line)
+			status, stdout, stderr := use(t.Context(), words[1:]...)
+			if status != commandline.Done || stdout == "" {
+				t.Errorf("%s\nends with %d and says\n%s%s", line, status, stdout, stderr)
+			}
+			ran[c]++
+			for _, name := range files(t, dir) { // examples do not expect what others have written
+				if !written[name] {
+					if err := os.Remove(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	if got := fmt.Sprint(ran); got != "map[convert:5 export:4 inspect:5 plot:5 version:1]" {
+		t.Errorf("examples run: %s", got)
+	}
+}
+
+// files lists all files below a folder.
+func files(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			list = append(list, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// refuses checks statuses and messages of what does not work, and that nothing is written.
+func refuses(t *testing.T, dir string, cases []refusal) {
+	t.Helper()
+	before := fmt.Sprint(files(t, dir))
+	for _, c := range cases {
+		status, stdout, stderr := use(t.Context(), c.args...)
+		if status != c.status || !strings.Contains(stderr, c.want) {
+			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status, c.want)
+		}
+	}
+	if after := fmt.Sprint(files(t, dir)); after != before {
+		t.Errorf("there were\n%s\nand are\n%s", before, after)
+	}
+}
+
+type refusal struct {
+	args   []string
+	status int
+	want   string
+}

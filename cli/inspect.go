@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/inspection"
+)
+
+func inspectCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inspect PATH...",
+		Short: "say what checkpoints, runs and populations hold",
+		Long: `
+Says what each PATH holds, and whether it is whole:
+
+  a checkpoint   agent_1000.safetensors, its manifest, or either without the
+                 extension: the agent's class, the step, the settings, the latest
+                 figures, what the policy computes, and all tensors
+  a run          its folder, the folder of its checkpoints, or that of the best:
+                 all checkpoints, and the best (else the newest) closely
+  a population   its folder, the workspace of its processes, or a journal: where
+                 the members stand, who copied whom, what the best weights went
+                 through, all checkpoints, and the best closely
+  another file   .pt (also skrl's), .npz, .safetensors: values and tensors
+
+Checkpoints are read whole and held against the SHA-256 of their manifests. One
+that is damaged is named, and the exit status is then 1. Pickles in .pt files are
+not executed; one that asks for it is refused.`,
+		Example: `
+gorl inspect runs/cartpole
+gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
+gorl inspect --stats --key 'policy/*' runs/cartpole
+gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
+gorl inspect agent_20000.pt                    # of skrl`,
+		Args:              commandline.Arguments(1, 0, "a checkpoint, or the folder of a run or of a population"),
+		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz"),
+	}
+	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
+	tensors := c.Flags().Bool("tensors", true, "list the tensors")
+	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
+	keys := c.Flags().StringArrayP("key", "k", nil, "list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		o := inspection.Options{Stats: *stats}
+		if len(*keys) > 0 {
+			o.Tensor = commandline.Globs(*keys)
+		}
+		damaged := 0
+		for i, path := range args {
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			r, err := inspection.Of(path, o)
+			if err != nil {
+				return err
+			}
+			damaged += len(r.Damaged())
+			if *asJSON {
+				if !*tensors && r.Checkpoint != nil {
+					r.Checkpoint.Tensors = nil
+				}
+				text, err := json.MarshalIndent(r, "", "  ")
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text); err != nil {
+					return err
+				}
+				continue
+			}
+			if i > 0 {
+				fmt.Fprintln(cmd.OutOrStdout())
+			}
+			if err := inspection.Write(cmd.OutOrStdout(), r, *tensors); err != nil {
+				return err
+			}
+		}
+		if damaged == 1 {
+			return fmt.Errorf("1 checkpoint is damaged")
+		}
+		if damaged > 1 {
+			return fmt.Errorf("%d checkpoints are damaged", damaged)
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/tracking/plot"
+)
+
+// mostPanels is how many tags are drawn without being asked for.
+const mostPanels = 24
+
+func plotCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "plot PATH...",
+		Short: "draw the curves of runs",
+		Long: `
+Draws what runs have tracked as a PNG, a panel for each tag and in it a curve for
+each run. PATH is a folder of a run, a folder of such folders, or a file: JSON lines
+(scalars.jsonl), a CSV that gorl wrote, or an event file of TensorBoard's, by any
+program. Runs are named after their folders.
+
+Without --tag the returns, the lengths of episodes, the losses and the learning
+rate are drawn. --smooth draws the exponential moving average that TensorBoard
+shows, over the raw values, which stay behind it, pale.`,
+		Example: `
+gorl plot runs/cartpole
+gorl plot --list runs/cartpole
+gorl plot --smooth 0.9 --tag '*reward (mean)' --tag 'Loss / *' --out losses.png runs/cartpole
+gorl plot --x time --title "Two learning rates" runs/slow runs/fast
+gorl plot runs                                 # all runs in a folder`,
+		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
+	}
+	c.ValidArgsFunction = commandline.Files("jsonl", "csv")
+	patterns := c.Flags().StringArrayP("tag", "t", nil, "draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
+	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
+	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step or time, the `axis` of time since a run's first value", "step", "time")
+	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
+	logarithmic := c.Flags().StringArray("log", nil, "draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
+	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
+	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
+	list := c.Flags().Bool("list", false, "print the tags with their values' number, first, last, least and greatest, and draw nothing")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !(*smooth >= 0 && *smooth < 1):
+			return commandline.Usagef("--smooth is %v: want a number from 0 to below 1", *smooth)
+		case *columns < 0:
+			return commandline.Usagef("--columns is %d: want the number of panels beside each other", *columns)
+		case filepath.Ext(*out) != ".png":
+			return commandline.Usagef("--out is %s: want a name that ends in .png", *out)
+		}
+		records, err := gather(args, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if *list && len(*patterns) == 0 {
+			*patterns = []string{"*"}
+		}
+		chosen, err := tags(records, *patterns)
+		if err != nil {
+			return err
+		}
+		if *list {
+			return writeList(cmd.OutOrStdout(), records, chosen)
+		}
+		if len(*patterns) == 0 && len(chosen) > mostPanels {
+			return commandline.Usagef("there are %d tags: choose some with --tag; --list prints them", len(chosen))
+		}
+		x := steps()
+		if *over == "time" {
+			if x, err = elapsed(records); err != nil {
+				return err
+			}
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		drawn, err := panels(records, chosen, x, *smooth, commandline.Globs(*logarithmic))
+		if err != nil {
+			return err
+		}
+		if *title == "" && len(records) == 1 {
+			*title = records[0].name
+		}
+		if err := plot.WritePNG(*out, *title, drawn, *columns); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s\n", *out, plural(len(drawn), "panel"), plural(len(records), "run"))
+		return err
+	}
+	return c
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

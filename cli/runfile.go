@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// runFile is the name of a run's effective configuration in its folder.
+const runFile = "run.yaml"
+
+// readConfiguration reads a YAML file, or the standard input where the path is "-". Errors are wrong uses.
+func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err error) {
+	if path != "-" {
+		c, err = runfile.Read(path)
+	} else if c, err = runfile.ReadFrom(stdin); err != nil {
+		err = fmt.Errorf("standard input: %w", err)
+	}
+	return c, wrong(err)
+}
+
+// values are the sections that are no mappings.
+var values = []string{"seed", "preset", "strict"}
+
+// check refuses sections that nothing reads, and reports those without which nothing can begin.
+func check(c runfile.Sections) error {
+	readers := runfile.Environments | runfile.Trainers
+	switch c.Kind() {
+	case runfile.Population:
+		readers |= runfile.Populations | runfile.Launchers
+	case runfile.Evolution:
+		readers = runfile.Environments | runfile.Agents | runfile.Evolutions
+	}
+	errs := []error{c.Check("", readers)}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if _, ok := c[name].(map[string]any); !ok && c[name] != nil && !slices.Contains(values, name) {
+			errs = append(errs, &config.Error{Path: name, Given: c[name], Reason: "want a section of keys"})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	switch {
+	case c["environment"] == nil:
+		return errors.New("the section environment is missing; want for instance environment: {id: CartPole, num_envs: 16}")
+	case c["agent"] == nil:
+		return errors.New("the section agent is missing; want for instance agent: {class: PPO}, and its settings")
+	}
+	return nil
+}
+
+// makeEnvironment makes the environment of a configuration. Wrong settings are told apart from what fails later.
+func makeEnvironment(c runfile.Sections) (envs.Env, error) {
+	settings, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, wrong(err)
+	}
+	return catalog.New(settings)
+}
+
+// writeRunFile writes the effective configuration into a run's folder, which is made.
+func writeRunFile(dir string, text []byte) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s", program, shellword.Quote(filepath.Join(dir, runFile)), text)
+		return err
+	})
+}
+
+// holdsRun reports whether a folder has a run in it.
+func holdsRun(dir string) bool {
+	for _, name := range []string{runFile, "checkpoints", journal.File, tracking.ScalarsFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// freeName is the name in a folder of runs, or the first of name-2, name-3, ... that no run has.
+func freeName(directory, name string) string {
+	free := name
+	for n := 2; holdsRun(filepath.Join(directory, free)); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/internal/capacity"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/shellword"
+)
+
+// trainFlags are what the command line says.
+type trainFlags struct {
+	config, resume, out, name, device, example string
+	set                                        []string
+	seed                                       int64
+	timesteps                                  int64
+	quiet, check                               bool
+	given                                      func(flag string) bool
+}
+
+func trainCommand() *cobra.Command {
+	var f trainFlags
+	c := &cobra.Command{
+		Use:   "train",
+		Short: "train what a YAML file describes",
+		Long: `
+Trains an agent, or a population of agents, as a YAML file describes it: the section
+environment: names an environment and its settings (docs/environments.md), and
+models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
+docs/amp.md, docs/training.md). With a section pbt: a population trains in this
+process (docs/pbt.md), with mutation: and training: one whose networks evolve
+(docs/evolution.md).
+
+The run has a folder, runs/<name> unless something else is said. Into it goes
+run.yaml, the configuration that is in effect, with every default and the seed that
+was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, the
+best one apart. A configuration whose name is taken gets the name with a number.
+
+Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
+Paths in a configuration are relative to the folder that gorl is started in.`,
+		Example: `
+gorl train --example cartpole > cartpole.yaml
+gorl train --config cartpole.yaml
+gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
+gorl train --config cartpole.yaml --check
+gorl train --resume runs/cartpole --timesteps 10000`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given = cmd.Flags().Changed
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
+	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
+	flags.Int64Var(&f.timesteps, "timesteps", 0, "steps of the batch of environments, instead of trainer.timesteps")
+	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
+	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
+	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
+	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
+	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagDirname("resume")
+	_ = c.MarkFlagDirname("out")
+	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	if f.example != "" {
+		text, err := example(f.example)
+		if err != nil {
+			return err
+		}
+		_, err = stdout.Write(text)
+		return err
+	}
+	c, err := f.configuration(stdin)
+	if err != nil {
+		return err
+	}
+	commandline.OutliveReaders()
+	switch c.Kind() {
+	case runfile.Population:
+		return f.trainPopulation(ctx, c, stdout, stderr)
+	case runfile.Evolution:
+		return f.trainEvolution(ctx, c, stdout, stderr)
+	}
+	return f.trainSingle(ctx, c, stdout, stderr)
+}
+
+// configuration reads the file and puts what the command line says over it.
+func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
+	path := f.config
+	switch {
+	case f.resume != "" && (f.out != "" || f.name != ""):
+		return nil, commandline.Usagef("--resume names the run's folder; leave out --out and --name")
+	case f.resume != "" && path == "":
+		path = filepath.Join(f.resume, runFile)
+		if _, err := os.Stat(path); err != nil {
+			if holdsRun(f.resume) {
+				return nil, commandline.Usagef("there are checkpoints in %s, but no %s that says what they are of; give their configuration with --config", f.resume, runFile)
+			}
+			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
+		}
+	case f.resume != "" && !holdsRun(f.resume):
+		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
+	case path == "":
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole prints a file to begin with", program)
+	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
+		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
+	case f.given("timesteps") && f.timesteps < 0:
+		return nil, commandline.Usagef("--timesteps is %d; want a number of steps", f.timesteps)
+	case f.given("seed") && f.seed < 0:
+		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
+	}
+	c, err := readConfiguration(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, assignment := range f.set {
+		if err := c.Set(assignment); err != nil {
+			return nil, commandline.Usagef("--set %w", err)
+		}
+	}
+	if err := check(c); err != nil {
+		return nil, commandline.Usagef("%s: %w", path, err)
+	}
+	if f.given("seed") {
+		c["seed"] = f.seed
+	}
+	if f.device != "" {
+		c.Section("agent")["device"] = f.device
+	}
+	return c, nil
+}
+
+// place returns the folder and the name of a run: those of the command line, else those of the configuration, else a name
+// with the time.
+func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
+	if f.resume != "" {
+		directory, name := split(f.resume)
+		return directory, name, storable(directory, name)
+	}
+	if f.out != "" {
+		directory = f.out
+	}
+	if directory == "" {
+		directory = "runs"
+	}
+	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
+		return "", "", err
+	}
+	switch {
+	case f.name != "":
+		if holdsRun(filepath.Join(directory, f.name)) && !resume {
+			dir := filepath.Join(directory, f.name)
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give another --name", dir, program, shellword.Quote(dir))
+		}
+		return directory, f.name, nil
+	case name == "":
+		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
+	}
+	if !resume {
+		name = freeName(directory, name)
+	}
+	return directory, name, nil
+}
+
+// split is the folder that a run's folder lies in, and its name: the real one of the folder that gorl is started in, too.
+func split(run string) (directory, name string) {
+	clean := filepath.Clean(run)
+	if name = filepath.Base(clean); name == "." || name == ".." {
+		if full, err := filepath.Abs(clean); err == nil {
+			clean, name = full, filepath.Base(full)
+		}
+	}
+	return filepath.Dir(clean), name
+}
+
+// storable refuses a folder of a run which run.yaml could not name, or which is that of all runs or one above.
+func storable(directory, name string) error {
+	if path := filepath.Join(directory, name); !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters", path)
+	}
+	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
+		return commandline.Usagef("the run's folder: %w", err)
+	}
+	if base := filepath.Base(name); name != "" && (base == "." || base == "..") {
+		return commandline.Usagef("the run's name is %q; want that of a folder of its own", name)
+	}
+	return nil
+}
+
+// wrong makes what is wrong with a configuration a wrong use.
+func wrong(err error) error {
+	var usage *commandline.UsageError
+	if err == nil || errors.As(err, &usage) {
+		return err
+	}
+	return commandline.Usagef("%w", err)
+}
+
+// blame is wrong where an error is a setting's, also that of a size that no memory has room for, and leaves other errors as
+// they are.
+func blame(err error) error {
+	var setting *config.Error
+	var size *capacity.Error
+	if errors.As(err, &setting) || errors.As(err, &size) {
+		return wrong(err)
+	}
+	return err
+}
+
+// stopped is the error of a run that a signal has ended.
+func stopped(dir, where string) error {
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s train --resume %s", where, dir, program, shellword.Quote(dir))}
+}

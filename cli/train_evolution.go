@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// trainEvolution trains a population whose networks evolve.
+func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+	training := c.Section("training")
+	if f.given("timesteps") {
+		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")
+	}
+	directory, name := "", ""
+	if given, _ := training["directory"].(string); given != "" {
+		directory, name = filepath.Split(filepath.Clean(given))
+		directory = filepath.Clean(directory)
+	}
+	directory, name, err := f.place(directory, name, "evolution", false)
+	if err != nil {
+		return err
+	}
+	training["directory"] = filepath.Join(directory, name)
+	settings, err := evolutionOf(c)
+	if err != nil {
+		return wrong(err)
+	}
+	o := settings.Options
+	if o.ProgressSteps == 0 {
+		o.ProgressSteps = min(8192, o.EvoSteps)
+	}
+	o.New = func(m pbt.Member) (pbt.Trainee, error) { return evolved(c, settings.Network, m.Seed, m.Restoring) }
+	objective := o.Objective
+	if objective == "" {
+		objective = "episode.return"
+	}
+	full, warnings, err := evolutionInEffect(c, settings)
+	if err != nil {
+		return blame(err)
+	}
+	return f.crowd(ctx, stdout, stderr, crowd{
+		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps,
+		notes: settings.Notes, warnings: warnings, full: full,
+		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+			o.Directory, o.Progress = dir, progress
+			if dir == "" {
+				o.SaveElite, o.Checkpoint = false, 0
+			}
+			e, err := evolution.New(o)
+			if err != nil {
+				return nil, err
+			}
+			return &opened{e.Population(), e.Train, e.WriteTable, e.Close}, nil
+		},
+	})
+}
+
+// evolutionOf reads the sections of an evolution; without network: networks are those that it has by default.
+func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
+	if c["network"] == nil {
+		c["network"] = map[string]any{"arch": "mlp"}
+	}
+	return evolution.FromDict(c.Of(runfile.Evolutions))
+}
+
+// evolutionInEffect is an evolution's configuration with every default in it, and what of it does not suit the run. It makes
+// a member, to see whether that works before anything is written.
+func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string, error) {
+	full := maps.Clone(c)
+	delete(full, "tournament_selection") // the older name of selection_strategy
+	maps.Copy(full, settings.Dict())
+	full["seed"] = settings.Options.Seed
+	environment, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, nil, err
+	}
+	full["environment"] = environment
+	trainee, err := evolved(c, settings.Network, settings.Options.Seed, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	class := c.Section("agent")["class"]
+	var agent map[string]any
+	switch a := trainee.Agent().(type) {
+	case *ppo.Agent:
+		agent = config.Dict(a.Settings())
+	case *amp.Agent:
+		agent = config.Dict(a.Settings())
+	}
+	agent["class"] = class
+	full["agent"] = agent
+	trainee.Plan(settings.Options.MaxSteps)
+	return full, trainee.Notes(), trainee.Close()
+}
+
+// evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.
+func evolved(c runfile.Sections, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return nil, err
+	}
+	build := func() (agents.Agent, error) { return evolvedAgent(c, network, env, seed, restoring) }
+	return trainers.NewTrainee(env, build, trainers.Config{Seed: seed, SaveBuffers: true})
+}
+
+func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
+	sp := env.Spaces()
+	shapes := map[string]models.Architecture{}
+	value := sp.Observation
+	if sp.State.Width() > 0 {
+		value = sp.State
+	}
+	var err error
+	if restoring != nil {
+		shapes, err = evolution.Architectures(restoring)
+	} else if shapes["policy"], err = network.Architecture(sp.Observation); err == nil {
+		shapes["value"], err = network.Architecture(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings := maps.Clone(c.Section("agent"))
+	class, _ := settings["class"].(string)
+	delete(settings, "class")
+	switch class {
+	case "PPO":
+		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	case "AMP":
+		motions, ok := envs.As[envs.MotionSource](env)
+		if !ok {
+			return nil, fmt.Errorf("agent.class is AMP, but the environment has no reference motion")
+		}
+		if restoring == nil {
+			if shapes["discriminator"], err = network.Architecture(sp.AMPObservation); err != nil {
+				return nil, err
+			}
+		}
+		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return nil, fmt.Errorf("agent.class is %q; want PPO or AMP", class)
+}

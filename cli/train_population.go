@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// crowd is a population that a configuration describes: one of package pbt, or one that evolves.
+type crowd struct {
+	dir, objective string
+	members        int
+	total          int64 // environment steps of each member
+	notes          []string
+	warnings       []string         // what of it does not suit the run
+	full           runfile.Sections // the configuration in effect
+	// open makes it, in dir or, where dir is "", in memory.
+	open func(dir string, progress func(pbt.Update)) (*opened, error)
+}
+
+// opened is a population that can train.
+type opened struct {
+	*pbt.Population
+	train func(ctx context.Context) (*pbt.Result, error)
+	table func(w io.Writer) error
+	close func() error
+}
+
+// trainPopulation trains a population of package pbt in this process.
+func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+	section := c.Section("pbt")
+	if f.given("timesteps") {
+		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N instead of --timesteps")
+	}
+	if f.given("seed") {
+		delete(section, "seed") // which would come first
+	} else if section["seed"] == nil {
+		c.DrawSeed()
+	}
+	directory, _ := section["directory"].(string)
+	workspace, _ := section["workspace"].(string)
+	directory, workspace, err := f.place(directory, workspace, "PBT", false)
+	if err != nil {
+		return err
+	}
+	section["directory"], section["workspace"] = directory, workspace
+	settings, err := preset.FromDict(c)
+	if err != nil {
+		return wrong(err)
+	}
+	notes := settings.Notes
+	if c["launcher"] != nil {
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each")
+	}
+	o := settings.Options
+	if o.TotalSteps == 0 {
+		return commandline.Usagef("pbt.total_steps is missing: the environment steps that every member trains")
+	}
+	if o.ProgressSteps == 0 {
+		o.ProgressSteps = min(8192, o.IntervalSteps)
+	}
+	o.New = func(m pbt.Member) (pbt.Trainee, error) {
+		trainee, _, err := member(c, m.Seed)
+		return trainee, err
+	}
+	full, warnings, err := populationInEffect(c, settings)
+	if err != nil {
+		return blame(err)
+	}
+	return f.crowd(ctx, stdout, stderr, crowd{
+		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps,
+		notes: notes, warnings: warnings, full: full,
+		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+			o.Directory, o.Progress = dir, progress
+			p, err := pbt.New(o)
+			if err != nil {
+				return nil, err
+			}
+			return &opened{p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close}, nil
+		},
+	})
+}
+
+// populationInEffect is a population's configuration with every default in it, and what of it does not suit the run. It
+// makes a member, to see whether that works before anything is written.
+func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
+	full := maps.Clone(c)
+	maps.Copy(full, settings.Dict())
+	environment, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, nil, err
+	}
+	full["environment"] = environment
+	trainee, own, err := member(c, settings.Options.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(full, own)
+	for _, key := range settings.Unset() {
+		delete(full.Section("agent"), key)
+	}
+	if full["launcher"] != nil {
+		text, err := full.YAML()
+		if err != nil {
+			return nil, nil, errors.Join(err, trainee.Close())
+		}
+		file, err := launch.Parse(text)
+		if err != nil {
+			return nil, nil, errors.Join(wrong(err), trainee.Close())
+		}
+		full["launcher"] = config.Dict(file.Launcher)
+	}
+	trainee.Plan(settings.Options.TotalSteps)
+	return full, trainee.Notes(), trainee.Close()
+}
+
+// member builds the trainer of a population's member, and returns its sections with every default in them. The population
+// saves; trainers write nothing themselves, and of the settings of theirs only those that say something of a member count.
+func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
+		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, env.Close())
+	}
+	full := runfile.Sections(trainer.Dict())
+	delete(full, "seed")
+	section, inEffect := maps.Clone(c.Section("trainer")), full.Section("trainer")
+	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best"} {
+		section[key] = inEffect[key]
+	}
+	full["trainer"] = section
+	return trainer.Trainee(), full, nil
+}
+
+// crowd trains a population.
+func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
+	text, err := crowd.full.YAML()
+	if err != nil {
+		return err
+	}
+	if f.check {
+		p, err := crowd.open("", nil)
+		if err == nil {
+			err = p.close()
+		}
+		if err == nil {
+			_, err = stdout.Write(text)
+		}
+		return blame(err)
+	}
+	if !holdsRun(crowd.dir) {
+		tell(stderr, crowd.warnings)
+	}
+	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
+	defer display.Wait()
+	bars := make([]tracking.Bar, crowd.members)
+	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+		if u.Event == nil {
+			text := ""
+			if x, ok := u.Metrics[crowd.objective]; ok {
+				text = fmt.Sprintf("%s %.1f", crowd.objective, x)
+			}
+			bars[u.Status.Member].Set(u.Status.Steps, text)
+		}
+	})
+	if err != nil {
+		return blame(err)
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := writeRunFile(crowd.dir, text); err != nil {
+		return err
+	}
+	for _, note := range crowd.notes {
+		display.Printf("%s", note)
+	}
+	if err := p.Recovered(); err != nil {
+		fmt.Fprintln(stderr, "recovered:", err)
+	}
+	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
+	for id := range bars {
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
+	}
+	best, err := p.train(ctx)
+	display.Wait()
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
+		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))
+	case err != nil:
+		return err
+	case f.quiet:
+		_, err = fmt.Fprintln(stdout, crowd.dir)
+		return err
+	}
+	if err := p.table(stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d steps, %s %.1f. The population is in %s. Evaluate the best: %s eval %s\n",
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, shellword.Quote(filepath.Clean(crowd.dir)))
+	return err
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// trainSingle trains one agent.
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) (err error) {
+	if f.given("timesteps") {
+		c.Section("trainer")["timesteps"] = int(f.timesteps)
+	}
+	settings, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return wrong(err)
+	}
+	env, err := catalog.New(settings)
+	if err != nil {
+		return blame(err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	defer bars.Wait()
+	run := singleRun{environment: settings}
+	trainer, err := f.trainer(c, env, &run, bars)
+	if err != nil {
+		return wrong(err)
+	}
+	release := func() error { return nil }
+	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close(), release()) }()
+	tell(stderr, trainer.Notes())
+	if f.check {
+		_, err := stdout.Write(run.text)
+		return err
+	}
+	unlock, err := occupy(run.dir, run.resume)
+	if err != nil {
+		return err
+	}
+	release = unlock
+	if !run.resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+		if err := run.write(); err != nil {
+			return err
+		}
+	}
+	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
+	err = trainer.Train(ctx)
+	bars.Wait()
+	for _, d := range trainer.Damaged() {
+		if !errors.Is(d, checkpoint.ErrUncommitted) {
+			fmt.Fprintln(stderr, "passed over:", d)
+		}
+	}
+	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
+	if err == nil && !begun && total > 0 {
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n",
+			trainer.Timestep(), total)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
+		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
+	case err != nil && begun && trainer.Dir() != "":
+		return fmt.Errorf("%w. Once that is mended, %s train --resume %s goes on from the newest checkpoint", err, program, run.dir)
+	case err != nil:
+		return err
+	case f.quiet:
+		_, err = fmt.Fprintln(stdout, run.dir)
+		return err
+	}
+	return report(stdout, trainer, run.cfg, run.watch)
+}
+
+// tell prints what of a configuration does not suit its run.
+func tell(stderr io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintln(stderr, "note:", n)
+	}
+}
+
+// singleRun is the run of one agent.
+type singleRun struct {
+	environment map[string]any // the section with all defaults
+	dir         string
+	resume      bool            // a run that is in dir already
+	cfg         trainers.Config // the trainer's
+	seed        any
+	text        []byte // of run.yaml
+	written     bool
+	watch       stopwatch
+}
+
+// trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it that it
+// left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
+func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress) (*trainers.Trainer, error) {
+	class, _ := c.Section("agent")["class"].(string)
+	var errPlace error
+	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
+			_, cfg.Name = split(f.resume) // place says so, too
+		}
+		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
+		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
+		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
+		cfg.OnStep = func(t *trainers.Trainer) error {
+			run.watch.step(t)
+			return run.write()
+		}
+	})
+	switch {
+	case errPlace != nil && err == nil:
+		return nil, errors.Join(errPlace, trainer.Agent().Close())
+	case errPlace != nil:
+		return nil, errPlace
+	case err != nil:
+		return nil, err
+	}
+	full := runfile.Sections(trainer.Dict())
+	full["environment"] = run.environment
+	section := full.Section("trainer")
+	section["resume"] = false // which would not be the same run again
+	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit
+	run.seed = full["seed"]
+	run.text, err = full.YAML()
+	return trainer, err
+}
+
+// write writes run.yaml, once.
+func (r *singleRun) write() error {
+	if r.written {
+		return nil
+	}
+	r.written = true
+	return writeRunFile(r.dir, r.text)
+}
+
+// occupy makes a run's folder, in which no other process may train meanwhile.
+func occupy(dir string, resume bool) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	release, err = durable.Lock(dir, "lock")
+	switch {
+	case errors.Is(err, durable.ErrInUse):
+		return nil, commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", dir)
+	case err != nil:
+		return nil, err
+	case !resume && holdsRun(dir):
+		return nil, errors.Join(commandline.Usagef("another run has taken the name %s just now; start this one again", dir), release())
+	}
+	return release, nil
+}
+
+// several reports whether an error joins others: an interruption, and that the run could not be saved.
+func several(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	return ok && len(joined.Unwrap()) > 1
+}
+
+// stopwatch measures steps a second from a run's first step on.
+type stopwatch struct {
+	begun time.Time
+	at    int64
+}
+
+func (w *stopwatch) step(t *trainers.Trainer) {
+	if w.begun.IsZero() {
+		w.begun, w.at = time.Now(), t.Timestep()
+	}
+}
+
+// rate is in environment steps a second, "-" where nothing was measured.
+func (w *stopwatch) rate(t *trainers.Trainer) string {
+	seconds, steps := time.Since(w.begun).Seconds(), t.Timestep()-w.at
+	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", float64(steps)*float64(t.Env().NumEnvs())/seconds)
+}
+
+// report ends a run with a table.
+func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopwatch) error {
+	best := "-"
+	store, err := checkpoint.NewStore(filepath.Join(t.Dir(), "checkpoints"), checkpoint.Options{})
+	if err != nil {
+		return err
+	}
+	if saved, _, err := store.Best(); err == nil {
+		best = fmt.Sprintf("timestep %d", saved.Manifest.Step)
+		if x, err := saved.Snapshot.Float("trainer", "best"); err == nil {
+			best += fmt.Sprintf(" (%s %.4g)", cfg.Best, x)
+		}
+	}
+	m := t.Metrics()
+	figure := func(name string) string {
+		if x, ok := m[name]; ok {
+			return fmt.Sprintf("%.1f", x)
+		}
+		return "-"
+	}
+	if err := tracking.Table(out, []string{"steps", "episodes", "return", "length", "best checkpoint", "steps/s"}, [][]string{{
+		fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
+	}}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, shellword.Quote(t.Dir()))
+	return err
+}

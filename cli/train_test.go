@@ -1,0 +1,617 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/draw"
+	"image/gif"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// short is a configuration that trains in a moment.
+const short = `
+environment: {id: CartPole, num_envs: 4}
+models: {mlp: [16], activation: tanh}
+agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
+trainer: {timesteps: 96, checkpoint_interval: 32, directory: runs, name: pole, save_buffers: true}
+`
+
+// gorl runs the command in the folder of the test and returns what it wrote.
+func gorl(t testing.TB, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	return gorlWith(context.Background(), t, want, args...)
+}
+
+func gorlWith(ctx context.Context, t testing.TB, want int, args ...string) (string, string) {
+	t.Helper()
+	got, stdout, stderr := use(ctx, args...)
+	if got != want {
+		t.Fatalf("gorl %s ended with status %d, want %d:\n%s%s", strings.Join(args, " "), got, want, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// here makes a folder of the test's own the working directory, with a file in it.
+func here(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	write(t, name, text)
+}
+
+func write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func matches(t testing.TB, text string, expressions ...string) {
+	t.Helper()
+	for _, e := range expressions {
+		if !regexp.MustCompile(e).MatchString(text) {
+			t.Errorf("no match of %q in\n%s", e, text)
+		}
+	}
+}
+
+// loaded are the arrays of a checkpoint.
+func loaded(t testing.TB, path ...string) map[string]checkpoint.Array {
+	t.Helper()
+	saved, err := checkpoint.Load(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved.Snapshot.Arrays
+}
+
+func absent(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is there (%v)", path, err)
+	}
+}
+
+// A run has its configuration, its figures and its checkpoints, and its configuration repeats it, drawn seed included.
+func TestTrainRepeats(t *testing.T) {
+	here(t, "short.yaml", short)
+	stdout, stderr := gorl(t, 0, "train", "--config", "short.yaml")
+	matches(t, stdout, `steps +episodes +return +length +best checkpoint +steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
+	matches(t, stderr, `runs/pole: PPO in CartPole, seed \d+`, `384/384`)
+	scalars, err := tracking.ReadFile(filepath.Join("runs", "pole", tracking.ScalarsFile))
+	if err != nil || len(scalars) == 0 {
+		t.Errorf("%d scalars, %v", len(scalars), err)
+	}
+	stdout, stderr = gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "--quiet")
+	if stdout != "runs/pole-2\n" || stderr != "" {
+		t.Errorf("quiet, it wrote %q and %q", stdout, stderr)
+	}
+	const last = "checkpoints/agent_96.safetensors"
+	if diff := cmp.Diff(loaded(t, "runs/pole", last), loaded(t, "runs/pole-2", last)); diff != "" {
+		t.Errorf("the run from run.yaml differs (-first +again):\n%.1000s", diff)
+	}
+	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q", "--seed", "5")
+	if cmp.Equal(loaded(t, "runs/pole", last), loaded(t, "runs/pole-3", last)) {
+		t.Error("another seed is the same run")
+	}
+}
+
+// What the command line says wins, and stands in run.yaml.
+func TestTrainFlags(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16", "--seed", "9", "--device", "cpu",
+		"--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s", "environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
+	c, err := readConfiguration("all/of them/one/run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]any{
+		"seed": 9, "agent.learning_rate": []any{1e-3}, "models.mlp": []any{8, 4}, "trainer.timesteps": 16, "trainer.name": "one", "trainer.directory": "all/of them",
+		"environment.wrappers": []any{map[string]any{"reward_scale": map[string]any{"scale": 0.5}}}, "agent.gae_lambda": 0.95, "environment.max_episode_steps": 0,
+	} {
+		at := any(map[string]any(c))
+		for key := range strings.SplitSeq(path, ".") {
+			at = at.(map[string]any)[key]
+		}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if len(loaded(t, "all/of them/one/checkpoints/agent_16.safetensors")) == 0 {
+		t.Error("nothing was saved")
+	}
+	// A name that nobody gives is the time and the agent's.
+	stdout, _ := gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.name=", "--timesteps", "1")
+	matches(t, stdout, `^runs/\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_PPO\n$`)
+}
+
+// --check prints a configuration that, checked again, is printed the same, and does nothing.
+func TestTrainCheck(t *testing.T) {
+	here(t, "short.yaml", short)
+	for _, name := range []string{"short.yaml", "cartpole", "pendulum", "walker", "population", "evolution"} {
+		path := name
+		if name != "short.yaml" {
+			text, _ := gorl(t, 0, "train", "--example", name)
+			path = name + ".yaml"
+			write(t, path, text)
+		}
+		first, _ := gorl(t, 0, "train", "--config", path, "--check")
+		write(t, "effective.yaml", first)
+		again, _ := gorl(t, 0, "train", "--config", "effective.yaml", "--check")
+		if diff := cmp.Diff(first, again); diff != "" || first == "" {
+			t.Errorf("%s (-first +again):\n%s", name, diff)
+		}
+	}
+	absent(t, "runs")
+}
+
+// stopping is a pole that calls stop at a step of the batch.
+type stopping struct {
+	envs.Env
+	at, steps int
+}
+
+var stop func()
+
+func (s *stopping) Unwrap() envs.Env { return s.Env }
+
+func (s *stopping) Step(actions []float32) (*envs.Step, error) {
+	if s.steps++; s.steps == s.at {
+		stop()
+	}
+	return s.Env.Step(actions)
+}
+
+type stoppingSettings struct {
+	catalog.Batch `yaml:",inline"`
+	// At is the step.
+	At int `yaml:"at"`
+}
+
+func init() {
+	catalog.Register("Stopping", stoppingSettings{Batch: catalog.Defaults()}, func(s stoppingSettings) (envs.Env, error) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed})
+		if err != nil {
+			return nil, err
+		}
+		return &stopping{Env: env, at: s.At}, nil
+	})
+}
+
+// A run that is stopped ends with status 78 and words how to go on; gone on with, it ends as one that was not stopped.
+func TestTrainStopped(t *testing.T) {
+	here(t, "stopping.yaml", strings.Replace(short, "id: CartPole", "id: Stopping", 1))
+	gorl(t, 0, "train", "-c", "stopping.yaml", "-q", "--seed", "3", "--name", "whole")
+	for _, at := range []string{"1", "41", "48"} { // 48 ends a rollout: the update is interrupted
+		ctx, cancel := context.WithCancel(context.Background())
+		stop = cancel
+		_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "stopping.yaml", "--seed", "3", "--name", "cut"+at, "--set", "environment.at="+at)
+		cancel()
+		dir := "runs/cut" + at
+		matches(t, stderr, `stopped at timestep `+at+` of 96; the run is saved in `+dir+`\. Go on with: gorl train --resume `+dir)
+		loaded(t, dir, "checkpoints/agent_"+at+".safetensors")
+		stdout, _ := gorl(t, 0, "train", "--resume", dir+"/", "--set", "environment.at=0", "-q")
+		if stdout != dir+"\n" {
+			t.Errorf("the resumed run is in %q", stdout)
+		}
+		const last = "checkpoints/agent_96.safetensors"
+		if diff := cmp.Diff(loaded(t, "runs/whole", last), loaded(t, dir, last)); diff != "" {
+			t.Errorf("stopped at %s, the resumed run differs (-whole +cut):\n%.1000s", at, diff)
+		}
+	}
+	// A finished run can go on for longer, also elsewhere.
+	if err := os.Rename("runs/whole", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
+	matches(t, stdout, `\n +512 `, `The run is in moved`)
+	if c, err := readConfiguration("moved/run.yaml", nil); err != nil || c.Section("trainer")["timesteps"] != 128 {
+		t.Errorf("run.yaml of the longer run: %v, %v", c, err)
+	}
+}
+
+// What a run cannot go on with leaves its configuration as it is, and so does a run that has nothing left to do.
+func TestTrainResumedWrongly(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	before, err := os.ReadFile("runs/pole/run.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps", "128")
+	matches(t, stderr, `agent_96.safetensors: .* shape`)
+	_, stderr = gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "50")
+	matches(t, stderr, `the run has 96 timesteps, and 50 were asked for`)
+	after, err := os.ReadFile("runs/pole/run.yaml")
+	if diff := cmp.Diff(string(before), string(after)); err != nil || diff != "" {
+		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
+	}
+	release, err := durable.Lock("runs/pole", "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = gorl(t, commandline.WrongUse, "train", "--resume", "runs/pole", "--timesteps", "128")
+	matches(t, stderr, `runs/pole is being trained by another process`)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "128", "-q")
+}
+
+// A signal does the same to the program itself.
+func TestTrainInterrupted(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gorl")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	here(t, "long.yaml", short)
+	command := exec.Command(program, "train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if found, _ := filepath.Glob("runs/pole/checkpoints/*.json"); len(found) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing was saved in a minute:\n%s", &stderr)
+		}
+	}
+	if err := command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait()
+	if got := command.ProcessState.ExitCode(); got != commandline.Stopped {
+		t.Errorf("status %d, want %d:\n%s", got, commandline.Stopped, &stderr)
+	}
+	found := regexp.MustCompile(`stopped at timestep (\d+) of 10000000; the run is saved in runs/pole`).FindStringSubmatch(stderr.String())
+	if found == nil {
+		t.Fatalf("it did not say where it stopped:\n%s", &stderr)
+	}
+	loaded(t, "runs/pole/checkpoints/agent_"+found[1]+".safetensors")
+}
+
+func TestTrainWrongUse(t *testing.T) {
+	here(t, "short.yaml", short)
+	write(t, "broken.yaml", "environment: [")
+	write(t, "list.yaml", "- a")
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--timesteps", "1")
+	if err := os.MkdirAll("converted/checkpoints", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, err := filepath.Glob("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ args, words string }{
+		{"", "--example cartpole"},
+		{"--bogus", "unknown flag: --bogus"},
+		{"-c short.yaml more", `"more"`},
+		{"-c none.yaml", "none.yaml: no such file"},
+		{"-c broken.yaml", "broken.yaml: config: yaml: line 1"},
+		{"-c list.yaml", "the top level must be a mapping"},
+		{"--example carpole", "did you mean cartpole"},
+		{"-c short.yaml --set x", "want KEY=VALUE"},
+		{"-c short.yaml --set =3", "want KEY=VALUE"},
+		{"-c short.yaml --set a..b=3", "an empty part"},
+		{"-c short.yaml --set agent.class=[", "not YAML"},
+		{"-c short.yaml --set trainer.timesteps.x=3", "trainer.timesteps is 96, which has no keys"},
+		{"-c short.yaml --set agent=3", `"agent" is 3`},
+		{"-c short.yaml --set agent=null", "the section agent is missing"},
+		{"-c short.yaml --set environment=null", "environment: {id: CartPole, num_envs: 16}"},
+		{"-c short.yaml --set envirnment.id=x", `did you mean "environment"`},
+		{"-c short.yaml --set agent.learnin_rate=1", `unknown key "learnin_rate" (given 1): did you mean "learning_rate"?`},
+		{"-c short.yaml --set agent.learning_rate=fast", `"learning_rate" is "fast" (string): want`},
+		{"-c short.yaml --set agent.class=SAC", "want PPO or AMP"},
+		{"-c short.yaml --set agent.class=AMP", "no reference motion"},
+		{"-c short.yaml --set models=null", "models: {mlp: [64, 64], activation: elu}"},
+		{"-c short.yaml --set models.activation=elo", "elo"},
+		{"-c short.yaml --set environment.id=Cartpole", `did you mean "CartPole"`},
+		{"-c short.yaml --set environment.num_envs=0", `"num_envs" is 0`},
+		{"-c short.yaml --set trainer.timestep=3", `did you mean "timesteps"`},
+		{"-c short.yaml --set trainer.class=Parallel", "SequentialTrainer"},
+		{"-c short.yaml --device tpu", `device "tpu"`},
+		{"-c short.yaml --seed -1", "--seed is -1"},
+		{"short.yaml", `what is "short.yaml" for? Give a configuration with --config`},
+		{"-c short.yaml --seed one", `--seed is "one": want a whole number`},
+		{"-c short.yaml --timesteps -1", "--timesteps is -1"},
+		{"-c short.yaml --name a/b", "one folder's name"},
+		{"-c short.yaml --name pole", "gorl train --resume runs/pole"},
+		{"--resume nowhere", "nowhere"},
+		{"--resume converted", "give their configuration with --config"},
+		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
+		{"--resume runs/pole --name x", "leave out --out and --name"},
+		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},
+		{"-c short.yaml --set pbt.num_policies=2", "pbt.total_steps is missing"},
+		{"-c short.yaml --set pbt.num_policy=2", `"pbt.num_policy"`},
+		{"-c short.yaml --set pbt={total_steps: 100, interval_steps: 10, num_policies: 2, workspace: p} --set agent.rolouts=2", `"rolouts"`},
+		{"-c short.yaml --set training.pop_size=2", "write network:"},
+		{"-c short.yaml --set models=null --set training.popsize=2", `"training.popsize"`},
+		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
+	} {
+		var args []string
+		for part := range strings.SplitSeq(x.args, " --") { // the values of --set have blanks
+			if part = strings.TrimSpace(part); len(args) > 0 || strings.HasPrefix(x.args, "--") {
+				part = "--" + strings.TrimPrefix(part, "--")
+			}
+			if key, value, ok := strings.Cut(part, " "); ok && (key == "--set" || strings.HasPrefix(key, "--")) {
+				args = append(args, key, value)
+			} else {
+				args = append(args, strings.Fields(part)...)
+			}
+		}
+		_, stderr := gorl(t, commandline.WrongUse, append([]string{"train"}, args...)...)
+		if !strings.Contains(stderr, x.words) || !strings.Contains(stderr, "gorl train --help") {
+			t.Errorf("gorl train %s: the words lack %q:\n%s", x.args, x.words, stderr)
+		}
+	}
+	after, err := filepath.Glob("*")
+	if diff := cmp.Diff(before, after); err != nil || diff != "" {
+		t.Errorf("wrong uses left something (%v):\n%s", err, diff)
+	}
+	if runs, err := filepath.Glob("runs/*"); err != nil || !cmp.Equal(runs, []string{"runs/pole"}) {
+		t.Errorf("runs are %v, %v", runs, err)
+	}
+}
+
+// What fails outside the configuration is no wrong use.
+func TestTrainFails(t *testing.T) {
+	here(t, "short.yaml", short)
+	_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "--set", "environment={id: 'gymnasium:CartPole-v1', python: ./no-such-python}")
+	matches(t, stderr, "no-such-python")
+	write(t, "runs", "a file where the folder of all runs would be")
+	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q")
+	matches(t, stderr, "runs.*not a directory")
+}
+
+// A learning rate that is 0 for the rest of a run is noted, also where a run is resumed for longer; total_iters: auto is
+// never.
+func TestTrainNotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "fixed.yaml", "seed: 1\nenvironment: {id: CartPole, num_envs: 2}\nmodels: {mlp: [8]}\n"+
+		"agent: {class: PPO, rollouts: 16, learning_epochs: 1, learning_rate_scheduler: LinearLR,\n"+
+		"  learning_rate_scheduler_kwargs: {start_factor: 1, end_factor: 0, total_iters: 2}}\ntrainer: {timesteps: 32, name: fixed}\n")
+	const note = `note: ppo: the learning rate is 0 from update 3 of 4 on`
+	for _, step := range []struct {
+		args  []string
+		notes bool
+	}{
+		{[]string{"train", "-c", "fixed.yaml", "-q"}, false},
+		{[]string{"train", "--resume", "runs/fixed", "--timesteps", "64", "-q"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--check", "--timesteps", "64"}, true},
+		{[]string{"train", "-c", "fixed.yaml", "-q", "--timesteps", "64", "--set", "agent.learning_rate_scheduler_kwargs.total_iters=auto"}, false},
+	} {
+		if _, stderr := gorl(t, 0, step.args...); strings.Contains(stderr, note) != step.notes {
+			t.Errorf("%q: %q", step.args, stderr)
+		}
+	}
+}
+
+// Every example trains, shortened.
+func TestTrainExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, args := range map[string][]string{
+		"cartpole":   {"--timesteps", "64"},
+		"pendulum":   {"--timesteps", "256"},
+		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
+		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
+		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
+	} {
+		text, _ := gorl(t, 0, "train", "--example", name)
+		write(t, name+".yaml", text)
+		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
+		stdout, _ := gorl(t, 0, append([]string{"train", "--config", name + ".yaml", "-q"}, args...)...)
+		if stdout != "runs/"+name+"\n" {
+			t.Errorf("%s: the run is in %q", name, stdout)
+		}
+		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "2")
+		matches(t, stdout, `\nreturn +-?\d`, `\nlength +\d`)
+		if name == "walker" {
+			matches(t, stdout, `\nspeed +-?\d`, `\njoint_error +\d`)
+		}
+	}
+}
+
+func TestPeersTrainGymnasium(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "gymnasium")
+	write(t, "gymnasium.yaml", text)
+	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python)
+	stdout, _ := gorl(t, 0, "eval", "runs/gymnasium", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
+}
+
+// CleanRL's recipe trains through the bridge, shortened.
+func TestPeersTrainCleanRL(t *testing.T) {
+	python := peers.Python(t, "gymnasium", "mujoco")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
+	write(t, "cleanrl-continuous.yaml", text)
+	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set", "agent.learning_epochs=1",
+		"--set", "environment.python="+python)
+	if strings.Contains(stderr, "note:") {
+		t.Errorf("%q", stderr)
+	}
+	stdout, _ := gorl(t, 0, "eval", "runs/cleanrl-continuous", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:HalfCheetah-v5`, `\nreturn +-?\d`)
+}
+
+// The guide shows a part of the example's file.
+func TestGymnasiumGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "docs", "gymnasium.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
+	if len(blocks) != 1 || !bytes.Contains(file, blocks[0][1]) {
+		t.Errorf("docs/gymnasium.md has %d blocks of YAML; want one that stands in fish.yaml too", len(blocks))
+	}
+}
+
+var fish = filepath.Join("..", "snippets", "gymnasium_amp")
+
+// AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is filmed.
+func TestPeersTrainGymnasiumAMP(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	dir := t.TempDir()
+	for _, name := range []string{"fish.py", "fish.yaml"} {
+		text, err := os.ReadFile(filepath.Join(fish, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), string(text))
+	}
+	t.Chdir(dir)
+	peers.Run(t, python, "fish.py")
+	train := []string{"train", "-c", "fish.yaml", "-q", "--set", "environment.python=" + python}
+	peers.Run(t, python, "-c", "import numpy as np; np.save('narrow.npy', np.load('reference.npy')[:, :3])")
+	_, stderr := gorl(t, commandline.Failed, append(train, "--set", "environment.reference_motions=narrow.npy")...)
+	matches(t, stderr, `"reference_motions": the rows of narrow\.npy have 3 numbers, the AMP observations 4`)
+	_, stderr = gorl(t, commandline.WrongUse, append(train, "--set", "environment.reference_motions=")...)
+	matches(t, stderr, `has no reference motion`, `reference_motions`, `collect_reference_motions`)
+
+	gorl(t, 0, train...)
+	e := evaluated(t, "runs/fish", "--checkpoint", "latest", "-e", "32")
+	total, frequency, orbit := e.Figures["return"].Mean, e.Figures["frequency"].Mean, e.Figures["orbit_error"].Mean
+	t.Logf("return %.1f of 60, frequency %.2f Hz, orbit error %.2f", total, frequency, orbit)
+	if total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
+		t.Errorf("return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", total, frequency, orbit)
+	}
+	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "-e", "2")
+	heads := heads(t, "fish.gif")
+	if n := len(heads); n != 60 {
+		t.Fatalf("the film has %d pictures, want one a step", n)
+	}
+	// It is in column 230 and 80 pixels are a metre: the reference's fish is 24 pixels off its course to both sides.
+	if top, bottom := slices.Min(heads[30:]), slices.Max(heads[30:]); top < 24 || top > 48 || bottom < 72 || bottom > 96 {
+		t.Errorf("the fish moves between rows %d and %d; the reference between 36 and 84", top, bottom)
+	}
+}
+
+// heads are the rows of the middle of the fish's head in the pictures of a film.
+func heads(t *testing.T, path string) (rows []int) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	film, err := gif.DecodeAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := image.NewRGBA(image.Rect(0, 0, film.Config.Width, film.Config.Height))
+	for i, p := range film.Image {
+		draw.Draw(shown, p.Bounds(), p, p.Bounds().Min, draw.Over)
+		sum, n := 0, 0
+		for y := range shown.Rect.Dy() {
+			if c := shown.RGBAAt(230, y); c.R > 200 && c.G > 90 && c.G < 170 && c.B < 90 {
+				sum, n = sum+y, n+1
+			}
+		}
+		if n < 8 || n > 16 {
+			t.Fatalf("picture %d has %d rows of the fish's colour in column 230, want its head", i, n)
+		}
+		rows = append(rows, sum/n)
+	}
+	return rows
+}
+
+const crew = `
+preset: isaaclab
+pbt: {num_policies: 3, objective: episode.return, interval_steps: 512, total_steps: 1536, mutation_rate: 1, threshold_std: 0.1, threshold_abs: 0.1,
+  mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-2]}, directory: runs, workspace: crew}
+environment: {id: Stopping, num_envs: 4}
+models: {mlp: [16], activation: tanh}
+agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
+trainer: {save_buffers: true}
+`
+
+const tribe = `
+seed: 4
+environment: {id: Stopping, num_envs: 4}
+agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
+network: {latent_dim: 0, head_config: {hidden_size: [4], activation: Tanh, min_mlp_nodes: 4}, encoder_config: {activation: Tanh}}
+mutation: {probabilities: {no_mut: 0, arch_mut: 1, params_mut: 0, act_mut: 0, rl_hp_mut: 0}}
+training: {pop_size: 3, evo_steps: 512, max_steps: 1536, directory: runs/tribe}
+`
+
+// A population, too, is stopped, gone on with, repeated, and its best evaluated.
+func TestTrainPopulations(t *testing.T) {
+	for name, text := range map[string]string{"crew": crew, "tribe": tribe} {
+		t.Run(name, func(t *testing.T) {
+			here(t, "p.yaml", text)
+			dir := filepath.Join("runs", name)
+			seed := []string{"--seed", "6"}
+			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
+			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval `+dir)
+			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
+			recorded := func(dir string) (list []journal.Event) {
+				t.Helper()
+				events, err := journal.Read(filepath.Join(dir, journal.File))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return events
+			}
+			whole := recorded(dir)
+			if whole[0].Run.Members != 3 || whole[0].Run.Seed != 6 {
+				t.Errorf("the population is %+v", whole[0].Run)
+			}
+			gorl(t, 0, "train", "-c", filepath.Join(dir, "run.yaml"), "-q")
+			if diff := cmp.Diff(whole, recorded(dir+"-2")); diff != "" {
+				t.Errorf("the population of run.yaml differs:\n%.1000s", diff)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			stop = cancel
+			_, stderr = gorlWith(ctx, t, commandline.Stopped, append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
+			cancel()
+			matches(t, stderr, `stopped in interval \d; the run is saved in runs/cut\. Go on with: gorl train --resume runs/cut`)
+			stdout, _ = gorl(t, 0, "train", "--resume", "runs/cut", "-q", "--set", "environment.at=0")
+			if stdout != "runs/cut\n" {
+				t.Errorf("the resumed population is in %q", stdout)
+			}
+			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
+				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
+			}
+			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
+			matches(t, stdout, dir+`/best/\d+\.safetensors, step \d+: 4 episodes of Stopping`)
+			members, err := filepath.Glob(filepath.Join(dir, "members", "001", "*.safetensors"))
+			if err != nil || len(members) == 0 {
+				t.Fatalf("members: %v, %v", members, err)
+			}
+			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "-e", "4")
+			matches(t, stdout, members[len(members)-1]+`, step 1536: 4 episodes`)
+			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
+			matches(t, stderr, "is a population")
+		})
+	}
+}
