@@ -51,7 +51,7 @@ own, gorl-pbt.`,
 }
 
 // call is gorl before one of its subcommands.
-var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|version)\b`)
+var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|member|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
@@ -59,6 +59,7 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), commandline.VersionCommand(program),
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(), initCommand(), memberCommand(),
+		commandline.VersionCommand(program),
 	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +45,62 @@ func TestGuides(t *testing.T) {
 	}
 	if err := docgen.Hold("../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCompletionOfSettings checks what is offered after --set: the names that are registered, and the keys of the
+// configuration that the line gives so far.
+func TestCompletionOfSettings(t *testing.T) {
+	here(t, "stopping.yaml", strings.Replace(short, "id: CartPole", "id: Stopping", 1))
+	write(t, "population.yaml", populations["isaaclab"].text)
+	for _, x := range []struct {
+		args      []string
+		want      string
+		directive string
+	}{
+		{[]string{"environment.id=S"}, "environment.id=Stopping", ":4"},
+		{[]string{"models.policy.class=Bi"}, "models.policy.class=Bilinear", ":4"},
+		{[]string{"pbt.mutation.learning_rate=to_one"}, "pbt.mutation.learning_rate=to_one", ":4"},
+		{[]string{"pbt.parameters.gae_lambda.rule=one_"}, "pbt.parameters.gae_lambda.rule=one_minus", ":4"},
+		{[]string{"agent.class="}, "agent.class=AMP agent.class=PPO", ":4"},
+		{[]string{"agent.rollouts=1"}, "", ":4"},
+		{[]string{"environment.id=Stopping", "--set", "environment.a"}, "environment.at=", ":6"},
+		{[]string{"agent.class=AMP", "--set", "agent.task_"}, "agent.task_reward_scale=", ":6"},
+		{[]string{"agent.task_"}, "", ":6"},
+		{[]string{"trainer.times"}, "trainer.timesteps=", ":6"},
+		{[]string{"seed=1", "-c", "stopping.yaml", "--set", "environment.a"}, "environment.at=", ":6"},
+		{[]string{"seed=1", "-c", "population.yaml", "--set", "pbt.threshold"}, "pbt.threshold_abs= pbt.threshold_std=", ":6"},
+	} {
+		offered, directive := commandtest.Complete(t, command(), append([]string{"train", "--set"}, x.args...)...)
+		if got := strings.Join(offered, " "); got != x.want || directive != x.directive {
+			t.Errorf("%q: %s %s, want %s %s", x.args, got, directive, x.want, x.directive)
+		}
+	}
+}
+
+// TestOwnName checks that help, examples and words of what to call next have the name of the program.
+func TestOwnName(t *testing.T) {
+	old := program
+	program = "hover"
+	defer func() { program = old }()
+	commandtest.Hold(t, command)
+	here(t, "short.yaml", short)
+	for args, want := range map[string]string{
+		"help": "usage: hover SUBCOMMAND", "train --help": "hover train --resume runs/cartpole", "train": "hover train --example cartpole prints",
+		"completion bash": "__start_hover", "train -c short.yaml": "Evaluate it: hover eval runs/pole", "version": "hover ",
+		"train -c short.yaml --name pole": "hover train --resume runs/pole",
+	} {
+		_, stdout, stderr := use(t.Context(), strings.Fields(args)...)
+		if !strings.Contains(stdout+stderr, want) {
+			t.Errorf("hover %s lacks %q:\n%s%s", args, want, stdout, stderr)
+		}
+		if wrong := regexp.MustCompile(`\bgorl (train|eval|plot|list)\b`).FindString(stdout + stderr); wrong != "" {
+			t.Errorf("hover %s says %q:\n%s%s", args, wrong, stdout, stderr)
+		}
+	}
+	text, err := os.ReadFile("runs/pole/run.yaml")
+	if err != nil || !strings.HasPrefix(string(text), "# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
+		t.Errorf("%v, run.yaml begins %.100s", err, text)
 	}
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ import (
 // layer included: skrl's names without the "_container" after the container's.
 type Spec struct {
 	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic",
-	// whatever the case, with or without "Mixin".
+	// whatever the case, with or without "Mixin"; or the name of a network that [Register] has added, which only ParseSpec
+	// reads, and which has settings of its own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
@@ -54,6 +56,8 @@ type Spec struct {
 	HiddenGain, OutputGain float64
 	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
 	StatesAreObservations bool
+
+	own *own // the registered network that Class names
 }
 
 // Container is one sequence of layers.
@@ -98,7 +102,15 @@ func classOf(name string) (string, error) {
 			return c, nil
 		}
 	}
-	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, config.Hint(short, classes), strings.Join(classes, ", "))
+	all := Classes()
+	if slices.Contains(all, name) {
+		return name, nil
+	}
+	near := config.Hint(short, classes)
+	if near == "" {
+		near = config.Hint(name, all)
+	}
+	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, near, strings.Join(all, ", "))
 }
 
 // The keys that a dictionary may have, by class.
@@ -136,12 +148,18 @@ type (
 func ParseSpec(dict map[string]any) (Spec, error) {
 	name, ok := dict["class"].(string)
 	if !ok {
-		return Spec{}, fmt.Errorf("models: class: it is missing or no text; want one of %s", strings.Join(classes, ", "))
+		return Spec{}, fmt.Errorf("models: class: it is missing or no text; want one of %s", strings.Join(Classes(), ", "))
 	}
 	s := Spec{Gaussian: DefaultGaussianConfig(), Reduction: "sum"}
 	var err error
 	if s.Class, err = classOf(name); err != nil {
 		return Spec{}, err
+	}
+	if read := readerOf(s.Class); read != nil {
+		settings := maps.Clone(dict)
+		delete(settings, "class")
+		s.own, err = read("models: "+s.Class, settings)
+		return s, err
 	}
 	common, err := s.settings(dict)
 	if err != nil {
@@ -206,6 +224,9 @@ func (s Spec) initialization() Initialization {
 
 // Settings are the settings of the spec's class with every default in them, by the keys that [ParseSpec] reads.
 func (s Spec) Settings() map[string]any {
+	if s.own != nil {
+		return config.Dict(s.own.settings)
+	}
 	switch s.Class {
 	case classGaussian, classMultivariateGaussian:
 		return config.Dict(s.Gaussian)
@@ -221,8 +242,11 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks everything that does not depend on spaces.
 func (s Spec) Validate() error {
-	if _, err := classOf(s.Class); err != nil {
+	if _, err := classOf(s.Class); err != nil || s.own != nil {
 		return err
+	}
+	if readerOf(s.Class) != nil {
+		return fmt.Errorf("models: class: %q is a registered network; ParseSpec makes its spec", s.Class)
 	}
 	if len(s.Network) == 0 {
 		return fmt.Errorf("models: network: there is no container; want at least one")

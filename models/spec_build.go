@@ -15,6 +15,14 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.own != nil {
+		net, err := s.own.network(s.Class, Role{Spaces: sp, Outputs: dist.Outputs(), Seed: seed})
+		if err != nil {
+			dist.Close()
+			return nil, err
+		}
+		return NewPolicy(net, dist)
+	}
 	net, width, err := s.assemble(sp, s.Output, dist.Outputs(), seed)
 	if err == nil && width != int64(dist.Outputs()) {
 		net.Close()
@@ -33,6 +41,9 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
 		return nil, err
+	}
+	if s.own != nil {
+		return s.own.network(s.Class, Role{Spaces: sp, Outputs: 1, Seed: seed})
 	}
 	if class != classDeterministic {
 		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class, classDeterministic)
@@ -57,6 +68,11 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 // the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own output
 // expression, which may use ACTIONS or ONE and the last container's name.
 func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
+	for _, s := range []Spec{policy, value} {
+		if s.own != nil {
+			return nil, nil, fmt.Errorf("models: class: %q is a registered network, which has no trunk to share; leave out separate: false", s.Class)
+		}
+	}
 	if class, err := classOf(value.Class); err != nil || class != classDeterministic {
 		return nil, nil, fmt.Errorf("models: class: the value's is %q; it must be %s", value.Class, classDeterministic)
 	}
@@ -106,6 +122,9 @@ func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
 		return nil, err
+	}
+	if s.own != nil {
+		return NewDistribution(action, DefaultGaussianConfig())
 	}
 	switch class {
 	case classGaussian:

@@ -55,6 +55,17 @@ var kinds = []kind{
 	}),
 }
 
+// Wrappers are the settings of all wrappers with their defaults, by the wrappers' names.
+func Wrappers() map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, k := range kinds {
+		if w, err := k.read("catalog", nil); err == nil { // the defaults of a wrapper are never wrong
+			all[k.name] = config.Dict(w.settings)
+		}
+	}
+	return all
+}
+
 type none struct{}
 
 type rewardScale struct {

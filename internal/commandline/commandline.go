@@ -55,6 +55,11 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
+// StatusError ends a subcommand with a status of its own, without a word: it has said already what there was to say.
+type StatusError struct{ Status int }
+
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status) }
+
 // Execute runs root with args, which do not have the program's name, and returns the exit status. What went wrong is
 // written to stderr. An error is a signal's where it is a [StoppedError], or where ctx has ended and it wraps what ended it.
 // A root is executed once.
@@ -70,9 +75,12 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		ran, err = root.ExecuteContextC(ctx)
 	}
 	var usage *UsageError
+	var status *StatusError
 	switch {
 	case err == nil:
 		return Done
+	case errors.As(err, &status):
+		return status.Status
 	case errors.Is(err, errNothing):
 		_ = writeHelp(stderr, root)
 		return WrongUse

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// TestInit writes a project, and builds, vets, tests and uses it with this checkout of gorl, without a network.
+func TestInit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and trains a project")
+	}
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
+	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
+	t.Chdir("hover")
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "go.sum", string(sums)) // which the network would give
+	do := func(name string, args ...string) string {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
+		out, err := c.CombinedOutput()
+		if err != nil && strings.Contains(string(out), "module lookup disabled") {
+			t.Skipf("the cache of modules lacks what a new project needs:\n%s", out)
+		}
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	do("go", "mod", "tidy")
+	if unformatted := do("gofmt", "-l", "."); unformatted != "" {
+		t.Errorf("not formatted: %s", unformatted)
+	}
+	do("go", "vet", "./...")
+	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
+	do("go", "build")
+	matches(t, do("./hover", "list", "environments"), `(?m)^Push +episode_length +100$`, `(?m)^ +force +1$`)
+	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"), `Evaluate it: hover eval runs/push`)
+	matches(t, do("./hover", "eval", "runs/push", "-e", "4"), `episodes of Push`)
+	matches(t, do("./hover", "export", "runs/push", "push.onnx"), `push.onnx`)
+	matches(t, do("./hover", "plot", "runs/push"), `plot.png`)
+}
+
+// TestInitRefuses checks that nothing is replaced or half written, and that what cannot be a module is refused.
+func TestInitRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	stdout, _ := gorl(t, 0, "init", "one")
+	matches(t, stdout, `go mod edit -replace github.com/gorl-dev/gorl=PATH`)
+	text, err := os.ReadFile("one/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches(t, string(text), `^module one\n\ngo 1\.\d+\n\nrequire github.com/gorl-dev/gorl v0.0.0\n$`)
+	readme, err := os.ReadFile("one/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches(t, string(readme), `(?m)^# one$`, "```sh\ngo mod edit -replace", `make setup`)
+	if err := os.Mkdir("two", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "two/main.go", "mine")
+	if err := os.Mkdir("a folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, t.TempDir(), []refusal{{[]string{"init", "a", "b"}, commandline.WrongUse, "want one folder"}})
+	for _, x := range [][]string{
+		{"has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already", "one"},
+		{"two has main.go already, and nothing is replaced", "two"},
+		{`the module's path would be "a folder"`, "a folder"},
+		{`the module's path would be "../x"`, "three", "--module", "../x"},
+		{"it is no checkout of gorl", "three", "--replace", "one"},
+		{"not a directory", "two/main.go/below"},
+	} {
+		if _, stderr := gorl(t, commandline.WrongUse, append([]string{"init"}, x[1:]...)...); !strings.Contains(stderr, x[0]) {
+			t.Errorf("%v: %s", x[1:], stderr)
+		}
+	}
+	absent(t, "three")
+	absent(t, "two/go.mod")
+	if text, err := os.ReadFile("two/main.go"); string(text) != "mine" || err != nil {
+		t.Errorf("two/main.go is %q, %v", text, err)
+	}
+}
+
+// TestPublished checks which version of gorl a new project requires: that of which the command was built, where it came as a
+// module.
+func TestPublished(t *testing.T) {
+	own := debug.Module{Path: "example.com/own", Version: "(devel)"}
+	for _, x := range []struct {
+		info *debug.BuildInfo
+		want string
+		ok   bool
+	}{
+		{nil, "v0.0.0", false},
+		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.3", Sum: "h1:x"}}, "v1.2.3", true},
+		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.4-0.20261122051300-abcdef012345+dirty"}}, "v0.0.0", false},
+		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Sum: "h1:y"}}}, "v1.3.0", true},
+		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Replace: &debug.Module{Path: "../gorl"}}}}, "v0.0.0", false},
+	} {
+		if version, ok := published(x.info); version != x.want || ok != x.ok {
+			t.Errorf("%+v: %s, %v, want %s, %v", x.info, version, ok, x.want, x.ok)
+		}
+	}
+}
