@@ -3,6 +3,7 @@ package trainers
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -82,6 +83,11 @@ type Config struct {
 	//
 	// The agent has a seed of its own. The same two seeds on the same machine make the same run.
 	Seed int64 `yaml:"seed"`
+	// StopTimeout is how long a step or reset of the environment that is in progress when the context is cancelled may
+	// take to return; 0 means 10 seconds.
+	//
+	// Training ends without saving when it is over ([ErrBlocked]): raise it where one step can take longer.
+	StopTimeout time.Duration `yaml:"stop_timeout" config:"min=0"`
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
@@ -101,7 +107,7 @@ type Config struct {
 // pictures.
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true}, CheckpointInterval: agents.Interval{Auto: true},
-		Best: "episode.return", Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true}
+		Best: "episode.return", Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
 // Validate returns an error that names the first setting which makes no sense.

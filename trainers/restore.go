@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,9 +18,12 @@ import (
 
 // open prepares training, once: it makes the run's folder, resets the environment, and continues from a checkpoint
 // where Resume says so. It is called by whatever needs a state to begin from.
-func (t *Trainer) open() (err error) {
+func (t *Trainer) open(ctx context.Context) (err error) {
 	if t.closed {
 		return errors.New("trainers: the trainer is closed")
+	}
+	if t.stepper.blocked != nil {
+		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
 		return nil
@@ -32,8 +36,8 @@ func (t *Trainer) open() (err error) {
 			return err
 		}
 	}
-	if err := t.reset(t.cfg.Seed); err != nil {
-		return fmt.Errorf("trainers: reset: %w", err)
+	if err := t.reset(ctx, t.cfg.Seed); err != nil {
+		return fmt.Errorf("trainers: %w", err)
 	}
 	// On an error from here on the trainer is not open: the next call tries again.
 	if t.cfg.Resume {

@@ -16,7 +16,7 @@ import (
 // Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
 // next step overwrites it.
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
-	if err := t.open(); err != nil {
+	if err := t.open(ctx); err != nil {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
@@ -38,7 +38,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	acted := t.clock()
-	next, err := t.env.Step(actions)
+	next, err := t.stepper.step(ctx, actions)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}

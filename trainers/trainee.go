@@ -57,7 +57,7 @@ func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 // Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
 // between timesteps with the context's error.
 func (m *Trainee) Train(ctx context.Context, steps int64) error {
-	if err := m.open(); err != nil {
+	if err := m.open(ctx); err != nil {
 		return err
 	}
 	m.agent.SetTraining(true)

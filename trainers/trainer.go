@@ -21,6 +21,7 @@
 package trainers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type Trainer struct {
 	agent agents.Agent
 	cfg   Config
 	made  *runner // the dictionary that it was made of; nil where it was made of none
+
+	stepper *stepper // of env
 
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
@@ -87,6 +90,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if cfg.Best == "" {
 		cfg.Best = "episode.return"
 	}
+	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, defaultStopTimeout)
 	if err := fit(env, agent); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
@@ -105,7 +109,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		return nil, err
 	}
 	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
-		running: newRunning(env.NumEnvs())}, nil
+		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout)}, nil
 }
 
 // bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
@@ -150,9 +154,13 @@ func (t *Trainer) Dir() string { return t.dir }
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps. A cancelled context stops it after the step at hand, saves, and returns an error
-// that wraps the context's; calling Train again, or a trainer with Resume, continues.
+// that wraps the context's; calling Train again, or a trainer with Resume, continues. Where the environment does not
+// return within Config.StopTimeout, the error wraps [ErrBlocked] instead, and nothing is saved.
+//
+// An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
+// type.
 func (t *Trainer) Train(ctx context.Context) error {
-	if err := t.open(); err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
 	}
 	t.agent.SetTraining(true)
@@ -193,8 +201,8 @@ func (t *Trainer) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
 }
 
-// Close ends the run's files, and closes the environment where CloseEnvironmentAtExit says so. The agent is its owner's
-// to close. Close may be called twice.
+// Close ends the run's files, and closes the environment where CloseEnvironmentAtExit says so, unless it is blocked
+// ([ErrBlocked]). The agent is its owner's to close. Close may be called twice.
 func (t *Trainer) Close() error {
 	if t.closed {
 		return nil
@@ -204,7 +212,7 @@ func (t *Trainer) Close() error {
 	if t.run != nil {
 		errs = append(errs, t.run.Close())
 	}
-	if t.cfg.CloseEnvironmentAtExit && t.env != nil {
+	if t.cfg.CloseEnvironmentAtExit && t.stepper.blocked == nil {
 		errs = append(errs, t.env.Close())
 	}
 	return errors.Join(errs...)
