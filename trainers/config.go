@@ -99,8 +99,8 @@ type Config struct {
 	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
 	// as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
-	// OnStep is called after every timestep; an error ends the run.
-	OnStep func(t *Trainer) error `yaml:"-"`
+	// Callbacks are called while the trainer trains, in this order; see [Callback].
+	Callbacks []Callback `yaml:"-"`
 }
 
 // DefaultConfig returns skrl's defaults: 100 000 timesteps in "runs", with checkpoints and tracked values, without

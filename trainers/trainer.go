@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -56,7 +57,11 @@ type Trainer struct {
 	episodes *tracking.Episodes
 	recorder tracking.Recorder
 	metrics  metrics
-	limits   limits // of evaluations for a population
+	limits   limits         // of evaluations for a population
+	counted  []envs.Episode // the episodes that ended in the last step, but for those of other weights
+
+	callbacks []Callback // gorl's own and Config.Callbacks
+	stop      error      // of a callback that has asked for the run's end at this timestep
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
@@ -91,6 +96,9 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		cfg.Best = "episode.return"
 	}
 	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, defaultStopTimeout)
+	if i := slices.Index(cfg.Callbacks, nil); i >= 0 {
+		return nil, fmt.Errorf("trainers: callback %d is nil", i)
+	}
 	if err := fit(env, agent); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
@@ -109,7 +117,8 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		return nil, err
 	}
 	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
-		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout)}, nil
+		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout),
+		callbacks: append(ownCallbacks(), cfg.Callbacks...)}, nil
 }
 
 // bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
@@ -153,7 +162,7 @@ func (t *Trainer) Dir() string { return t.dir }
 // they are there to be looked at.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
-// Train trains until Config.Timesteps. A cancelled context stops it after the step at hand, saves, and returns an error
+// Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it after the step at hand, saves, and returns an error
 // that wraps the context's; calling Train again, or a trainer with Resume, continues. Where the environment does not
 // return within Config.StopTimeout, the error wraps [ErrBlocked] instead, and nothing is saved.
 //
@@ -165,19 +174,26 @@ func (t *Trainer) Train(ctx context.Context) error {
 	}
 	t.agent.SetTraining(true)
 	t.startBar()
+	t.stop = nil
 	for t.timestep < int64(t.cfg.Timesteps) {
 		if err := ctx.Err(); err != nil {
 			return t.interrupted(err)
 		}
-		if _, err := t.step(ctx); err != nil {
+		if _, err := t.step(ctx); errors.Is(err, ErrStop) {
+			return t.ended()
+		} else if err != nil {
 			return t.failed(ctx, err)
 		}
 	}
-	if t.agent.Ready() { // the last step's update was interrupted
-		if err := t.update(ctx); err != nil {
-			return t.failed(ctx, err)
-		}
+	if err := t.settle(ctx); err != nil { // what an interruption of the last step has left
+		return t.failed(ctx, err)
 	}
+	return t.ended()
+}
+
+// ended completes the files and the progress bar of a run that has come to its end, or was ended by a callback.
+func (t *Trainer) ended() error {
+	t.stop = nil
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}

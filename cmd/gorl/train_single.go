@@ -113,10 +113,10 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, p
 		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
-		cfg.OnStep = func(t *trainers.Trainer) error {
+		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
 			return run.write()
-		}
+		})}
 	})
 	switch {
 	case errPlace != nil && err == nil:
