@@ -68,7 +68,9 @@ func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 var ErrStop = errors.New("trainers: a callback ended the run")
 
 // ownCallbacks are gorl's own, in the order in which they are called.
-func ownCallbacks() []Callback { return []Callback{rendering{}, writing{}, saving{}, showing{}} }
+func ownCallbacks() []Callback {
+	return []Callback{rendering{}, writing{}, saving{}, showing{}, stopping{}}
+}
 
 // tell calls a method of all callbacks. One that asks for the run's end is remembered, any other error returned at
 // once.
@@ -112,6 +114,8 @@ func (writing) OnStep(t *Trainer, _ *envs.Step) error {
 
 // saving writes checkpoints: ten times in a run where the interval is "auto".
 type saving struct{ BaseCallback }
+
+func (saving) OnUpdate(t *Trainer) error { return t.checkBest(false) }
 
 func (saving) OnStep(t *Trainer, _ *envs.Step) error {
 	if n := t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10); n > 0 && t.timestep%int64(n) == 0 {

@@ -33,21 +33,27 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 // do not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
 	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
-	evaluate := t.evaluateInPlace
-	if t.cfg.EvaluationEnv != nil {
-		evaluate = t.evaluateApart
-	}
-	e, err := evaluate(ctx, o)
+	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	// Return and length last: a figure of the environment's with one of these names does not replace them.
-	figures = map[string]float64{}
-	for name, x := range e.Metrics {
-		figures[episodeFigure+name] = x
+	return e.figures(episodeFigure), nil
+}
+
+// evaluateUndisturbed evaluates without changing what training comes to.
+func (t *Trainer) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	if t.cfg.EvaluationEnv != nil {
+		return t.evaluateApart(ctx, o)
 	}
-	figures[episodeFigure+"return"], figures[episodeFigure+"length"] = e.Return, e.Length
-	return figures, nil
+	return t.evaluateInPlace(ctx, o)
+}
+
+// undisturbed returns an error where an evaluation would disturb training.
+func (t *Trainer) undisturbed() error {
+	if _, _, can := t.stateful(); !can && t.cfg.EvaluationEnv == nil {
+		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+	}
+	return nil
 }
 
 // evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
@@ -78,10 +84,10 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 
 // evaluateInPlace evaluates in the training environment, and puts its state back.
 func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	if _, _, can := t.stateful(); !can {
-		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+	if err := t.undisturbed(); err != nil {
+		return Evaluation{}, err
 	}
-	if err := t.open(ctx); err != nil { // there must be a state to come back to
+	if err := t.Open(ctx); err != nil { // there must be a state to come back to
 		return Evaluation{}, err
 	}
 	resume, err := t.pause(ctx)

@@ -17,7 +17,7 @@ import (
 // next step overwrites it. Where a callback asks for the run's end, the timestep is complete, and the error wraps
 // [ErrStop].
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
-	if err := t.open(ctx); err != nil {
+	if err := t.Open(ctx); err != nil {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
@@ -67,6 +67,9 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		}
 	}
 	// Learn, and do what is due.
+	if t.evaluationDue() {
+		next = copyOf(next)
+	}
 	if err := t.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -76,10 +79,15 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	return next, t.stopAsked()
 }
 
-// settle learns where a rollout is complete.
+// settle learns where a rollout is complete, and evaluates where that is due.
 func (t *Trainer) settle(ctx context.Context) error {
 	if t.agent.Ready() {
-		return t.update(ctx)
+		if err := t.update(ctx); err != nil {
+			return err
+		}
+	}
+	if t.evaluationDue() {
+		return t.evaluateDue(ctx)
 	}
 	return nil
 }

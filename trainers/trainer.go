@@ -21,7 +21,6 @@
 package trainers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,17 +53,19 @@ type Trainer struct {
 	running    running     // the episodes in progress
 
 	// Figures: of episodes and of the agent's updates for files (episodes, recorder), and for programs (metrics).
-	episodes *tracking.Episodes
-	recorder tracking.Recorder
-	metrics  metrics
-	limits   limits         // of evaluations for a population
-	counted  []envs.Episode // the episodes that ended in the last step, but for those of other weights
+	episodes  *tracking.Episodes
+	recorder  tracking.Recorder
+	metrics   metrics
+	limits    limits         // of evaluations for a population
+	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
+	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
 
 	callbacks []Callback // gorl's own and Config.Callbacks
 	stop      error      // of a callback that has asked for the run's end at this timestep
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
+	unlock  func() error // lets the folder go to another trainer
 	run     *tracking.Run
 	store   *checkpoint.Store
 	best    float64 // the figure Config.Best of the best checkpoint, where hasBest
@@ -78,8 +79,8 @@ type Trainer struct {
 	clock   func() time.Time
 }
 
-// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made, and the environment
-// reset, by the first Train, Step or evaluation.
+// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
+// environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
 // It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
 // spaces of env and agent differ, or where the agent is already bound to another number of environments. Agent and
@@ -92,10 +93,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Best == "" {
-		cfg.Best = "episode.return"
-	}
-	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, defaultStopTimeout)
+	cfg.complete()
 	if i := slices.Index(cfg.Callbacks, nil); i >= 0 {
 		return nil, fmt.Errorf("trainers: callback %d is nil", i)
 	}
@@ -105,20 +103,28 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := saves(cfg, agent); err != nil {
 		return nil, err
 	}
+	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now}
+	if cfg.evaluates() {
+		if err := t.undisturbed(); err != nil {
+			return nil, err
+		}
+	}
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	parameters, err := newParameters(env)
-	if err != nil {
+	var err error
+	if t.parameters, err = newParameters(env); err != nil {
 		return nil, err
 	}
-	episodes, err := tracking.NewEpisodes(env.NumEnvs())
-	if err != nil {
+	if t.episodes, err = tracking.NewEpisodes(env.NumEnvs()); err != nil {
 		return nil, err
 	}
-	return &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
-		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout),
-		callbacks: append(ownCallbacks(), cfg.Callbacks...)}, nil
+	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
+	t.callbacks = append(ownCallbacks(), cfg.Callbacks...)
+	if cfg.Resume {
+		t.timestep = newest(cfg)
+	}
+	return t, nil
 }
 
 // bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
@@ -152,10 +158,11 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
-// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included.
+// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included:
+// with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
-// Dir returns the run's folder. It is empty before the first step and where nothing is written.
+// Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
@@ -169,7 +176,7 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
 // type.
 func (t *Trainer) Train(ctx context.Context) error {
-	if err := t.open(ctx); err != nil {
+	if err := t.Open(ctx); err != nil {
 		return err
 	}
 	t.agent.SetTraining(true)
@@ -197,7 +204,10 @@ func (t *Trainer) ended() error {
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}
-	return t.finish()
+	if err := t.finish(); err != nil {
+		return err
+	}
+	return t.checkBest(true)
 }
 
 // failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has been
@@ -217,7 +227,7 @@ func (t *Trainer) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
 }
 
-// Close ends the run's files, and closes the environment where CloseEnvironmentAtExit says so, unless it is blocked
+// Close ends the run's files, lets another trainer have its folder, and closes the environment where CloseEnvironmentAtExit says so, unless it is blocked
 // ([ErrBlocked]). The agent is its owner's to close. Close may be called twice.
 func (t *Trainer) Close() error {
 	if t.closed {
@@ -227,6 +237,9 @@ func (t *Trainer) Close() error {
 	var errs []error
 	if t.run != nil {
 		errs = append(errs, t.run.Close())
+	}
+	if t.unlock != nil {
+		errs = append(errs, t.unlock())
 	}
 	if t.cfg.CloseEnvironmentAtExit && t.stepper.blocked == nil {
 		errs = append(errs, t.env.Close())

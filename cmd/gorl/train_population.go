@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
@@ -91,11 +92,17 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
+	alone := false
 	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
+		alone = cfg.EvaluationInterval != (agents.Interval{})
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
 		return nil, errors.Join(err, env.Close())
+	}
+	if alone {
+		return nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a population evaluates its members itself: pbt.measure.evaluation_episodes"),
+			trainer.Trainee().Close())
 	}
 	return trainer.Trainee(), nil
 }
