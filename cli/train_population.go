@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -136,11 +137,17 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	if err != nil {
 		return nil, nil, err
 	}
+	alone := false
 	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
+		alone = cfg.EvaluationInterval != (agents.Interval{})
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Close())
+	}
+	if alone {
+		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a population evaluates its members itself: pbt.measure.evaluation_episodes"),
+			trainer.Trainee().Close())
 	}
 	full := runfile.Sections(trainer.Dict())
 	delete(full, "seed")

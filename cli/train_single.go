@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,7 +34,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	if err != nil {
 		return blame(err)
 	}
-	defer func() { err = errors.Join(err, env.Close()) }()
+	defer func() {
+		if !errors.Is(err, trainers.ErrBlocked) { // which is busy still
+			err = errors.Join(err, env.Close())
+		}
+	}()
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
 	defer bars.Wait()
 	run := singleRun{environment: settings}
@@ -43,18 +46,21 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	if err != nil {
 		return wrong(err)
 	}
-	release := func() error { return nil }
-	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close(), release()) }()
+	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
 	tell(stderr, trainer.Notes())
 	if f.check {
 		_, err := stdout.Write(run.text)
 		return err
 	}
-	unlock, err := occupy(run.dir, run.resume)
-	if err != nil {
+	if !run.resume && holdsRun(run.dir) {
+		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
+	}
+	switch err := trainer.Open(ctx); {
+	case errors.Is(err, durable.ErrInUse):
+		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", run.dir)
+	case err != nil:
 		return err
 	}
-	release = unlock
 	if !run.resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 		if err := run.write(); err != nil {
 			return err
@@ -72,6 +78,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	if err == nil && !begun && total > 0 {
 		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n",
 			trainer.Timestep(), total)
+	}
+	if goal := run.cfg.StopAtReturn; err == nil && goal != nil && trainer.Timestep() < int64(total) {
+		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when an evaluation reached stop_at_return (%g).\n", trainer.Timestep(), total, *goal)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
@@ -118,10 +127,11 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, p
 		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
-		cfg.OnStep = func(t *trainers.Trainer) error {
+		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) } // as many as env has
+		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
 			return run.write()
-		}
+		})}
 	})
 	switch {
 	case errPlace != nil && err == nil:
@@ -136,7 +146,7 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, p
 	section := full.Section("trainer")
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit
-	run.seed = full["seed"]
+	run.seed, run.cfg.Best = full["seed"], section["best"].(string)
 	run.text, err = full.YAML()
 	return trainer, err
 }
@@ -148,23 +158,6 @@ func (r *singleRun) write() error {
 	}
 	r.written = true
 	return writeRunFile(r.dir, r.text)
-}
-
-// occupy makes a run's folder, in which no other process may train meanwhile.
-func occupy(dir string, resume bool) (release func() error, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	release, err = durable.Lock(dir, "lock")
-	switch {
-	case errors.Is(err, durable.ErrInUse):
-		return nil, commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", dir)
-	case err != nil:
-		return nil, err
-	case !resume && holdsRun(dir):
-		return nil, errors.Join(commandline.Usagef("another run has taken the name %s just now; start this one again", dir), release())
-	}
-	return release, nil
 }
 
 // several reports whether an error joins others: an interruption, and that the run could not be saved.

@@ -1,8 +1,10 @@
 package trainers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -55,10 +57,33 @@ type Config struct {
 	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over, see
 	// [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
-	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen, default "episode.return".
+	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen. Empty means "evaluation.return"
+	// where EvaluationInterval is set, otherwise "episode.return".
 	//
-	// A larger figure is better. Choose the task's own measure of success where the reward is shaped.
+	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
+	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by any
+	// other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures are
+	// known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
+
+	// EvaluationInterval is the number of timesteps between evaluations of the agent. "auto" is a tenth of the run, 0
+	// makes none.
+	//
+	// A smaller one shows more of the course and takes more time. Training comes to the same, bit for bit, with
+	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of EvaluationEnv
+	// or, without one, in the training environment, which must then be able to restore its state.
+	EvaluationInterval agents.Interval `yaml:"evaluation_interval"`
+	// EvaluationEpisodes is how many episodes an evaluation plays at least, every environment of the batch equally many; 0
+	// means 10.
+	//
+	// More make its figures more certain, and take longer.
+	EvaluationEpisodes int `yaml:"evaluation_episodes" config:"min=0"`
+	// EvaluationSeed seeds the environment of each evaluation, so that all play the same episodes.
+	EvaluationSeed int64 `yaml:"evaluation_seed" config:"min=0"`
+	// StopAtReturn ends the run when the mean return of an evaluation reaches it; the default, null, never does.
+	//
+	// It needs EvaluationInterval. Give the return from which on the task counts as solved.
+	StopAtReturn *float64 `yaml:"stop_at_return"`
 
 	// Headless does not call the environment's Render; otherwise OnRender is given a picture of environment 0 every
 	// RenderInterval timesteps.
@@ -83,6 +108,11 @@ type Config struct {
 	//
 	// The agent has a seed of its own. The same two seeds on the same machine make the same run.
 	Seed int64 `yaml:"seed"`
+	// StopTimeout is how long a step or reset of the environment that is in progress when the context is cancelled may
+	// take to return; 0 means 10 seconds.
+	//
+	// Training ends without saving when it is over ([ErrBlocked]): raise it where one step can take longer.
+	StopTimeout time.Duration `yaml:"stop_timeout" config:"min=0"`
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
@@ -94,15 +124,15 @@ type Config struct {
 	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
 	// as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
-	// OnStep is called after every timestep; an error ends the run.
-	OnStep func(t *Trainer) error `yaml:"-"`
+	// Callbacks are called while the trainer trains, in this order; see [Callback].
+	Callbacks []Callback `yaml:"-"`
 }
 
 // DefaultConfig returns skrl's defaults: 100 000 timesteps in "runs", with checkpoints and tracked values, without
 // pictures.
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true}, CheckpointInterval: agents.Interval{Auto: true},
-		Best: "episode.return", Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true}
+		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
 // Validate returns an error that names the first setting which makes no sense.
@@ -122,8 +152,27 @@ func (c *Config) Validate() error {
 	if err := durable.CheckName(c.Directory); err != nil {
 		return fmt.Errorf("trainers: \"directory\": %w", err)
 	}
+	switch {
+	case !c.evaluates() && c.StopAtReturn != nil:
+		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns of evaluations")
+	case !c.evaluates() && c.byEvaluation():
+		return fmt.Errorf("trainers: \"best\" is %q, a figure of evaluations, which need \"evaluation_interval\"", c.Best)
+	}
 	return nil
 }
+
+// complete puts the defaults that depend on other settings in place of zero values.
+func (c *Config) complete() {
+	if c.Best == "" && c.evaluates() {
+		c.Best = evaluationFigure + "return"
+	}
+	c.Best = cmp.Or(c.Best, episodeFigure+"return")
+	c.EvaluationEpisodes = cmp.Or(c.EvaluationEpisodes, defaultEvaluationEpisodes)
+	c.StopTimeout = cmp.Or(c.StopTimeout, defaultStopTimeout)
+}
+
+// defaultEvaluationEpisodes is the number of episodes of an evaluation where Config does not say it.
+const defaultEvaluationEpisodes = 10
 
 // writes reports whether the run has a folder: any of the settings that name one or fill it is given.
 func (c *Config) writes() bool {

@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -22,11 +23,11 @@ import (
 
 // reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
 // random sequence.
-func (t *Trainer) reset(seed int64) error {
+func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	if err := t.parameters.all(); err != nil {
 		return err
 	}
-	first, err := t.env.Reset(seed)
+	first, err := t.stepper.reset(ctx, seed)
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
 	}
 	if t.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
-		if err := t.reset(t.cfg.Seed); err != nil {
+		if err := t.reset(context.Background(), t.cfg.Seed); err != nil {
 			return nil, err
 		}
 	}

@@ -45,11 +45,11 @@ type Evaluation struct {
 // The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
 // training in it. [Trainer.Evaluate] does, or restores its state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
-	return evaluate(ctx, env, agent, o, nil)
+	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o, nil)
 }
 
 // evaluate is Evaluate with pictures of environment 0 for render, nil for none.
-func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
 	if o.Episodes <= 0 {
 		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
 	}
@@ -57,15 +57,15 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more", o.MaxSteps)
 	}
 	// The agent acts by its mean or mode meanwhile, and records nothing; the environment's wrappers learn nothing.
-	n := env.NumEnvs()
+	n := s.n
 	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
 	}
 	was := agent.SetTraining(false)
 	defer agent.SetTraining(was)
-	defer freeze(env)()
+	defer freeze(s.env)()
 
-	p := play{env: env, agent: agent, render: render, maxSteps: o.MaxSteps, sum: Evaluation{Metrics: map[string]float64{}}}
+	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps, sum: Evaluation{Metrics: map[string]float64{}}}
 	rounds, each := 1, (o.Episodes+n-1)/n
 	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
 		rounds, each = each, 1
@@ -83,7 +83,7 @@ func evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 
 // play is an evaluation in progress.
 type play struct {
-	env      envs.Env
+	stepper  *stepper
 	agent    agents.Agent
 	render   RenderFunc // nil for none
 	maxSteps int
@@ -94,11 +94,11 @@ type play struct {
 
 // round resets the environments and plays each episodes of every one.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
-	n := p.env.NumEnvs()
+	n := p.stepper.n
 	played, returns := make([]int, n), make([]float64, n) // by environment: episodes that count, rewards so far
-	step, err := p.env.Reset(seed)
+	step, err := p.stepper.reset(ctx, seed)
 	if err != nil {
-		return err
+		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
@@ -108,11 +108,11 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		if err != nil {
 			return err
 		}
-		if step, err = p.env.Step(actions); err != nil {
-			return err
+		if step, err = p.stepper.step(ctx, actions); err != nil {
+			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
 		if p.render != nil {
-			if err := renderTo(p.env, p.steps, p.render); err != nil {
+			if err := renderTo(p.stepper.env, p.steps, p.render); err != nil {
 				return err
 			}
 		}

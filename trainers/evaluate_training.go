@@ -17,11 +17,11 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
 	}
-	resume, err := t.pause()
+	resume, err := t.pause(ctx)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e, err := evaluate(ctx, t.env, t.agent, o, t.cfg.OnRender)
+	e, err := evaluate(ctx, t.stepper, t.agent, o, t.cfg.OnRender)
 	return e, errors.Join(err, resume())
 }
 
@@ -33,21 +33,27 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 // do not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
 	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
-	evaluate := t.evaluateInPlace
-	if t.cfg.EvaluationEnv != nil {
-		evaluate = t.evaluateApart
-	}
-	e, err := evaluate(ctx, o)
+	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	// Return and length last: a figure of the environment's with one of these names does not replace them.
-	figures = map[string]float64{}
-	for name, x := range e.Metrics {
-		figures[episodeFigure+name] = x
+	return e.figures(episodeFigure), nil
+}
+
+// evaluateUndisturbed evaluates without changing what training comes to.
+func (t *Trainer) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	if t.cfg.EvaluationEnv != nil {
+		return t.evaluateApart(ctx, o)
 	}
-	figures[episodeFigure+"return"], figures[episodeFigure+"length"] = e.Return, e.Length
-	return figures, nil
+	return t.evaluateInPlace(ctx, o)
+}
+
+// undisturbed returns an error where an evaluation would disturb training.
+func (t *Trainer) undisturbed() error {
+	if _, _, can := t.stateful(); !can && t.cfg.EvaluationEnv == nil {
+		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+	}
+	return nil
 }
 
 // evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
@@ -60,7 +66,12 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 	if err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	defer func() { err = errors.Join(err, env.Close()) }()
+	s := newStepper(env, t.cfg.StopTimeout)
+	defer func() {
+		if s.blocked == nil {
+			err = errors.Join(err, env.Close())
+		}
+	}()
 	// The agent is bound to the number of environments it trains in.
 	if got := env.NumEnvs(); got != n {
 		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
@@ -71,28 +82,29 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 	if err := envs.CopyStatistics(env, t.env); err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	return evaluate(ctx, env, t.agent, o, nil)
+	return evaluate(ctx, s, t.agent, o, nil)
 }
 
 // evaluateInPlace evaluates in the training environment, and puts its state back.
 func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	if _, _, can := t.stateful(); !can {
-		return Evaluation{}, fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
-	}
-	if err := t.open(); err != nil { // there must be a state to come back to
+	if err := t.undisturbed(); err != nil {
 		return Evaluation{}, err
 	}
-	resume, err := t.pause()
+	if err := t.Open(ctx); err != nil { // there must be a state to come back to
+		return Evaluation{}, err
+	}
+	resume, err := t.pause(ctx)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e, err := evaluate(ctx, t.env, t.agent, o, nil)
+	e, err := evaluate(ctx, t.stepper, t.agent, o, nil)
 	return e, errors.Join(err, resume())
 }
 
 // pause copies the environment's state and gives all of its environments the parameters set last. resume puts
-// everything back, or, where the environment cannot restore its state, begins new episodes.
-func (t *Trainer) pause() (resume func() error, err error) {
+// everything back, or, where the environment cannot restore its state, begins new episodes. It does nothing to an
+// environment that is blocked.
+func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 	// An evaluation must not move the curriculum.
 	curriculum := func() error { return nil }
 	if c, ok := envs.As[envs.Curriculum](t.env); ok {
@@ -105,11 +117,14 @@ func (t *Trainer) pause() (resume func() error, err error) {
 	s, o, can := t.stateful()
 	if t.now == nil || !can {
 		return func() error {
+			if t.stepper.blocked != nil {
+				return nil
+			}
 			if err := curriculum(); err != nil || t.now == nil {
 				return err
 			}
 			t.episodes.Reset()
-			return t.reset(-1)
+			return t.reset(ctx, -1)
 		}, t.parameters.all()
 	}
 	state, err := s.MarshalState()
@@ -119,6 +134,9 @@ func (t *Trainer) pause() (resume func() error, err error) {
 	// Which environment has which parameters is put back after the state that they belong to.
 	before := t.parameters.standing()
 	return func() error {
+		if t.stepper.blocked != nil {
+			return nil
+		}
 		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))
 	}, t.parameters.all()
 }

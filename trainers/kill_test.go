@@ -57,7 +57,9 @@ func trainInFolder(dir string, timesteps int, onStep func(tr *trainers.Trainer) 
 	}
 	defer agent.Close()
 	cfg := killed(dir, timesteps)
-	cfg.OnStep = onStep
+	if onStep != nil {
+		cfg.Callbacks = after(onStep)
+	}
 	tr, err := trainers.Sequential(env, agent, cfg)
 	if err != nil {
 		return err

@@ -194,7 +194,8 @@ func number(v any) float64 {
 }
 
 // Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
-// figures ("episode.<name>") as means over the last 100 episodes, "style_reward", what the agent's updates tracked by its tag ("Loss / Policy loss"), and
+// figures ("episode.<name>") as means over the last 100 episodes, the same of the last evaluation by
+// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss / Policy loss"), and
 // the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as "episode.<name>". A
 // figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 {
@@ -249,6 +250,9 @@ func (t *Trainer) barText() string {
 	var parts []string
 	if r, ok := t.metrics.windows["episode.return"]; ok {
 		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), t.metrics.windows["episode.length"].mean()))
+	}
+	if r, ok := t.metrics.tracked[evaluationFigure+"return"]; ok {
+		parts = append(parts, fmt.Sprintf("evaluation %.1f", r.last()))
 	}
 	if r, ok := t.metrics.tracked[styleReward]; ok {
 		parts = append(parts, fmt.Sprintf("style %.2f", r.last()))

@@ -1,25 +1,36 @@
 package trainers
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// How a run continues: open makes the run's folder and, with Config.Resume, restores the newest valid checkpoint;
+// How a run continues: Open makes the run's folder and, with Config.Resume, restores the newest valid checkpoint;
 // Restore puts a snapshot into the trainer, its agent and its environment. Copied weights of a population come in
 // through Restore as well, followed by [Trainee.Reseed].
 
-// open prepares training, once: it makes the run's folder, resets the environment, and continues from a checkpoint
-// where Resume says so. It is called by whatever needs a state to begin from.
-func (t *Trainer) open() (err error) {
+// Open prepares training: it takes the run's folder, resets the environment, and continues from the newest valid
+// checkpoint where Config.Resume says so. The first Train, Step or evaluation in place does it; call it before to write
+// files of your own into Dir, or to know Damaged. It may be called again, and does nothing then.
+//
+// A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another one has it,
+// Open and what calls it return an error, and change nothing.
+func (t *Trainer) Open(ctx context.Context) (err error) {
 	if t.closed {
 		return errors.New("trainers: the trainer is closed")
+	}
+	if t.stepper.blocked != nil {
+		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
 		return nil
@@ -27,12 +38,19 @@ func (t *Trainer) open() (err error) {
 	if t.cfg.writes() && t.dir == "" {
 		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
 	}
-	if _, ok := agents.As[agents.Snapshotter](t.agent); ok && t.dir != "" && t.store == nil {
-		if t.store, err = checkpoint.NewStore(filepath.Join(t.dir, "checkpoints"), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
+	_, saves := agents.As[agents.Snapshotter](t.agent)
+	tracks := t.cfg.WriteInterval != (agents.Interval{})
+	if t.dir != "" && (saves || tracks) {
+		if err := t.lock(); err != nil {
 			return err
 		}
 	}
-	// On an error the trainer is not open: the next call tries again.
+	if saves && t.dir != "" && t.store == nil {
+		if t.store, err = checkpoint.NewStore(checkpointsIn(t.dir), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
+			return err
+		}
+	}
+	// On an error from here on the trainer is not open: the next call tries again.
 	if t.cfg.Resume {
 		if err := t.resume(); err != nil {
 			t.now = nil
@@ -42,12 +60,12 @@ func (t *Trainer) open() (err error) {
 	// A checkpoint may have brought the episodes in progress. Otherwise they begin behind the statistics and with the
 	// parameters of the checkpoint, as if training had reset the environment when it was saved.
 	if t.now == nil {
-		if err := t.reset(t.cfg.Seed); err != nil {
-			return fmt.Errorf("trainers: reset: %w", err)
+		if err := t.reset(ctx, t.cfg.Seed); err != nil {
+			return fmt.Errorf("trainers: %w", err)
 		}
 	}
 	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.
-	if t.cfg.writes() && t.cfg.WriteInterval != (agents.Interval{}) && t.run == nil {
+	if t.dir != "" && tracks && t.run == nil {
 		if t.run, err = tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.timestep}); err != nil {
 			t.now = nil
 			return err
@@ -55,6 +73,48 @@ func (t *Trainer) open() (err error) {
 	}
 	return nil
 }
+
+// lock makes the run's folder and takes it for this trainer until Close.
+func (t *Trainer) lock() error {
+	if t.unlock != nil {
+		return nil
+	}
+	if err := os.MkdirAll(t.dir, 0o777); err != nil {
+		return fmt.Errorf("trainers: the run's folder: %w", err)
+	}
+	unlock, err := durable.Lock(t.dir, "lock")
+	if errors.Is(err, durable.ErrInUse) {
+		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; wait for its end, close it, or give this run another name: %w", t.dir, err)
+	}
+	t.unlock = unlock
+	return err
+}
+
+// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is none. It
+// changes nothing; what is damaged is for resume to say.
+func newest(cfg Config) int64 {
+	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
+	if _, err := os.Stat(dir); err != nil { // a store would make it
+		return 0
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	if err != nil {
+		return 0
+	}
+	manifests, _, err := store.List()
+	if err != nil {
+		return 0
+	}
+	for _, m := range manifests {
+		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
+			return m.Step
+		}
+	}
+	return 0
+}
+
+// checkpointsIn returns the folder of checkpoints in a run's.
+func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
 
 // resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
 // Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
@@ -77,7 +137,23 @@ func (t *Trainer) resume() error {
 		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
 	}
 	t.saved = true // the newest checkpoint is of the present state
+	// The best one may be later, where it was saved at an evaluation and the run was killed after it.
+	if saved, _, err := t.store.Best(); err == nil {
+		if best, ok := t.bestOf(saved.Snapshot); ok && (!t.hasBest || best > t.best) {
+			t.best, t.hasBest = best, true
+		}
+	}
 	return nil
+}
+
+// bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.
+func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
+	best, err := snap.Float(layout.Trainer, "best")
+	name, missing := snap.Text(layout.Trainer, bestFigureKey)
+	if missing != nil { // a snapshot that is older than evaluations
+		return best, err == nil && !t.cfg.byEvaluation()
+	}
+	return best, err == nil && name == t.cfg.Best
 }
 
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
@@ -111,9 +187,10 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 		return errors.Join(err, undo())
 	}
 	t.timestep, t.saved, t.running = timestep, false, running
-	if best, err := snap.Float(layout.Trainer, "best"); err == nil {
+	if best, ok := t.bestOf(snap); ok {
 		t.best, t.hasBest = best, true
 	}
+	t.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 where there was none
 	// Figures are those of the snapshot; what it does not have of them begins anew.
 	t.metrics = metrics{}
 	t.metrics.restore(snap)

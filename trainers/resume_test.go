@@ -404,12 +404,12 @@ func TestBestCheckpoint(t *testing.T) {
 	cfg := run(t, 60)
 	cfg.CheckpointInterval, cfg.Keep = agents.Interval{Steps: 10}, 2
 	best := 0.0
-	cfg.OnStep = func(tr *trainers.Trainer) error {
+	cfg.Callbacks = after(func(tr *trainers.Trainer) error {
 		if tr.Timestep()%10 == 0 {
 			best = max(best, tr.Metrics()["episode.return"])
 		}
 		return nil
-	}
+	})
 	for _, timesteps := range []int{30, 60} {
 		cfg.Timesteps = timesteps
 		tr, done := s.start(t, cfg)

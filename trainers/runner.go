@@ -186,7 +186,9 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	if e.Directory != "" {
 		cfg.Directory = e.Directory
 	}
-	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer"}); err != nil {
+	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer", Aliases: map[string]config.Alias{
+		"evaluate_every": {Key: "evaluation_interval"},
+	}}); err != nil {
 		return nil, err
 	}
 	for _, f := range adjust {

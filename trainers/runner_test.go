@@ -301,7 +301,7 @@ func TestFromDictAdjust(t *testing.T) {
 	dict["trainer"].(map[string]any)["directory"] = t.TempDir()
 	steps := 0
 	tr, err := trainers.FromDict(dict, pendulum(t), func(c *trainers.Config) {
-		c.OnStep = func(*trainers.Trainer) error { steps++; return nil }
+		c.Callbacks = after(func(*trainers.Trainer) error { steps++; return nil })
 	})
 	trained(t, tr, err)
 	if steps != 24 {
@@ -442,7 +442,7 @@ func ExampleFromDict() {
 		"agent":   map[string]any{"class": "PPO", "rollouts": 16, "learning_rate": 1e-3},
 		"trainer": map[string]any{"class": "SequentialTrainer", "timesteps": 32, "write_interval": 0, "checkpoint_interval": 0, "directory": ""},
 	}, env, func(c *trainers.Config) {
-		c.OnStep = func(*trainers.Trainer) error { steps++; return nil }
+		c.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { steps++; return nil })}
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -6,14 +6,23 @@ import (
 	"math"
 	"slices"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // What is written, and when: tracked values every WriteInterval, checkpoints every CheckpointInterval, and both at the
 // end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
 // checksum, written under another name first (package checkpoint).
+
+// Among the trainer's values in a snapshot: the figure of which "best" is, and the timestep of the last evaluation.
+const (
+	bestFigureKey = "best_figure"
+	evaluatedKey  = "evaluated"
+)
 
 // saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
 func saves(cfg Config, agent agents.Agent) error {
@@ -73,7 +82,10 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	own := t.metrics.state()
 	own["timestep"] = t.timestep
 	if t.hasBest {
-		own["best"] = t.best
+		own["best"], own[bestFigureKey] = t.best, t.cfg.Best
+	}
+	if t.evaluated > 0 {
+		own[evaluatedKey] = t.evaluated
 	}
 	snap.Values[layout.Trainer] = own
 	if err := t.saveEnvironment(snap); err != nil {
@@ -105,12 +117,20 @@ func (t *Trainer) write() error {
 // save writes a checkpoint, and the best one where this is better. It does nothing where the newest checkpoint is of
 // the present state, so that the end of a run, an interruption and an interval that fall together write once. Weights
 // that are not finite are an error, and no checkpoint.
-func (t *Trainer) save() (err error) {
+func (t *Trainer) save() error {
 	if t.store == nil || t.saved {
 		return nil
 	}
+	if err := t.saveAs(!t.cfg.byEvaluation() && t.improved(), true); err != nil {
+		return err
+	}
+	t.saved = true
+	return nil
+}
+
+// saveAs writes the present state as the best checkpoint, as the newest one, or as both.
+func (t *Trainer) saveAs(better, newest bool) (err error) {
 	// The best figure goes into the snapshot itself, so it is set first, and put back where saving fails.
-	better := t.improved()
 	if better {
 		best, had := t.best, t.hasBest
 		t.best, t.hasBest = t.Metrics()[t.cfg.Best], true
@@ -134,11 +154,29 @@ func (t *Trainer) save() (err error) {
 			return err
 		}
 	}
-	if _, err := t.store.Save(name, t.timestep, snap); err != nil {
-		return err
+	if newest {
+		_, err = t.store.Save(name, t.timestep, snap)
 	}
-	t.saved = true
-	return nil
+	return err
+}
+
+// checkBest returns an error where Config.Best names no figure. It is told as soon as there are figures of that kind,
+// where one of them is two letters or less from the name, and otherwise at the end of the run: some figures come late.
+func (t *Trainer) checkBest(end bool) error {
+	if t.store == nil || t.metrics.find(t.cfg.Best) != nil {
+		return nil
+	}
+	// Without an episode, or an evaluation, there are none of that kind, and no best checkpoint.
+	first := t.metrics.windows[episodeFigure+"return"]
+	if t.cfg.byEvaluation() {
+		first = t.metrics.tracked[evaluationFigure+"return"]
+	}
+	known := slices.Collect(maps.Keys(t.Metrics()))
+	slip := func(name string) bool { return levenshtein.ComputeDistance(name, t.cfg.Best) <= 2 }
+	if first == nil || !end && !slices.ContainsFunc(known, slip) {
+		return nil
+	}
+	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", t.cfg.Best, config.Among(t.cfg.Best, known))
 }
 
 // improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.

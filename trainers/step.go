@@ -14,22 +14,24 @@ import (
 // a loop of their own: [Observation] and [Transition].
 
 // Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
-// next step overwrites it.
+// next step overwrites it. Where a callback asks for the run's end, the timestep is complete, and the error wraps
+// [ErrStop].
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
-	if err := t.open(); err != nil {
+	if err := t.Open(ctx); err != nil {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
 	return t.step(ctx)
 }
 
-// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, write what is
-// due.
+// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
+// is due.
 func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
-	if t.agent.Ready() { // the update of the step before was interrupted
-		if err := t.update(ctx); err != nil {
-			return nil, err
-		}
+	if err := t.settle(ctx); err != nil { // what an interruption of the step before has left
+		return nil, err
+	}
+	if err := t.stopAsked(); err != nil {
+		return t.now, err
 	}
 	// Act and step the environments. Both are timed, for the tracked values.
 	start := t.clock()
@@ -38,7 +40,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	acted := t.clock()
-	next, err := t.env.Step(actions)
+	next, err := t.stepper.step(ctx, actions)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
@@ -59,13 +61,35 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	if err := t.parameters.stepped(next); err != nil {
 		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
 	}
-	// Learn, and write what is due.
-	if t.agent.Ready() {
-		if err := t.update(ctx); err != nil {
+	for _, e := range t.counted {
+		if err := t.tell(func(c Callback) error { return c.OnEpisode(t, e) }); err != nil {
 			return nil, err
 		}
 	}
-	return next, t.after()
+	// Learn, and do what is due.
+	if t.evaluationDue() {
+		next = copyOf(next)
+	}
+	if err := t.settle(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.tell(func(c Callback) error { return c.OnStep(t, next) }); err != nil {
+		return next, err
+	}
+	return next, t.stopAsked()
+}
+
+// settle learns where a rollout is complete, and evaluates where that is due.
+func (t *Trainer) settle(ctx context.Context) error {
+	if t.agent.Ready() {
+		if err := t.update(ctx); err != nil {
+			return err
+		}
+	}
+	if t.evaluationDue() {
+		return t.evaluateDue(ctx)
+	}
+	return nil
 }
 
 // Observation returns what an agent acts on after an environment's step or reset. It shares the step's slices.
@@ -109,7 +133,7 @@ func (t *Trainer) update(ctx context.Context) error {
 			t.metrics.track(tag, value)
 		})
 	}
-	return nil
+	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
 }
 
 // note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of
@@ -120,10 +144,12 @@ func (t *Trainer) note(s *envs.Step) error {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.
+	t.counted = t.counted[:0]
 	for _, e := range s.Episodes {
 		if t.running.mixed[e.Env] {
 			continue
 		}
+		t.counted = append(t.counted, e)
 		t.metrics.episode("", e)
 		if c, ok := agents.As[agents.Composite](t.agent); ok {
 			t.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
@@ -135,34 +161,6 @@ func (t *Trainer) note(s *envs.Step) error {
 		t.metrics.step(name, x)
 	}
 	t.running.stepped(s)
-	return nil
-}
-
-// after does what is due at this timestep: a picture, tracked values, a checkpoint, the progress bar, OnStep.
-func (t *Trainer) after() error {
-	// A picture of environment 0, where OnRender wants pictures and the environment can draw itself.
-	if !t.cfg.Headless && t.cfg.OnRender != nil && t.cfg.RenderInterval > 0 && t.timestep%int64(t.cfg.RenderInterval) == 0 {
-		if err := renderTo(t.env, t.timestep, t.cfg.OnRender); err != nil {
-			return err
-		}
-	}
-	// "auto" writes a hundred times in a run, and saves ten times. A run without an end does neither by itself.
-	if n := t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100); n > 0 && t.timestep%int64(n) == 0 {
-		if err := t.write(); err != nil {
-			return err
-		}
-	}
-	if n := t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10); n > 0 && t.timestep%int64(n) == 0 {
-		if err := t.save(); err != nil {
-			return err
-		}
-	}
-	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
-		t.bar.Set(t.timestep*int64(t.env.NumEnvs()), t.barText())
-	}
-	if t.cfg.OnStep != nil {
-		return t.cfg.OnStep(t)
-	}
 	return nil
 }
 

@@ -30,11 +30,15 @@ type Trainee struct {
 //		}, trainers.Config{Seed: m.Seed})
 //	}
 //
-// Errors are those of build and of [Sequential], so that an agent that does not fit its environment is named here, and
+// A population evaluates its members itself, so that Config.EvaluationInterval is an error. Other errors are those of
+// build and of [Sequential], so that an agent that does not fit its environment is named here, and
 // not by what a population finds missing later.
 func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*Trainee, error) {
 	if env == nil {
 		return nil, errors.New("trainers: a trainee needs an environment")
+	}
+	if err := cfg.single(); err != nil {
+		return nil, errors.Join(err, env.Close())
 	}
 	agent, err := build()
 	if err != nil {
@@ -50,14 +54,25 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 	return t.Trainee(), nil
 }
 
+// single returns an error where the configuration asks for what a member of a population does not do.
+func (c *Config) single() error {
+	if c.evaluates() {
+		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its members itself, with Measure.EvaluationEpisodes (pbt.measure.evaluation_episodes)")
+	}
+	return nil
+}
+
 // Trainee returns a trainer that exists already, such as one of [FromDict], as a member of a population. Agent and
-// environment are closed with it.
+// environment are closed with it. Where Config.EvaluationInterval is set, its Train is an error.
 func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 
 // Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
 // between timesteps with the context's error.
 func (m *Trainee) Train(ctx context.Context, steps int64) error {
-	if err := m.open(); err != nil {
+	if err := m.cfg.single(); err != nil {
+		return err
+	}
+	if err := m.Open(ctx); err != nil {
 		return err
 	}
 	m.agent.SetTraining(true)

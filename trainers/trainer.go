@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -44,19 +45,27 @@ type Trainer struct {
 	cfg   Config
 	made  *runner // the dictionary that it was made of; nil where it was made of none
 
+	stepper *stepper // of env
+
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
 	parameters *parameters // of the environment's reward; nil where it has none
 	running    running     // the episodes in progress
 
 	// Figures: of episodes and of the agent's updates for files (episodes, recorder), and for programs (metrics).
-	episodes *tracking.Episodes
-	recorder tracking.Recorder
-	metrics  metrics
-	limits   limits // of evaluations for a population
+	episodes  *tracking.Episodes
+	recorder  tracking.Recorder
+	metrics   metrics
+	limits    limits         // of evaluations for a population
+	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
+	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
+
+	callbacks []Callback // gorl's own and Config.Callbacks
+	stop      error      // of a callback that has asked for the run's end at this timestep
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
+	unlock  func() error // lets the folder go to another trainer
 	run     *tracking.Run
 	store   *checkpoint.Store
 	best    float64 // the figure Config.Best of the best checkpoint, where hasBest
@@ -71,8 +80,8 @@ type Trainer struct {
 	clock   func() time.Time
 }
 
-// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made, and the environment
-// reset, by the first Train, Step or evaluation.
+// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
+// environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
 // It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
 // spaces of env and agent differ, or where the agent is already bound to another number of environments. Agent and
@@ -85,8 +94,9 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Best == "" {
-		cfg.Best = "episode.return"
+	cfg.complete()
+	if i := slices.Index(cfg.Callbacks, nil); i >= 0 {
+		return nil, fmt.Errorf("trainers: callback %d is nil", i)
 	}
 	if err := fit(env, agent); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
@@ -94,20 +104,28 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := saves(cfg, agent); err != nil {
 		return nil, err
 	}
+	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now}
+	if cfg.evaluates() {
+		if err := t.undisturbed(); err != nil {
+			return nil, err
+		}
+	}
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	parameters, err := newParameters(env)
-	if err != nil {
+	var err error
+	if t.parameters, err = newParameters(env); err != nil {
 		return nil, err
 	}
-	episodes, err := tracking.NewEpisodes(env.NumEnvs())
-	if err != nil {
+	if t.episodes, err = tracking.NewEpisodes(env.NumEnvs()); err != nil {
 		return nil, err
 	}
-	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, parameters: parameters, episodes: episodes,
-		running: newRunning(env.NumEnvs())}
+	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
+	t.callbacks = append(ownCallbacks(), cfg.Callbacks...)
 	t.plan(cfg.Timesteps)
+	if cfg.Resume {
+		t.timestep = newest(cfg)
+	}
 	return t, nil
 }
 
@@ -149,10 +167,11 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
-// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included.
+// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included:
+// with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
-// Dir returns the run's folder. It is empty before the first step and where nothing is written.
+// Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
 
 // Notes returns what of the agent's settings does not suit the length of the run, in words: that the learning rate is 0
@@ -163,31 +182,45 @@ func (t *Trainer) Notes() []string { return t.notes }
 // they are there to be looked at.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
-// Train trains until Config.Timesteps. A cancelled context stops it after the step at hand, saves, and returns an error
-// that wraps the context's; calling Train again, or a trainer with Resume, continues.
+// Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it after the step at hand, saves, and returns an error
+// that wraps the context's; calling Train again, or a trainer with Resume, continues. Where the environment does not
+// return within Config.StopTimeout, the error wraps [ErrBlocked] instead, and nothing is saved.
+//
+// An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
+// type.
 func (t *Trainer) Train(ctx context.Context) error {
-	if err := t.open(); err != nil {
+	if err := t.Open(ctx); err != nil {
 		return err
 	}
 	t.agent.SetTraining(true)
 	t.startBar()
+	t.stop = nil
 	for t.timestep < int64(t.cfg.Timesteps) {
 		if err := ctx.Err(); err != nil {
 			return t.interrupted(err)
 		}
-		if _, err := t.step(ctx); err != nil {
+		if _, err := t.step(ctx); errors.Is(err, ErrStop) {
+			return t.ended()
+		} else if err != nil {
 			return t.failed(ctx, err)
 		}
 	}
-	if t.agent.Ready() { // the last step's update was interrupted
-		if err := t.update(ctx); err != nil {
-			return t.failed(ctx, err)
-		}
+	if err := t.settle(ctx); err != nil { // what an interruption of the last step has left
+		return t.failed(ctx, err)
 	}
+	return t.ended()
+}
+
+// ended completes the files and the progress bar of a run that has come to its end, or was ended by a callback.
+func (t *Trainer) ended() error {
+	t.stop = nil
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}
-	return t.finish()
+	if err := t.finish(); err != nil {
+		return err
+	}
+	return t.checkBest(true)
 }
 
 // failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has been
@@ -207,8 +240,8 @@ func (t *Trainer) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
 }
 
-// Close ends the run's files, and closes the environment where CloseEnvironmentAtExit says so. The agent is its owner's
-// to close. Close may be called twice.
+// Close ends the run's files, lets another trainer have its folder, and closes the environment where CloseEnvironmentAtExit says so, unless it is blocked
+// ([ErrBlocked]). The agent is its owner's to close. Close may be called twice.
 func (t *Trainer) Close() error {
 	if t.closed {
 		return nil
@@ -218,7 +251,10 @@ func (t *Trainer) Close() error {
 	if t.run != nil {
 		errs = append(errs, t.run.Close())
 	}
-	if t.cfg.CloseEnvironmentAtExit && t.env != nil {
+	if t.unlock != nil {
+		errs = append(errs, t.unlock())
+	}
+	if t.cfg.CloseEnvironmentAtExit && t.stepper.blocked == nil {
 		errs = append(errs, t.env.Close())
 	}
 	return errors.Join(errs...)

@@ -29,6 +29,11 @@ var (
 	_ pbt.Planner   = (*trainers.Trainee)(nil)
 )
 
+// after is a callback after every timestep.
+func after(f func(tr *trainers.Trainer) error) []trainers.Callback {
+	return []trainers.Callback{trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error { return f(tr) })}
+}
+
 func every(n int) agents.Interval { return agents.Interval{Steps: n} }
 
 // scalars reads the scalars of a run's files, by tag, from the event file and from the JSON lines, which must agree.
@@ -144,7 +149,7 @@ func TestEvaluate(t *testing.T) {
 			want, _ := whole(t, s)
 			cfg := trainers.Config{Timesteps: length, Seed: 11}
 			var first trainers.Evaluation
-			cfg.OnStep = func(tr *trainers.Trainer) error {
+			cfg.Callbacks = after(func(tr *trainers.Trainer) error {
 				if tr.Timestep() != 13 && tr.Timestep() != 16 {
 					return nil
 				}
@@ -161,7 +166,7 @@ func TestEvaluate(t *testing.T) {
 				}
 				first = a
 				return nil
-			}
+			})
 			tr, done := s.start(t, cfg)
 			defer done()
 			if err := tr.Train(context.Background()); err != nil {
@@ -258,7 +263,7 @@ func (p *pictures) Render(int) (image.Image, error) {
 	return image.NewGray(image.Rect(0, 0, 2, 1)), nil
 }
 
-// OnRender is given a picture every render_interval, OnStep is called after every step, and its error ends the run.
+// OnRender is given a picture every render_interval, a callback is called after every step, and its error ends the run.
 func TestHooks(t *testing.T) {
 	checkLiveTensors(t)
 	for name, test := range map[string]struct {
@@ -281,7 +286,7 @@ func TestHooks(t *testing.T) {
 					at = append(at, timestep)
 					return nil
 				},
-				OnStep: func(tr *trainers.Trainer) error {
+				Callbacks: after(func(tr *trainers.Trainer) error {
 					if steps++; int64(steps) != tr.Timestep() {
 						t.Errorf("step %d is timestep %d", steps, tr.Timestep())
 					}
@@ -289,7 +294,7 @@ func TestHooks(t *testing.T) {
 						return stop
 					}
 					return nil
-				}})
+				})})
 			defer tr.Close()
 			if err := tr.Train(context.Background()); !errors.Is(err, stop) {
 				t.Errorf("%v", err)

@@ -24,7 +24,7 @@ type ParallelOptions struct {
 
 // Parallel steps many [envs.Single] environments as one batch. Each has its own generator, seeded from the seed and
 // its index. Environments that end are reset in the same step. A panic inside an environment becomes a
-// [*PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
+// [*envs.PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
 // an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode
 // ends whose environment is [envs.Metered].
 //

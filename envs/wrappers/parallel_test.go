@@ -250,7 +250,7 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 			if strings.HasSuffix(c.want, "boom") && !errors.Is(err, boom) {
 				t.Errorf("%v does not wrap the environment's error", err)
 			}
-			var p *wrappers.PanicError
+			var p *envs.PanicError
 			if strings.HasSuffix(c.want, "wheel") && (!errors.As(err, &p) || p.Env != 3 || !strings.Contains(string(p.Stack), "probe_test.go")) {
 				t.Errorf("%v is no PanicError with a stack", err)
 			}

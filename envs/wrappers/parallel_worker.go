@@ -8,21 +8,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// PanicError is what a panic inside an environment becomes.
-type PanicError struct {
-	// Env is the environment's index and Type its Go type.
-	Env  int
-	Type string
-	// Value is what it panicked with, Stack where.
-	Value any
-	Stack []byte
-}
-
-// Error names the environment and what it panicked with; print Stack to see where.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("wrappers: environment %d (%s) panicked: %v", e.Env, e.Type, e.Value)
-}
-
 // chunk is a run of neighbouring environments that one goroutine steps.
 type chunk struct {
 	from, to int
@@ -72,7 +57,7 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 	c.err = nil
 	defer func() {
 		if v := recover(); v != nil {
-			c.err = &PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()}
+			c.err = fmt.Errorf("wrappers: %w", &envs.PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()})
 		}
 	}()
 	for c.at = c.from; c.at < c.to; c.at++ {

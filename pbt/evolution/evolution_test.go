@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
@@ -46,7 +47,7 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 		}
 		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
 		if onStep != nil {
-			cfg.OnStep = func(*trainers.Trainer) error { return onStep() }
+			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { return onStep() })}
 		}
 		return trainers.NewTrainee(env, func() (agents.Agent, error) {
 			return ppo.New(ppo.Options{

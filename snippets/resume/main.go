@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -65,7 +66,7 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	defer agent.Close()
 
 	started := false
-	cfg.OnStep = func(t *trainers.Trainer) error {
+	cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 		if !started {
 			started = true
 			fmt.Printf("%s: from timestep %d\n", t.Dir(), t.Timestep()-1)
@@ -74,7 +75,7 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 			stop()
 		}
 		return nil
-	}
+	})}
 	trainer, err := trainers.Sequential(env, agent, cfg)
 	if err != nil {
 		return err

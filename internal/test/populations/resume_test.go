@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/pbt"
@@ -39,12 +40,12 @@ func TestRealPopulationResumes(t *testing.T) {
 					}
 					return trainers.NewTrainee(env, func() (agents.Agent, error) {
 						return smallPPO(t, env.Spaces(), m.Seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}), nil
-					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, OnStep: func(*trainers.Trainer) error {
+					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
 						if left--; left == 0 {
 							cancel()
 						}
 						return nil
-					}})
+					})}})
 				},
 			})
 			if err != nil {

@@ -1,0 +1,135 @@
+package trainers
+
+import (
+	"errors"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Callback is called while a trainer trains, to watch the run, act in it, or end it. Embed [BaseCallback] to implement
+// only some of the methods.
+//
+// Within one timestep the order is: OnEpisode for each episode that ended, OnUpdate where the agent has learned,
+// OnEvaluation where an evaluation was due, and OnStep last, which every timestep ends with. All figures of
+// [Trainer.Metrics] are counted before. Each method is called of gorl's own callbacks first, which draw, write tracked
+// values, save checkpoints and show progress, in this order, and then of those in Config.Callbacks, in theirs. In
+// OnStep, therefore, what is due at the timestep has been written already.
+//
+// An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is saved,
+// what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and saves
+// nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change hyperparameters
+// and evaluate, but not train or close the trainer.
+type Callback interface {
+	// OnStep is called after every timestep. s is what the environments returned. It is the environments' memory: copy
+	// what should outlast the call.
+	OnStep(t *Trainer, s *envs.Step) error
+	// OnUpdate is called when the agent has learned from a rollout; Metrics has the losses.
+	OnUpdate(t *Trainer) error
+	// OnEpisode is called for every finished episode that counts. In a population those that began under other weights
+	// do not.
+	OnEpisode(t *Trainer, e envs.Episode) error
+	// OnEvaluation is called after each evaluation that Config.EvaluationInterval asks for, with its result.
+	OnEvaluation(t *Trainer, e Evaluation) error
+}
+
+// BaseCallback is a [Callback] that does nothing, for embedding.
+type BaseCallback struct{}
+
+// OnStep implements [Callback].
+func (BaseCallback) OnStep(*Trainer, *envs.Step) error { return nil }
+
+// OnUpdate implements [Callback].
+func (BaseCallback) OnUpdate(*Trainer) error { return nil }
+
+// OnEpisode implements [Callback].
+func (BaseCallback) OnEpisode(*Trainer, envs.Episode) error { return nil }
+
+// OnEvaluation implements [Callback].
+func (BaseCallback) OnEvaluation(*Trainer, Evaluation) error { return nil }
+
+// StepFunc is a [Callback] that calls a function after every timestep, and nothing else: its OnStep.
+type StepFunc func(t *Trainer, s *envs.Step) error
+
+// OnStep calls f.
+func (f StepFunc) OnStep(t *Trainer, s *envs.Step) error { return f(t, s) }
+
+// OnUpdate implements [Callback].
+func (StepFunc) OnUpdate(*Trainer) error { return nil }
+
+// OnEpisode implements [Callback].
+func (StepFunc) OnEpisode(*Trainer, envs.Episode) error { return nil }
+
+// OnEvaluation implements [Callback].
+func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
+
+// ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling it
+// again goes on. Step returns the callback's error after a complete timestep. In a population it is an error like any
+// other.
+var ErrStop = errors.New("trainers: a callback ended the run")
+
+// ownCallbacks are gorl's own, in the order in which they are called.
+func ownCallbacks() []Callback {
+	return []Callback{rendering{}, writing{}, saving{}, showing{}, stopping{}}
+}
+
+// tell calls a method of all callbacks. One that asks for the run's end is remembered, any other error returned at
+// once.
+func (t *Trainer) tell(method func(Callback) error) error {
+	for _, c := range t.callbacks {
+		if err := method(c); errors.Is(err, ErrStop) {
+			t.stop = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopAsked returns the error by which a callback has asked for the run's end since the last call, nil for none.
+func (t *Trainer) stopAsked() (err error) {
+	err, t.stop = t.stop, nil
+	return err
+}
+
+// rendering hands out pictures of environment 0, where OnRender wants them and the environment can draw itself.
+type rendering struct{ BaseCallback }
+
+func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
+	if t.cfg.Headless || t.cfg.OnRender == nil || t.cfg.RenderInterval <= 0 || t.timestep%int64(t.cfg.RenderInterval) != 0 {
+		return nil
+	}
+	return renderTo(t.env, t.timestep, t.cfg.OnRender)
+}
+
+// writing hands tracked values to the run's files: a hundred times in a run where the interval is "auto", and never by
+// itself in one without an end.
+type writing struct{ BaseCallback }
+
+func (writing) OnStep(t *Trainer, _ *envs.Step) error {
+	if n := t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100); n > 0 && t.timestep%int64(n) == 0 {
+		return t.write()
+	}
+	return nil
+}
+
+// saving writes checkpoints: ten times in a run where the interval is "auto".
+type saving struct{ BaseCallback }
+
+func (saving) OnUpdate(t *Trainer) error { return t.checkBest(false) }
+
+func (saving) OnStep(t *Trainer, _ *envs.Step) error {
+	if n := t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10); n > 0 && t.timestep%int64(n) == 0 {
+		return t.save()
+	}
+	return nil
+}
+
+// showing moves the progress bar.
+type showing struct{ BaseCallback }
+
+func (showing) OnStep(t *Trainer, _ *envs.Step) error {
+	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
+		t.bar.Set(t.timestep*int64(t.env.NumEnvs()), t.barText())
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package trainers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// diary notes what it is called for, and answers by fail.
+type diary struct {
+	name  string
+	lines *[]string
+	fail  func(line string) error
+}
+
+func (d diary) note(t *trainers.Trainer, what string) error {
+	line := fmt.Sprintf("%d %s %s", t.Timestep(), d.name, what)
+	*d.lines = append(*d.lines, line)
+	if d.fail != nil {
+		return d.fail(line)
+	}
+	return nil
+}
+
+func (d diary) OnStep(t *trainers.Trainer, s *envs.Step) error {
+	return d.note(t, fmt.Sprintf("step of %d", len(s.Rewards)))
+}
+
+func (d diary) OnUpdate(t *trainers.Trainer) error {
+	return d.note(t, fmt.Sprintf("update %t", t.Metrics()["Loss / Policy loss"] != 0))
+}
+
+func (d diary) OnEpisode(t *trainers.Trainer, e envs.Episode) error {
+	return d.note(t, fmt.Sprintf("episode %d of %d", t.Episodes(), e.Env))
+}
+
+func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
+	return d.note(t, fmt.Sprintf("evaluation %t", t.Metrics()["evaluation.return"] == e.Return))
+}
+
+// Callbacks are called in the order that Callback promises, with figures counted and files written before them.
+func TestCallbacks(t *testing.T) {
+	checkLiveTensors(t)
+	var lines []string
+	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16), EvaluationInterval: every(16)}
+	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil}, diary{"b", &lines, func(line string) error {
+		if strings.HasPrefix(line, "16 b step") {
+			if _, err := os.Stat(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_16.safetensors")); err != nil {
+				t.Errorf("the checkpoint of this timestep is not there: %v", err)
+			}
+		}
+		return nil
+	}}}
+	tr, done := scenes[0].start(t, cfg)
+	defer done()
+	if err := tr.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kind := func(line string) string { return strings.Fields(line)[2] }
+	place := map[string]int{"episode": 0, "update": 1, "evaluation": 2, "step": 3}
+	count, at, last := map[string]int{}, 0, -1
+	for i := 0; i < len(lines); i += 2 {
+		a, b := lines[i], lines[i+1]
+		if strings.Replace(a, " a ", " b ", 1) != b {
+			t.Fatalf("%q is followed by %q, want the second callback", a, b)
+		}
+		var now int
+		if _, err := fmt.Sscan(a, &now); err != nil {
+			t.Fatal(err)
+		}
+		if now != at {
+			at, last = now, -1
+		}
+		if p := place[kind(a)]; p < last {
+			t.Errorf("%q comes too late", a)
+		} else {
+			last = p
+		}
+		count[kind(a)]++
+		if strings.Contains(a, "false") {
+			t.Errorf("%q: a figure is not known", a)
+		}
+	}
+	if count["step"] != 16 || count["update"] != 2 || count["evaluation"] != 1 || count["episode"] != tr.Episodes() || tr.Episodes() == 0 {
+		t.Errorf("called %v; %d episodes ended", count, tr.Episodes())
+	}
+}
+
+// Any method of a callback may end the run by ErrStop: the timestep is completed, everything is written, and Train may be
+// called again. Any other error ends it at once.
+func TestCallbacksEndTheRun(t *testing.T) {
+	checkLiveTensors(t)
+	broken := errors.New("broken")
+	for what, last := range map[string]string{"episode": "", "update": "8 ", "evaluation": "12 ", "step": "5 "} {
+		for _, cause := range []error{fmt.Errorf("enough: %w", trainers.ErrStop), broken} {
+			var lines []string
+			bar := &finished{}
+			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run", WriteInterval: every(1000), EvaluationInterval: every(12), Progress: bar}
+			armed := true
+			cfg.Callbacks = []trainers.Callback{diary{"a", &lines, func(line string) error {
+				if armed && strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
+					return cause
+				}
+				return nil
+			}}, diary{"b", &lines, nil}}
+			tr, done := scenes[0].start(t, cfg)
+			err := tr.Train(t.Context())
+			at := tr.Timestep()
+			if cause == broken {
+				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") || len(checkpoints(t, tr.Dir())) != 0 {
+					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err, lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
+				}
+				done()
+				continue
+			}
+			names := checkpoints(t, tr.Dir())
+			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) || !bar.done {
+				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names, bar.done)
+			}
+			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
+				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])
+			}
+			if written, err := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile)); err != nil || len(written) == 0 {
+				t.Errorf("%s: %d tracked values, %v", what, len(written), err)
+			}
+			armed = false
+			if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 40 {
+				t.Errorf("%s: the second Train: %v at timestep %d", what, err, tr.Timestep())
+			}
+			done()
+		}
+	}
+}
+
+// finished is a display that remembers whether its bar was finished.
+type finished struct{ done bool }
+
+func (f *finished) Bar(string, int64) tracking.Bar { return f }
+func (f *finished) Printf(string, ...any)          {}
+func (f *finished) Wait()                          {}
+func (f *finished) Set(int64, string)              {}
+func (f *finished) Finish(string)                  { f.done = true }
+
+// Step returns ErrStop after a complete timestep, and a population's member ends with it. A nil callback is refused.
+func TestCallbacksBesideTrain(t *testing.T) {
+	checkLiveTensors(t)
+	stop := after(func(*trainers.Trainer) error { return trainers.ErrStop })
+	tr, done := scenes[0].start(t, trainers.Config{Callbacks: stop})
+	defer done()
+	if s, err := tr.Step(t.Context()); !errors.Is(err, trainers.ErrStop) || s == nil || tr.Timestep() != 1 {
+		t.Errorf("Step: %v at timestep %d", err, tr.Timestep())
+	}
+	if err := tr.Trainee().Train(t.Context(), 100); !errors.Is(err, trainers.ErrStop) || tr.Timestep() != 2 {
+		t.Errorf("a member: %v at timestep %d", err, tr.Timestep())
+	}
+	env, agent := scenes[0].make(t)
+	defer agent.Close()
+	defer env.Close()
+	if _, err := trainers.Sequential(env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}); err == nil || !strings.Contains(err.Error(), "callback 0 is nil") {
+		t.Errorf("a nil callback: %v", err)
+	}
+}
+
+// Callbacks cost no allocation.
+func TestCallbacksDoNotAllocate(t *testing.T) {
+	checkLiveTensors(t)
+	per := func(callbacks ...trainers.Callback) float64 {
+		env, agent := scenes[0].make(t)
+		defer agent.Close()
+		m := sequential(t, env, newMinimal(env.Spaces()), trainers.Config{Callbacks: callbacks}).Trainee()
+		defer m.Close()
+		advance(t, m, 100)
+		return testing.AllocsPerRun(200, func() { advance(t, m, 1) })
+	}
+	if with, without := per(trainers.BaseCallback{}, trainers.BaseCallback{}), per(); with > without {
+		t.Errorf("%g allocations a step with callbacks, %g without", with, without)
+	}
+}
+
+// patience ends a run when the returns of evaluations have not risen for a while.
+type patience struct {
+	trainers.BaseCallback
+	left int
+	best float64
+}
+
+func (p *patience) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
+	if e.Return > p.best {
+		p.best, p.left = e.Return, 3
+		return nil
+	}
+	if p.left--; p.left < 0 {
+		return fmt.Errorf("no better return since three evaluations: %w", trainers.ErrStop)
+	}
+	return nil
+}
+
+// A callback implements what it needs, and may end the run: here when evaluations get no better.
+func ExampleCallback() {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	agent := exampleAgent(env)
+	defer agent.Close()
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+		Timesteps: 4000, EvaluationInterval: every(50), Callbacks: []trainers.Callback{&patience{}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trainer.Close()
+	err = trainer.Train(context.Background()) // nil, although the run ended before 4000 timesteps
+	fmt.Println(trainer.Timestep() < 4000, err)
+	// Output: true <nil>
+}
+
+// A function that is called after every timestep is a callback, too.
+func ExampleStepFunc() {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	agent := exampleAgent(env)
+	defer agent.Close()
+	rewards := 0.0
+	count := trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
+		for _, r := range s.Rewards {
+			rewards += float64(r)
+		}
+		return nil
+	})
+	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 10, Callbacks: []trainers.Callback{count}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trainer.Close()
+	err = trainer.Train(context.Background())
+	fmt.Println(rewards, err)
+	// Output: 80 <nil>
+}

@@ -1,0 +1,198 @@
+package trainers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// An environment is code of its author's, and may do anything: return nothing or too little, panic, or never return. A
+// stepper resets and steps it, and makes an error of each, with the environment's type in it.
+
+// ErrBlocked is wrapped by the error of Train, Step and of evaluations where an environment has not returned within
+// Config.StopTimeout after the context was cancelled. The environment is still busy on a goroutine of its own, so that
+// neither it nor the trainer can be used any more; the trainer's Close leaves the environment open.
+var ErrBlocked = errors.New("the environment is blocked")
+
+// defaultStopTimeout is that of a Config without one, and of [Evaluate].
+const defaultStopTimeout = 10 * time.Second
+
+// stepper resets and steps one environment. A call is made on a goroutine of its own where its context can be
+// cancelled, since nothing else lets the caller go on without it; that costs about half a microsecond a step.
+type stepper struct {
+	env                     envs.Env
+	n                       int
+	observation, state, amp int // widths of a row
+	timeout                 time.Duration
+
+	// The call in progress and its result.
+	actions []float32
+	seed    int64
+	resets  bool
+	next    *envs.Step
+	err     error
+	begin   func() // s.call, kept so that a step allocates nothing
+	done    chan struct{}
+
+	blocked error // why the environment cannot be used any more
+}
+
+// errEnded stands for the result of a call that does not return.
+var errEnded = errors.New("the environment ended its goroutine")
+
+// newStepper returns the stepper of env. It waits for timeout after a context is cancelled.
+func newStepper(env envs.Env, timeout time.Duration) *stepper {
+	sp := env.Spaces()
+	s := &stepper{env: env, n: env.NumEnvs(), observation: sp.Observation.Width(), state: sp.State.Width(), amp: sp.AMPObservation.Width(),
+		timeout: timeout, done: make(chan struct{}, 1)} // of one, so that a call that returns too late ends
+	s.begin = s.call
+	return s
+}
+
+// reset is the environment's Reset.
+func (s *stepper) reset(ctx context.Context, seed int64) (*envs.Step, error) {
+	s.actions, s.seed, s.resets = nil, seed, true
+	next, err := s.run(ctx)
+	if err == nil {
+		err = s.check(next)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	return next, nil
+}
+
+// step is the environment's Step.
+func (s *stepper) step(ctx context.Context, actions []float32) (*envs.Step, error) {
+	s.actions, s.resets = actions, false
+	next, err := s.run(ctx)
+	if err == nil {
+		err = s.check(next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// run makes the call, and waits for it until the context is cancelled and the time is up.
+func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
+	if s.blocked != nil {
+		return nil, s.blocked
+	}
+	if ctx.Done() == nil { // nothing can end the wait
+		s.call()
+		<-s.done
+		return s.next, s.err
+	}
+	go s.begin()
+	select {
+	case <-s.done:
+		return s.next, s.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(s.timeout)
+	defer late.Stop()
+	select {
+	case <-s.done:
+		return s.next, s.err
+	case <-late.C:
+		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); make a new environment and a new trainer",
+			ErrBlocked, s.method(), s.name(), s.timeout)
+		return nil, s.blocked
+	}
+}
+
+// call calls the environment.
+func (s *stepper) call() {
+	s.next, s.err = nil, errEnded
+	defer func() {
+		if v := recover(); v != nil {
+			s.err = &envs.PanicError{Env: -1, Type: s.name(), Value: v, Stack: debug.Stack()}
+		} else if s.err == errEnded { //nolint:errorlint // exactly the value from above: the call did not return
+			s.err = fmt.Errorf("the environment (%s) ended its goroutine in %s (runtime.Goexit)", s.name(), s.method())
+		}
+		s.done <- struct{}{}
+	}()
+	if s.resets {
+		s.next, s.err = s.env.Reset(s.seed)
+	} else {
+		s.next, s.err = s.env.Step(s.actions)
+	}
+}
+
+// check returns an error where what the environment returned is not of its spaces' sizes. It is cheap enough for every
+// step; [envs.Checked] looks at every value.
+func (s *stepper) check(next *envs.Step) error {
+	if next == nil {
+		return fmt.Errorf("the environment (%s) returned no step (nil) and no error from %s", s.name(), s.method())
+	}
+	if len(next.Observations) != s.n*s.observation || len(next.States) != s.n*s.state {
+		return s.wrong(next)
+	}
+	if s.resets {
+		return nil
+	}
+	if len(next.Rewards) != s.n || len(next.Terminated) != s.n || len(next.Truncated) != s.n || len(next.AMPObservations) != s.n*s.amp {
+		return s.wrong(next)
+	}
+	if k := len(next.FinalObservations); k != 0 && k != s.n*s.observation {
+		return s.wrong(next)
+	}
+	if k := len(next.FinalStates); k != 0 && k != s.n*s.state {
+		return s.wrong(next)
+	}
+	for _, e := range next.Episodes {
+		if e.Env < 0 || e.Env >= s.n {
+			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(), e.Env, s.n)
+		}
+	}
+	return nil
+}
+
+// wrong names the first slice of a wrong length.
+func (s *stepper) wrong(next *envs.Step) error {
+	for _, part := range []struct {
+		name        string
+		values, row int
+		optional    bool // may be empty, or is not of a reset
+	}{
+		{"Observations", len(next.Observations), s.observation, false}, {"States", len(next.States), s.state, false},
+		{"Rewards", len(next.Rewards), 1, s.resets}, {"Terminated", len(next.Terminated), 1, s.resets},
+		{"Truncated", len(next.Truncated), 1, s.resets}, {"AMPObservations", len(next.AMPObservations), s.amp, s.resets},
+		{"FinalObservations", len(next.FinalObservations), s.observation, true}, {"FinalStates", len(next.FinalStates), s.state, true},
+	} {
+		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {
+			return fmt.Errorf("the environment (%s) returned %d values of %s from %s, want %d (%d environments × %d)",
+				s.name(), part.values, part.name, s.method(), want, s.n, part.row)
+		}
+	}
+	return nil
+}
+
+// method is the name of the call in progress.
+func (s *stepper) method() string {
+	if s.resets {
+		return "Reset"
+	}
+	return "Step"
+}
+
+// name returns the environment's type and, of a wrapper, those that it wraps: "*wrappers.ClipAction around *main.arena".
+func (s *stepper) name() string {
+	var types []string
+	for env := s.env; env != nil; {
+		types = append(types, fmt.Sprintf("%T", env))
+		u, ok := env.(interface{ Unwrap() envs.Env })
+		if !ok {
+			break
+		}
+		env = u.Unwrap()
+	}
+	return strings.Join(types, " around ")
+}
