@@ -13,9 +13,9 @@ const csvHeader = "step,tag,value\n"
 
 var csvFormat = &lineFormat{name: "CSV", header: csvHeader, encode: appendCSV, decode: parseCSV}
 
-// CSV is a [Writer] of comma-separated values in long form: the columns step, tag and value, one scalar a line.
+// CSV is a [Sink] of comma-separated values in long form: the columns step, tag and value, one scalar a line.
 // Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
-type CSV struct{ *sink }
+type CSV struct{ *output }
 
 // NewCSV writes to w, beginning with the header. Close flushes and leaves w open.
 func NewCSV(w io.Writer, opt Options) *CSV { return &CSV{csvFormat.begin(w, opt)} }

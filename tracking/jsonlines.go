@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// JSONLines is a [Writer] of one JSON object a line:
+// JSONLines is a [Sink] of one JSON object a line:
 //
 //	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
 //
 // The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
 // "NaN", "Infinity" and "-Infinity".
-type JSONLines struct{ *sink }
+type JSONLines struct{ *output }
 
 var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
 

@@ -12,15 +12,16 @@ import (
 // ScalarsFile is the name of the JSON lines in an experiment folder.
 const ScalarsFile = "scalars.jsonl"
 
-// Run is the experiment folder of one training run: a [Writer] of a TensorBoard event file and of JSON lines.
+// Run is the experiment folder of one training run: a [Sink] of a TensorBoard event file and of JSON lines.
 type Run struct {
-	Writer
+	Sink
 	dir string
 }
 
 // OpenRun makes the folder dir where it is missing, and in it a TensorBoard event file and [ScalarsFile]. To continue
-// an interrupted run, open the same folder with the step in opt.ResumeStep.
-func OpenRun(dir string, opt Options) (*Run, error) {
+// an interrupted run, open the same folder with the step in opt.ResumeStep. What the run is given goes to the other
+// sinks too, which are closed with it.
+func OpenRun(dir string, opt Options, others ...Sink) (*Run, error) {
 	if dir == "" {
 		return nil, errors.New("tracking: an experiment needs a folder; see ExperimentDir for a default")
 	}
@@ -35,7 +36,7 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, lines.Close())
 	}
-	return &Run{Writer: Multi(board, lines), dir: dir}, nil
+	return &Run{Sink: Multi(append([]Sink{board, lines}, others...)...), dir: dir}, nil
 }
 
 // Dir returns the experiment folder.
