@@ -19,9 +19,8 @@ type Run struct {
 }
 
 // OpenRun makes the folder dir where it is missing, and in it a TensorBoard event file and [ScalarsFile]. To continue
-// an interrupted run, open the same folder with the step in opt.ResumeStep. What the run is given goes to the other
-// sinks too, which are closed with it.
-func OpenRun(dir string, opt Options, others ...Sink) (*Run, error) {
+// an interrupted run, open the same folder with the step in opt.ResumeStep.
+func OpenRun(dir string, opt Options) (*Run, error) {
 	if dir == "" {
 		return nil, errors.New("tracking: an experiment needs a folder; see ExperimentDir for a default")
 	}
@@ -36,7 +35,7 @@ func OpenRun(dir string, opt Options, others ...Sink) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, lines.Close())
 	}
-	return &Run{Sink: Multi(append([]Sink{board, lines}, others...)...), dir: dir}, nil
+	return &Run{Sink: Multi(board, lines), dir: dir}, nil
 }
 
 // Dir returns the experiment folder.

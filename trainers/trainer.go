@@ -31,6 +31,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
 // RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
@@ -58,6 +59,7 @@ type Trainer struct {
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
 	run     *tracking.Run
+	sinks   *trackers.Sinks // of Config.Trackers
 	store   *checkpoint.Store
 	best    float64 // the figure Config.Best of the best checkpoint, where hasBest
 	hasBest bool
@@ -151,10 +153,11 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps. A cancelled context stops it after the step at hand, saves, and returns an error
 // that wraps the context's; calling Train again, or a trainer with Resume, continues.
-func (t *Trainer) Train(ctx context.Context) error {
+func (t *Trainer) Train(ctx context.Context) (err error) {
 	if err := t.open(); err != nil {
 		return err
 	}
+	defer func() { t.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
 	for t.timestep < int64(t.cfg.Timesteps) {

@@ -115,8 +115,14 @@ type keyValue struct {
 	Value string `json:"value"`
 }
 
-func openMLflow(ctx context.Context, run Run, s MLflowSettings) (tracking.Sink, error) {
-	m := &mlflow{ctx: ctx, client: http.Client{Timeout: 10 * time.Second}, uri: s.uri(), status: "FINISHED"}
+func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	m := &mlflow{ctx: ctx, client: http.Client{Timeout: 10 * time.Second, Transport: transport}, uri: s.uri(), status: "FINISHED"}
+	defer func() {
+		if err != nil {
+			m.client.CloseIdleConnections()
+		}
+	}()
 	file := filepath.Join(run.Dir, mlflowFile)
 	if run.Resumed {
 		err := m.resume(file)

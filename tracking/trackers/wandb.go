@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,7 @@ type WandBSettings struct {
 	Mode string `yaml:"mode" config:"oneof=|online|offline|disabled"`
 	// Dir is where the package keeps its files, in a folder wandb; default the run's folder.
 	Dir string `yaml:"dir"`
-	// Python is the interpreter that has the package wandb (0.17 or later), default "python3".
+	// Python is the interpreter that has the package wandb, default "python3". It is tested with wandb 0.31.
 	Python string `yaml:"python"`
 }
 
@@ -108,7 +109,7 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 	}
 	w.run.ID = cmp.Or(w.run.ID, strings.ToLower(rand.Text()[:8]))
 	// A child that takes the place of another goes on with the run, too.
-	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true, "config": run.Config,
+	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true, "config": finite(run.Config),
 		"name": cmp.Or(s.Name, run.Name), "dir": cmp.Or(s.Dir, run.Dir)}
 	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity, "group": s.Group, "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
 		if value != "" {
@@ -141,6 +142,29 @@ func (w *wandb) start() error {
 		return fmt.Errorf("keeping the id of its run: %w", err)
 	}
 	return nil
+}
+
+// finite returns plain values with those that JSON has no number for as text.
+func finite(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, x := range v {
+			out[key] = finite(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = finite(x)
+		}
+		return out
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v)
+		}
+	}
+	return value
 }
 
 // Scalar implements [tracking.Sink].

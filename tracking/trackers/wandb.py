@@ -44,6 +44,8 @@ def open_run():
 def main():
     """Answers until the run ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for gorl, which then ends the run
+    if hasattr(os, "setsid"):
+        os.setsid()  # nor does it reach what the package starts
     run = open_run()
     for line in requests:
         message = json.loads(line)
