@@ -57,11 +57,12 @@ func DefaultWandB() WandBSettings { return WandBSettings{Python: "python3"} }
 // folder, so that a resumed run goes on with it; steps that are trained again after a resume are there twice.
 func WandB(s WandBSettings) (Tracker, error) { return of("wandb", s, openWandB) }
 
-//go:embed wandb.py
+//go:embed wandb_child.py
 var wandbSource string
 
-// wandbBootstrap has Python read its program from the first line of its input.
-const wandbBootstrap = `import json,sys;f=json.loads(sys.stdin.buffer.readline());exec(compile(f["source"],"gorl/wandb.py","exec"),{"__name__":"gorl_wandb","opening":f["opening"]})`
+// wandbBootstrap has Python read its program from the first line of its input. What lies in the current folder is not
+// imported, whatever its name.
+const wandbBootstrap = `import sys;sys.path=[p for p in sys.path if p];import json;f=json.loads(sys.stdin.buffer.readline());exec(compile(f["source"],"gorl/wandb_child.py","exec"),{"__name__":"gorl_wandb","opening":f["opening"]})`
 
 const wandbFile = "wandb.json"
 
