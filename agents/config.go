@@ -175,10 +175,11 @@ type Experiment struct {
 	WriteInterval Interval `yaml:"write_interval"`
 	// CheckpointInterval is the number of timesteps between checkpoints; 0 writes none.
 	CheckpointInterval Interval `yaml:"checkpoint_interval"`
-	// StoreSeparately, WandB and WandBKwargs are skrl's; they are accepted when off.
-	StoreSeparately bool           `yaml:"store_separately"`
-	WandB           bool           `yaml:"wandb"`
-	WandBKwargs     map[string]any `yaml:"wandb_kwargs"`
+	// StoreSeparately is skrl's; it is accepted when off.
+	StoreSeparately bool `yaml:"store_separately"`
+	// WandB is skrl's name for the trainer's tracker "wandb", and WandBKwargs are its settings.
+	WandB       bool           `yaml:"wandb"`
+	WandBKwargs map[string]any `yaml:"wandb_kwargs"`
 }
 
 // Interval is a number of timesteps, or "auto": a fraction of the run that its user chooses, see Of.
@@ -247,9 +248,6 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	}
 	if c.MixedPrecision {
 		return fmt.Errorf("%s: \"mixed_precision\" is true: gorl computes in float32; set it to false", prefix)
-	}
-	if c.Experiment.WandB {
-		return fmt.Errorf("%s: \"experiment.wandb\" is true: gorl writes TensorBoard event files and JSON lines, which wandb can sync; set it to false", prefix)
 	}
 	if c.Experiment.StoreSeparately {
 		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)

@@ -16,11 +16,11 @@ var csvFormat = &lineFormat{name: "CSV", header: csvHeader, encode: appendCSV, d
 // NewCSV returns a writer to w of comma-separated values in long form: the columns step, tag and value, one scalar a line
 // after a header. Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written so.
 // Close flushes and leaves w open.
-func NewCSV(w io.Writer, opt Options) Writer { return csvFormat.begin(w, opt) }
+func NewCSV(w io.Writer, opt Options) Sink { return csvFormat.begin(w, opt) }
 
 // OpenCSV is [NewCSV] for the file at path, which it makes where it is missing and appends to otherwise. A last line that
 // an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
-func OpenCSV(path string, opt Options) (Writer, error) { return csvFormat.open(path, opt) }
+func OpenCSV(path string, opt Options) (Sink, error) { return csvFormat.open(path, opt) }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 

@@ -2,7 +2,7 @@
 // tables. Its packages plot and progress draw curves and progress bars.
 //
 // The pieces are independent. A [Recorder] gathers values between two writes and [Episodes] gathers episode
-// statistics; both hand their values on with Drain or Emit. A [Writer] stores them: [TensorBoard], [JSONLines],
+// statistics; both hand their values on with Drain or Emit. A [Sink] stores them: [TensorBoard], [JSONLines],
 // [CSV], [Memory], or several through [Multi]; [OpenRun] makes the usual pair in one experiment folder. [ReadFile]
 // reads them back, and [Table] prints a summary.
 //

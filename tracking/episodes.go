@@ -90,9 +90,9 @@ func (e *Episodes) Drain(f func(tag string, value float64)) {
 	totals.report(TagTotalReward, f)
 }
 
-// Emit drains into a writer. It does not flush.
-func (e *Episodes) Emit(w Writer, step int64) {
-	e.Drain(func(tag string, value float64) { w.Scalar(tag, step, value) })
+// Emit drains into a sink. It does not flush.
+func (e *Episodes) Emit(s Sink, step int64) {
+	e.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
 
 // Reset forgets finished and running episodes, for when the environments were reset from outside or the agent was

@@ -17,12 +17,12 @@ var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: par
 //
 // The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
 // "NaN", "Infinity" and "-Infinity". Close flushes and leaves w open.
-func NewJSONLines(w io.Writer, opt Options) Writer { return jsonFormat.begin(w, opt) }
+func NewJSONLines(w io.Writer, opt Options) Sink { return jsonFormat.begin(w, opt) }
 
 // OpenJSONLines is [NewJSONLines] for the file at path, which it makes where it is missing and appends to otherwise. A
 // last line that an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that
 // is set.
-func OpenJSONLines(path string, opt Options) (Writer, error) { return jsonFormat.open(path, opt) }
+func OpenJSONLines(path string, opt Options) (Sink, error) { return jsonFormat.open(path, opt) }
 
 func appendJSON(b []byte, s Scalar) []byte {
 	b = append(b, `{"time":`...)

@@ -22,8 +22,8 @@ type lineFormat struct {
 }
 
 // begin returns a writer of a new log to w, which it leaves open.
-func (f *lineFormat) begin(w io.Writer, opt Options) Writer {
-	s := newSink(f.name, w, nil, opt, f.encode)
+func (f *lineFormat) begin(w io.Writer, opt Options) Sink {
+	s := newOutput(f.name, w, nil, opt, f.encode)
 	s.put([]byte(f.header))
 	return s
 }
@@ -31,7 +31,7 @@ func (f *lineFormat) begin(w io.Writer, opt Options) Writer {
 // open returns a writer that appends to the log at path. It keeps the whole lines that are there; with opt.ResumeStep,
 // those up to that step. A line that is not of this format means that the file is another kind of log: open returns an
 // error and leaves the file as it is.
-func (f *lineFormat) open(path string, opt Options) (Writer, error) {
+func (f *lineFormat) open(path string, opt Options) (Sink, error) {
 	if err := f.tidy(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
 	}
@@ -43,7 +43,7 @@ func (f *lineFormat) open(path string, opt Options) (Writer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("tracking: %w", err), file.Close())
 	}
-	s := newSink(path, file, file, opt, f.encode)
+	s := newOutput(path, file, file, opt, f.encode)
 	if info.Size() == 0 {
 		s.put([]byte(f.header))
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Memory is a [Writer] that keeps every scalar, for tests and for plots at the end of a run. The zero value is ready.
+// Memory is a [Sink] that keeps every scalar, for tests and for plots at the end of a run. The zero value is ready.
 type Memory struct {
 	// Now is the clock; time.Now if nil. Set it before the first scalar.
 	Now func() time.Time
@@ -17,7 +17,7 @@ type Memory struct {
 	err     error
 }
 
-// Scalar implements [Writer].
+// Scalar implements [Sink].
 func (m *Memory) Scalar(tag string, step int64, value float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -28,14 +28,14 @@ func (m *Memory) Scalar(tag string, step int64, value float64) {
 	m.scalars = append(m.scalars, Scalar{Time: Options{Now: m.Now}.now()(), Step: step, Tag: tag, Value: value})
 }
 
-// Flush implements [Writer].
+// Flush implements [Sink].
 func (m *Memory) Flush() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Close implements [Writer]. What was stored stays readable.
+// Close implements [Sink]. What was stored stays readable.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

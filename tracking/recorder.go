@@ -50,9 +50,9 @@ func (r *Recorder) Drain(f func(tag string, value float64)) {
 	}
 }
 
-// Emit drains into a writer. It does not flush.
-func (r *Recorder) Emit(w Writer, step int64) {
-	r.Drain(func(tag string, value float64) { w.Scalar(tag, step, value) })
+// Emit drains into a sink. It does not flush.
+func (r *Recorder) Emit(s Sink, step int64) {
+	r.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
 
 // tally reduces a stream of values.

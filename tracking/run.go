@@ -12,9 +12,9 @@ import (
 // ScalarsFile is the name of the JSON lines in an experiment folder.
 const ScalarsFile = "scalars.jsonl"
 
-// Run is the experiment folder of one training run: a [Writer] of a TensorBoard event file and of JSON lines.
+// Run is the experiment folder of one training run: a [Sink] of a TensorBoard event file and of JSON lines.
 type Run struct {
-	Writer
+	Sink
 	dir string
 }
 
@@ -35,7 +35,7 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, lines.Close())
 	}
-	return &Run{Writer: Multi(board, lines), dir: dir}, nil
+	return &Run{Sink: Multi(board, lines), dir: dir}, nil
 }
 
 // Dir returns the experiment folder.

@@ -13,7 +13,7 @@ import (
 )
 
 // scalarsIn writes some steps of a tag with a writer.
-func scalarsIn(t *testing.T, w Writer, err error, from, to int64) {
+func scalarsIn(t *testing.T, w Sink, err error, from, to int64) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

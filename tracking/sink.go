@@ -1,94 +1,81 @@
 package tracking
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"os"
-	"sync"
+	"errors"
 	"time"
 )
 
-// sink is the locked and buffered output that the file writers share; encode makes a record's bytes.
-type sink struct {
-	mu     sync.Mutex
-	name   string // of the file, for errors
-	buf    *bufio.Writer
-	file   *os.File // nil where the caller owns the output
-	now    func() time.Time
-	encode func(dst []byte, s Scalar) []byte
-	record []byte // reused, so that a scalar allocates nothing
-	err    error
-	closed bool
+// ErrClosed is returned by Flush and Close of a [Sink] that was given scalars after it was closed.
+var ErrClosed = errors.New("tracking: scalar written after Close; close the sink after the last one")
+
+// Sink stores scalars. Its methods may be called from several goroutines at once.
+type Sink interface {
+	// Scalar stores one value of one tag at one step. Values are buffered; the first failure is kept, later scalars
+	// are dropped, and Flush and Close return that failure. NaN and infinities are stored as such.
+	Scalar(tag string, step int64, value float64)
+	// Flush hands everything buffered to the operating system, so that other processes see it.
+	Flush() error
+	// Close flushes, syncs and releases the file. It may be called twice.
+	Close() error
 }
 
-// newSink returns a sink for w; file is w itself where Close has to sync and close it, else nil.
-func newSink(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) *sink {
-	return &sink{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, now: opt.now(), encode: encode}
+// Scalar is one stored value.
+type Scalar struct {
+	// Time is the wall-clock time of writing, the zero time where the format has none (CSV).
+	Time time.Time
+	// Step counts environment steps of the agent.
+	Step int64
+	// Tag names the quantity, e.g. "Loss / Policy loss".
+	Tag string
+	// Value is the quantity.
+	Value float64
 }
 
-// Scalar implements [Writer].
-func (s *sink) Scalar(tag string, step int64, value float64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed && s.err == nil {
-		s.err = ErrClosed
+// Options are common to the sinks that make files.
+type Options struct {
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// ResumeStep is the step that a resumed run continues from. What an interrupted run stored beyond it is removed
+	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there.
+	ResumeStep int64
+}
+
+func (o Options) now() func() time.Time {
+	if o.Now == nil {
+		return time.Now
 	}
-	if s.err != nil {
-		return
-	}
-	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step, Tag: tag, Value: value})
-	s.put(s.record)
+	return o.Now
 }
 
-// put appends bytes to the buffer; the caller holds the lock or is alone.
-func (s *sink) put(b []byte) {
-	if _, err := s.buf.Write(b); err != nil {
-		s.fail(err)
-	}
-}
-
-func (s *sink) fail(err error) {
-	if s.err == nil {
-		s.err = fmt.Errorf("tracking: writing %s: %w", s.name, err)
-	}
-}
-
-// Flush implements [Writer].
-func (s *sink) Flush() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flush()
-}
-
-func (s *sink) flush() error {
-	if s.err == nil && !s.closed {
-		if err := s.buf.Flush(); err != nil {
-			s.fail(err)
+// Multi returns a Sink that hands everything to each of the given sinks. Flush and Close reach all of them even
+// if one fails, and join their errors. Nil sinks are left out; without sinks, scalars are discarded.
+func Multi(sinks ...Sink) Sink {
+	m := make(multi, 0, len(sinks))
+	for _, s := range sinks {
+		if s != nil {
+			m = append(m, s)
 		}
 	}
-	return s.err
+	return m
 }
 
-// Close implements [Writer].
-func (s *sink) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return s.err
+type multi []Sink
+
+func (m multi) Scalar(tag string, step int64, value float64) {
+	for _, s := range m {
+		s.Scalar(tag, step, value)
 	}
-	_ = s.flush() // s.err keeps what went wrong
-	s.closed = true
-	if s.file == nil {
-		return s.err
+}
+
+func (m multi) Flush() error { return m.each(Sink.Flush) }
+
+func (m multi) Close() error { return m.each(Sink.Close) }
+
+// each calls f for every sink, also after an error, and joins the errors.
+func (m multi) each(f func(Sink) error) error {
+	var errs []error
+	for _, s := range m {
+		errs = append(errs, f(s))
 	}
-	if s.err == nil {
-		if err := s.file.Sync(); err != nil {
-			s.fail(err)
-		}
-	}
-	if err := s.file.Close(); err != nil {
-		s.fail(err)
-	}
-	return s.err
+	return errors.Join(errs...)
 }

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 )
 
-// TensorBoard is a [Writer] of one event file, which TensorBoard and everything that imports its logs can read.
+// TensorBoard is a [Sink] of one event file, which TensorBoard and everything that imports its logs can read.
 // Values are stored in single precision.
 type TensorBoard struct {
-	*sink
+	*output
 	path string
 }
 
@@ -81,10 +81,10 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 			return nil, fmt.Errorf("tracking: making an event file: %w", err)
 		}
 	}
-	out := newSink(file.Name(), file, file, opt, func(dst []byte, s Scalar) []byte {
+	out := newOutput(file.Name(), file, file, opt, func(dst []byte, s Scalar) []byte {
 		return endRecord(appendScalarEvent(beginRecord(dst), s), len(dst))
 	})
-	t := &TensorBoard{sink: out, path: file.Name()}
+	t := &TensorBoard{output: out, path: file.Name()}
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
 	if opt.ResumeStep > 0 {
 		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones

@@ -30,7 +30,7 @@ var testScalars = []Scalar{
 	{testTime, 0, "x", 0},
 }
 
-func put(t *testing.T, w Writer, scalars []Scalar) {
+func put(t *testing.T, w Sink, scalars []Scalar) {
 	t.Helper()
 	for _, s := range scalars {
 		w.Scalar(s.Tag, s.Step, s.Value)

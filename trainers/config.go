@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
 // Config says how long a trainer trains, what it shows, and what it writes. The zero value but for Timesteps is good:
@@ -35,6 +36,11 @@ type Config struct {
 	// A smaller one gives finer curves and larger files. Values tracked several times in between are written as their
 	// mean.
 	WriteInterval agents.Interval `yaml:"write_interval"`
+	// Trackers are programs that get the tracked values, too: "wandb" and "mlflow", each a name or {name: {setting:
+	// value}}. One that is away never stops or slows training. It needs WriteInterval.
+	//
+	// In Go, a [trackers.Tracker] takes any tracking.Sink of one's own.
+	Trackers []trackers.Tracker `yaml:"trackers"`
 	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 writes none but
 	// the last.
 	//
@@ -116,6 +122,9 @@ type Config struct {
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
+	// OnWarning is told what went wrong without stopping training, such as a tracker that is away; nil logs it with
+	// package slog. It may be called by another goroutine than the trainer's, but by one at a time.
+	OnWarning func(err error) `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`
 	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it
@@ -142,6 +151,12 @@ func (c *Config) Validate() error {
 	}
 	if c.Resume && c.Name == "" {
 		return fmt.Errorf("trainers: \"resume\" needs \"name\", the folder of the run to continue")
+	}
+	if err := trackers.Check(c.Trackers); err != nil {
+		return fmt.Errorf("trainers: %w", err)
+	}
+	if len(c.Trackers) > 0 && c.WriteInterval == (agents.Interval{}) {
+		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give \"auto\"")
 	}
 	if strings.ContainsAny(c.Name, `/\`) {
 		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"", c.Name)

@@ -38,12 +38,12 @@ func rates(t *testing.T, totalIters any, cfg trainers.Config, settings map[strin
 	defer agent.Close()
 	of := map[int]float64{}
 	cfg.CloseEnvironmentAtExit = true
-	cfg.OnStep = func(tr *trainers.Trainer) error {
+	cfg.Callbacks = append(cfg.Callbacks, trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error {
 		if n := int(tr.Timestep()); n%planRollouts == planRollouts-1 { // the next step ends a rollout
 			of[n/planRollouts+1] = agent.(agents.Complete).LearningRate()
 		}
 		return nil
-	}
+	}))
 	tr := sequential(t, env, agent, cfg)
 	if err := tr.Train(context.Background()); err != nil {
 		t.Fatal(err)
@@ -156,12 +156,13 @@ func TestPlanPopulation(t *testing.T) {
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
 		env, agent := annealed(t, "auto", nil)
 		return trainers.NewTrainee(env, func() (agents.Agent, error) { return agent, nil }, trainers.Config{
-			SaveBuffers: true, OnStep: func(tr *trainers.Trainer) error {
+			SaveBuffers: true,
+			Callbacks: []trainers.Callback{trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error {
 				if m.ID == 0 {
 					of[tr.Timestep()] = agent.(agents.Complete).LearningRate()
 				}
 				return nil
-			}})
+			})}})
 	}
 	train := func() {
 		t.Helper()

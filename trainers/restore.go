@@ -66,7 +66,7 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 	}
 	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.
 	if t.dir != "" && tracks && t.run == nil {
-		if t.run, err = tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.timestep}); err != nil {
+		if err := t.openRun(); err != nil {
 			t.now = nil
 			return err
 		}

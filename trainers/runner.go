@@ -92,6 +92,7 @@ func (t *Trainer) Dict() map[string]any {
 	agent["class"] = r.class
 	full["agent"] = agent
 	trainer := config.Dict(t.cfg)
+	trainer["trackers"] = nameable(t.cfg.Trackers)
 	trainer["class"] = sequentialTrainer
 	if t.cfg.Seed == r.seed {
 		delete(trainer, "seed") // one place to change it
@@ -189,6 +190,9 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer", Aliases: map[string]config.Alias{
 		"evaluate_every": {Key: "evaluation_interval"},
 	}}); err != nil {
+		return nil, err
+	}
+	if err := trackExperiment(&cfg, e); err != nil {
 		return nil, err
 	}
 	for _, f := range adjust {

@@ -32,6 +32,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
 // RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
@@ -67,6 +68,7 @@ type Trainer struct {
 	dir     string
 	unlock  func() error // lets the folder go to another trainer
 	run     *tracking.Run
+	sinks   *trackers.Sinks // of Config.Trackers
 	store   *checkpoint.Store
 	best    float64 // the figure Config.Best of the best checkpoint, where hasBest
 	hasBest bool
@@ -182,16 +184,18 @@ func (t *Trainer) Notes() []string { return t.notes }
 // they are there to be looked at.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
-// Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it after the step at hand, saves, and returns an error
-// that wraps the context's; calling Train again, or a trainer with Resume, continues. Where the environment does not
-// return within Config.StopTimeout, the error wraps [ErrBlocked] instead, and nothing is saved.
+// Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
+// after the step at hand, saves, and returns an error that wraps the context's; calling Train again, or a trainer with
+// Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps [ErrBlocked]
+// instead, and nothing is saved.
 //
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
 // type.
-func (t *Trainer) Train(ctx context.Context) error {
+func (t *Trainer) Train(ctx context.Context) (err error) {
 	if err := t.Open(ctx); err != nil {
 		return err
 	}
+	defer func() { t.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
 	t.stop = nil
@@ -200,7 +204,7 @@ func (t *Trainer) Train(ctx context.Context) error {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(ctx); errors.Is(err, ErrStop) {
-			return t.ended()
+			return t.complete()
 		} else if err != nil {
 			return t.failed(ctx, err)
 		}
@@ -208,11 +212,11 @@ func (t *Trainer) Train(ctx context.Context) error {
 	if err := t.settle(ctx); err != nil { // what an interruption of the last step has left
 		return t.failed(ctx, err)
 	}
-	return t.ended()
+	return t.complete()
 }
 
-// ended completes the files and the progress bar of a run that has come to its end, or was ended by a callback.
-func (t *Trainer) ended() error {
+// complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
+func (t *Trainer) complete() error {
 	t.stop = nil
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
@@ -240,8 +244,9 @@ func (t *Trainer) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
 }
 
-// Close ends the run's files, lets another trainer have its folder, and closes the environment where CloseEnvironmentAtExit says so, unless it is blocked
-// ([ErrBlocked]). The agent is its owner's to close. Close may be called twice.
+// Close ends the run's files, lets another trainer have its folder, and closes the environment where
+// CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may be
+// called twice.
 func (t *Trainer) Close() error {
 	if t.closed {
 		return nil

@@ -47,7 +47,6 @@ func TestRefuses(t *testing.T) {
 		"no rates":                {config(map[string]any{"learning_rate": []any{}}), `"learning_rate"`},
 		"three clips":             {config(map[string]any{"grad_norm_clip": []any{1, 1, 1}}), `"grad_norm_clip" has 3 values`},
 		"mixed precision":         {config(map[string]any{"mixed_precision": true}), `"mixed_precision"|float32`},
-		"wandb":                   {config(map[string]any{"experiment": map[string]any{"wandb": true}}), `wandb`},
 		"store separately":        {config(map[string]any{"experiment": map[string]any{"store_separately": true}}), `store_separately`},
 		"bad interval":            {config(map[string]any{"experiment": map[string]any{"write_interval": "often"}}), `write_interval|auto`},
 		"unknown scheduler":       {config(map[string]any{"learning_rate_scheduler": "KLAdaptve"}), `KLAdaptve|KLAdaptive`},
@@ -198,8 +197,8 @@ func TestNames(t *testing.T) {
 		"rewards_shaper_scale":             {map[string]any{"rewards_shaper_scale": 0.1}, plain, func(c Config) any { return c.RewardsShaperScale }, 0.1},
 		"mixed_precision":                  {map[string]any{"mixed_precision": false}, plain, func(c Config) any { return c.MixedPrecision }, false},
 		"device":                           {map[string]any{"device": "cpu"}, plain, func(c Config) any { return c.Device }, "cpu"},
-		"experiment": {map[string]any{"experiment": map[string]any{"directory": "d", "experiment_name": "n", "write_interval": "auto", "checkpoint_interval": 10, "store_separately": false, "wandb": false, "wandb_kwargs": map[string]any{}}},
-			plain, func(c Config) any { return [2]string{c.Experiment.Directory, c.Experiment.ExperimentName} }, [2]string{"d", "n"}},
+		"experiment": {map[string]any{"experiment": map[string]any{"directory": "d", "experiment_name": "n", "write_interval": "auto", "checkpoint_interval": 10, "store_separately": false, "wandb": true, "wandb_kwargs": map[string]any{"project": "p"}}},
+			plain, func(c Config) any { return [3]any{c.Experiment.Directory, c.Experiment.ExperimentName, c.Experiment.WandB} }, [3]any{"d", "n", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := maps.Clone(test.settings)

@@ -109,9 +109,9 @@ func TestReadLinesErrors(t *testing.T) {
 }
 
 // opened makes the text writers comparable.
-var opened = map[string]func(string, Options) (Writer, error){
-	"log.jsonl": func(p string, o Options) (Writer, error) { return OpenJSONLines(p, o) },
-	"log.csv":   func(p string, o Options) (Writer, error) { return OpenCSV(p, o) },
+var opened = map[string]func(string, Options) (Sink, error){
+	"log.jsonl": func(p string, o Options) (Sink, error) { return OpenJSONLines(p, o) },
+	"log.csv":   func(p string, o Options) (Sink, error) { return OpenCSV(p, o) },
 }
 
 func TestContinueAfterInterruption(t *testing.T) {
@@ -203,7 +203,7 @@ func (b *brokenWriter) Write(p []byte) (int, error) {
 }
 
 func TestFirstFailureIsKept(t *testing.T) {
-	for name, w := range map[string]Writer{
+	for name, w := range map[string]Sink{
 		"JSON lines": NewJSONLines(&brokenWriter{}, Options{}),
 		"CSV":        NewCSV(&brokenWriter{}, Options{}),
 	} {
@@ -226,7 +226,7 @@ func TestScalarAfterClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []Writer{board, NewJSONLines(io.Discard, Options{}), new(Memory)} {
+	for _, w := range []Sink{board, NewJSONLines(io.Discard, Options{}), new(Memory)} {
 		for range 2 {
 			if err := w.Close(); err != nil {
 				t.Errorf("%T: %v", w, err)
@@ -324,7 +324,7 @@ func TestScalarAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer board.Close()
-	for _, w := range []Writer{board, NewJSONLines(io.Discard, Options{Now: testClock}), NewCSV(io.Discard, Options{Now: testClock})} {
+	for _, w := range []Sink{board, NewJSONLines(io.Discard, Options{Now: testClock}), NewCSV(io.Discard, Options{Now: testClock})} {
 		w.Scalar("Loss / Policy loss", 1, 0.5)
 		if n := testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }); n != 0 {
 			t.Errorf("%T: %v allocations a scalar", w, n)

@@ -1,0 +1,94 @@
+package tracking
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// output is the locked and buffered output that the file writers share; encode makes a record's bytes.
+type output struct {
+	mu     sync.Mutex
+	name   string // of the file, for errors
+	buf    *bufio.Writer
+	file   *os.File // nil where the caller owns the output
+	now    func() time.Time
+	encode func(dst []byte, s Scalar) []byte
+	record []byte // reused, so that a scalar allocates nothing
+	err    error
+	closed bool
+}
+
+// newOutput returns an output for w; file is w itself where Close has to sync and close it, else nil.
+func newOutput(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) *output {
+	return &output{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, now: opt.now(), encode: encode}
+}
+
+// Scalar implements [Sink].
+func (s *output) Scalar(tag string, step int64, value float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed && s.err == nil {
+		s.err = ErrClosed
+	}
+	if s.err != nil {
+		return
+	}
+	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step, Tag: tag, Value: value})
+	s.put(s.record)
+}
+
+// put appends bytes to the buffer; the caller holds the lock or is alone.
+func (s *output) put(b []byte) {
+	if _, err := s.buf.Write(b); err != nil {
+		s.fail(err)
+	}
+}
+
+func (s *output) fail(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("tracking: writing %s: %w", s.name, err)
+	}
+}
+
+// Flush implements [Sink].
+func (s *output) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flush()
+}
+
+func (s *output) flush() error {
+	if s.err == nil && !s.closed {
+		if err := s.buf.Flush(); err != nil {
+			s.fail(err)
+		}
+	}
+	return s.err
+}
+
+// Close implements [Sink].
+func (s *output) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return s.err
+	}
+	_ = s.flush() // s.err keeps what went wrong
+	s.closed = true
+	if s.file == nil {
+		return s.err
+	}
+	if s.err == nil {
+		if err := s.file.Sync(); err != nil {
+			s.fail(err)
+		}
+	}
+	if err := s.file.Close(); err != nil {
+		s.fail(err)
+	}
+	return s.err
+}

@@ -1,0 +1,418 @@
+package trackers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// MLflowSettings are the settings of [MLflow]. As MLflow's own client does, it reads the environment variables
+// MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, for servers that ask for them.
+type MLflowSettings struct {
+	// TrackingURI is the address of the tracking server, such as http://localhost:5000; default MLFLOW_TRACKING_URI.
+	//
+	// MLflow's files and databases have no such address: run "mlflow server" for them.
+	TrackingURI string `yaml:"tracking_uri"`
+	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is made
+	// where it is missing.
+	ExperimentName string `yaml:"experiment_name"`
+	// RunName is the run's name, default that of its folder.
+	RunName string `yaml:"run_name"`
+	// Tags are the run's tags.
+	Tags map[string]string `yaml:"tags"`
+}
+
+// DefaultMLflow returns settings that leave all to MLflow's environment variables.
+func DefaultMLflow() MLflowSettings { return MLflowSettings{} }
+
+func (s MLflowSettings) uri() string {
+	return strings.TrimRight(cmp.Or(s.TrackingURI, os.Getenv("MLFLOW_TRACKING_URI")), "/")
+}
+
+// Validate returns an error where there is no address, or one of another kind.
+func (s MLflowSettings) Validate() error {
+	uri := s.uri()
+	if uri == "" {
+		return errors.New(`trackers: mlflow: "tracking_uri" is missing: the address of a server, such as http://localhost:5000, ` +
+			"here or in the environment variable MLFLOW_TRACKING_URI")
+	}
+	if u, err := url.Parse(uri); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("trackers: mlflow: \"tracking_uri\" is %q: want http://host:port or https://host:port; "+
+			"for files and databases run `mlflow server --backend-store-uri ...` and give its address", uri)
+	}
+	return nil
+}
+
+// MLflow returns a tracker that writes a run of an MLflow tracking server through its REST interface, without Python:
+// the configuration as parameters (agent.learning_rate), tracked values as metrics, and how the run ended as its status
+// (FINISHED, KILLED, FAILED). The id of the run is kept in mlflow.json in the run's folder, so that a resumed run goes
+// on with it.
+//
+// MLflow takes letters, digits and "_-./ :" in names. Parentheses are left out and other characters become "_": "Reward
+// / Total reward (mean)" is the metric "Reward / Total reward mean". Of two tags that would get one name the second
+// gets "_2" behind it. Infinite values become the largest numbers there are, as MLflow does by itself.
+func MLflow(s MLflowSettings) (Tracker, error) { return of("mlflow", s, openMLflow) }
+
+// The limits of MLflow's server.
+const (
+	maxMetrics    = 1000 // in a batch
+	maxParameters = 100
+	maxName       = 250 // characters
+	maxParameter  = 6000
+	maxTag        = 8000
+)
+
+const mlflowFile = "mlflow.json"
+
+// mlflowRun is what mlflow.json says.
+type mlflowRun struct {
+	TrackingURI  string `json:"tracking_uri"`
+	ExperimentID string `json:"experiment_id"`
+	RunID        string `json:"run_id"`
+}
+
+// mlflow is a run of a server.
+type mlflow struct {
+	ctx    context.Context
+	client http.Client
+	uri    string
+	run    mlflowRun
+	status string
+	names  names
+	// What has not been sent.
+	parameters []keyValue
+	metrics    []mlflowMetric
+}
+
+type mlflowMetric struct {
+	Key       string `json:"key"`
+	Value     any    `json:"value"` // a number, or "NaN"
+	Timestamp int64  `json:"timestamp"`
+	Step      int64  `json:"step"`
+}
+
+type keyValue struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	m := &mlflow{ctx: ctx, client: http.Client{Timeout: 10 * time.Second, Transport: transport}, uri: s.uri(), status: "FINISHED"}
+	defer func() {
+		if err != nil {
+			m.client.CloseIdleConnections()
+		}
+	}()
+	file := filepath.Join(run.Dir, mlflowFile)
+	if run.Resumed {
+		err := m.resume(file)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return m, err
+		}
+	}
+	id, err := m.experiment(cmp.Or(s.ExperimentName, os.Getenv("MLFLOW_EXPERIMENT_NAME"), "Default"))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.begin(id, run, s); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(m.run, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.WriteFile(file, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err }); err != nil {
+		return nil, fmt.Errorf("keeping the id of its run: %w", err)
+	}
+	var keys names
+	flatten("", run.Config, func(key, value string) {
+		m.parameters = append(m.parameters, keyValue{keys.of(key), cut(value, maxParameter)})
+	})
+	return m, nil
+}
+
+// resume goes on with the run that a file names; fs.ErrNotExist where there is none of this server.
+func (m *mlflow) resume(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &m.run); err != nil || m.run.RunID == "" {
+		return fmt.Errorf("%s names no run; remove it to begin a new one (%w)", file, ErrFinal)
+	}
+	if m.run.TrackingURI != m.uri {
+		return fs.ErrNotExist
+	}
+	if err := m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": "RUNNING"}, nil); err != nil {
+		return fmt.Errorf("going on with the run of %s: %w", file, err)
+	}
+	return nil
+}
+
+// experiment returns the id of an experiment, which is made where it is missing.
+func (m *mlflow) experiment(name string) (string, error) {
+	var found struct {
+		Experiment struct {
+			ID    string `json:"experiment_id"`
+			Stage string `json:"lifecycle_stage"`
+		} `json:"experiment"`
+	}
+	err := m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
+	if err == nil {
+		if found.Experiment.Stage == "deleted" {
+			return "", fmt.Errorf("the experiment %q has been deleted; restore it, or give another experiment_name (%w)", name, ErrFinal)
+		}
+		return found.Experiment.ID, nil
+	}
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.Code != "RESOURCE_DOES_NOT_EXIST" {
+		return "", err
+	}
+	var made struct {
+		ID string `json:"experiment_id"`
+	}
+	err = m.call("experiments/create", map[string]any{"name": name}, &made)
+	if errors.As(err, &refused) && refused.Code == "RESOURCE_ALREADY_EXISTS" { // another run was faster
+		err = m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
+		made.ID = found.Experiment.ID
+	}
+	return made.ID, err
+}
+
+// begin makes the run.
+func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
+	given := map[string]string{"mlflow.source.name": filepath.Base(os.Args[0]), "mlflow.source.type": "LOCAL"}
+	if user := cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")); user != "" {
+		given["mlflow.user"] = user
+	}
+	maps.Copy(given, s.Tags)
+	tags := []keyValue{}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		tags = append(tags, keyValue{key, cut(given[key], maxTag)})
+	}
+	var made struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			} `json:"info"`
+		} `json:"run"`
+	}
+	if err := m.call("runs/create", map[string]any{"experiment_id": experiment, "run_name": cmp.Or(s.RunName, run.Name),
+		"start_time": time.Now().UnixMilli(), "tags": tags}, &made); err != nil {
+		return err
+	}
+	if made.Run.Info.ID == "" {
+		return fmt.Errorf("%s has made a run without an id; is it an MLflow server? (%w)", m.uri, ErrFinal)
+	}
+	m.run = mlflowRun{TrackingURI: m.uri, ExperimentID: experiment, RunID: made.Run.Info.ID}
+	return nil
+}
+
+// flatten calls f for every value of nested mappings, in order, with the keys on the way to it joined by dots. A list
+// is one value, in JSON.
+func flatten(prefix string, dict map[string]any, f func(key, value string)) {
+	for _, key := range slices.Sorted(maps.Keys(dict)) {
+		switch v := dict[key].(type) {
+		case map[string]any:
+			flatten(prefix+key+".", v, f)
+		case []any:
+			text, err := json.Marshal(v)
+			if err != nil { // a number that is not finite
+				text = fmt.Append(nil, v)
+			}
+			f(prefix+key, string(text))
+		case nil:
+			f(prefix+key, "null")
+		default:
+			f(prefix+key, fmt.Sprint(v))
+		}
+	}
+}
+
+// Scalar implements [tracking.Sink].
+func (m *mlflow) Scalar(tag string, step int64, value float64) {
+	metric := mlflowMetric{Key: m.names.of(tag), Value: value, Timestamp: time.Now().UnixMilli(), Step: step}
+	switch {
+	case math.IsNaN(value):
+		metric.Value = "NaN"
+	case math.IsInf(value, 0):
+		metric.Value = math.Copysign(math.MaxFloat64, value)
+	}
+	m.metrics = append(m.metrics, metric)
+}
+
+// Flush sends what it was given. What a failed one has not sent the next one sends.
+func (m *mlflow) Flush() error {
+	for len(m.parameters) > 0 {
+		n := min(len(m.parameters), maxParameters)
+		if err := m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, "params": m.parameters[:n]}, nil); err != nil {
+			return err
+		}
+		m.parameters = m.parameters[n:]
+	}
+	for len(m.metrics) > 0 {
+		n := min(len(m.metrics), maxMetrics)
+		if err := m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, "metrics": m.metrics[:n]}, nil); err != nil {
+			return err
+		}
+		m.metrics = append(m.metrics[:0], m.metrics[n:]...)
+	}
+	return nil
+}
+
+// Finish implements [Finisher].
+func (m *mlflow) Finish(err error) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		m.status = "KILLED"
+	case err != nil:
+		m.status = "FAILED"
+	}
+}
+
+// Close sets the run's status.
+func (m *mlflow) Close() error {
+	defer m.client.CloseIdleConnections()
+	return m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": m.status, "end_time": time.Now().UnixMilli()}, nil)
+}
+
+func (m *mlflow) call(method string, request, answer any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", method, err, ErrFinal)
+	}
+	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
+}
+
+func (m *mlflow) get(method string, query url.Values, answer any) error {
+	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
+}
+
+// refusal is a server's answer that is no success.
+type refusal struct {
+	Status  string `json:"-"`
+	Code    string `json:"error_code"`
+	Message string `json:"message"`
+}
+
+func (r *refusal) Error() string {
+	if r.Message == "" {
+		return "the server answers " + r.Status
+	}
+	return fmt.Sprintf("the server answers %s: %s", r.Status, cut(r.Message, 300))
+}
+
+// send sends a request. An answer that says that the request itself is wrong is final.
+func (m *mlflow) send(verb, method string, body io.Reader, answer any) error {
+	request, err := http.NewRequestWithContext(m.ctx, verb, m.uri+"/api/2.0/mlflow/"+method, body)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", err, ErrFinal)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	user, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")
+	switch {
+	case user != "":
+		request.SetBasicAuth(user, os.Getenv("MLFLOW_TRACKING_PASSWORD"))
+	case token != "":
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := m.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode == http.StatusOK {
+		if answer == nil {
+			return nil
+		}
+		if err := json.Unmarshal(text, answer); err != nil {
+			return fmt.Errorf("%s gives an answer that is no JSON; is it an MLflow server? (%w)", m.uri, ErrFinal)
+		}
+		return nil
+	}
+	refused := &refusal{}
+	if json.Unmarshal(text, refused) != nil {
+		refused = &refusal{}
+	}
+	refused.Status = response.Status
+	switch code := response.StatusCode; {
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return refused
+	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // which begins by making it
+		return refused
+	}
+	return fmt.Errorf("%w (%w)", refused, ErrFinal)
+}
+
+// names gives tags names that MLflow takes, each its own.
+type names struct {
+	byTag map[string]string
+	taken map[string]bool
+}
+
+func (n *names) of(tag string) string {
+	if name, ok := n.byTag[tag]; ok {
+		return name
+	}
+	if n.byTag == nil {
+		n.byTag, n.taken = map[string]string{}, map[string]bool{}
+	}
+	name := mlflowName(tag)
+	for i, whole := 2, name; n.taken[name]; i++ {
+		name = fmt.Sprintf("%s_%d", cut(whole, maxName-12), i)
+	}
+	n.byTag[tag], n.taken[name] = name, true
+	return name
+}
+
+// mlflowName is the name that MLflow's server takes for a tag (mlflow/utils/validation.py of 3.17). It reads names as
+// paths, too, which must not be written in a longer way than they could be.
+func mlflowName(tag string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == '(' || r == ')':
+			return -1
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./ :", r):
+			return r
+		}
+		return '_'
+	}, tag)
+	name = cut(name, maxName)
+	if name != path.Clean(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") || name == "." {
+		name = "_" + cut(strings.ReplaceAll(name, "/", "_"), maxName-1)
+	}
+	return name
+}
+
+// cut returns at most n characters of a text.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(n, len(runes))])
+}

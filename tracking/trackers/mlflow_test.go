@@ -1,0 +1,257 @@
+package trackers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// server answers as MLflow's does, and keeps what it was sent.
+type server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	metrics  []mlflowMetric
+	params   []keyValue
+	requests []string
+	statuses []string
+	// fail is asked before each request; an answer of true ends it.
+	fail func(n int, w http.ResponseWriter, r *http.Request) bool
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	method := strings.TrimPrefix(r.URL.Path, "/api/2.0/mlflow/")
+	s.requests = append(s.requests, method)
+	n := len(s.requests)
+	s.mu.Unlock()
+	if s.fail != nil && s.fail(n, w, r) {
+		return
+	}
+	var sent struct {
+		Metrics []mlflowMetric `json:"metrics"`
+		Params  []keyValue     `json:"params"`
+		Status  string         `json:"status"`
+	}
+	if r.Method == http.MethodPost && json.NewDecoder(r.Body).Decode(&sent) != nil {
+		http.Error(w, "no JSON", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch method {
+	case "experiments/get-by-name":
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "No experiment"}`)
+		return
+	case "experiments/create":
+		fmt.Fprint(w, `{"experiment_id": "7"}`)
+	case "runs/create":
+		fmt.Fprint(w, `{"run": {"info": {"run_id": "abc"}}}`)
+	case "runs/log-batch":
+		s.metrics, s.params = append(s.metrics, sent.Metrics...), append(s.params, sent.Params...)
+		fmt.Fprint(w, `{}`)
+	case "runs/update":
+		s.statuses = append(s.statuses, sent.Status)
+		fmt.Fprint(w, `{}`)
+	}
+}
+
+func mlflowOf(t *testing.T, uri string) Tracker {
+	t.Helper()
+	m, err := MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A server that fails in any way does not stop the run, is warned of once, and has everything where it came back.
+func TestMLflowAway(t *testing.T) {
+	const n = 2500
+	for name, test := range map[string]struct {
+		fail func(n int, w http.ResponseWriter, r *http.Request) bool
+		want string // in the warning
+		all  bool   // values arrive
+	}{
+		"500 for a while": {func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if n%2 == 1 && n < 14 {
+				http.Error(w, "out of order", http.StatusInternalServerError)
+			}
+			return n%2 == 1 && n < 14
+		}, "500", true},
+		"dies midway and comes back": {func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if n == 5 || n == 6 {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}, "EOF", true},
+		"refuses a password": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "You are not authenticated", http.StatusUnauthorized)
+			return true
+		}, "401", false},
+		"is no MLflow": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			fmt.Fprint(w, "<html>")
+			return true
+		}, "is it an MLflow server?", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutines(t)
+			srv := newServer(t)
+			srv.fail = test.fail
+			var w warnings
+			s := start([]Tracker{mlflowOf(t, srv.URL)}, Run{Name: "r", Dir: t.TempDir()}, w.warn, eager)
+			sent := false
+			for i := range int64(n) {
+				s.Scalar("a", i, float64(i))
+			}
+			_ = s.Flush()
+			for test.all && !sent { // before the run ends, which gives a server that is away only one more attempt
+				srv.mu.Lock()
+				sent = len(srv.metrics) == n
+				srv.mu.Unlock()
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w.one(t, "tracker mlflow", test.want)
+			srv.mu.Lock()
+			defer srv.mu.Unlock()
+			if !test.all {
+				if len(srv.requests) != 1 {
+					t.Errorf("requests %q", srv.requests)
+				}
+				return
+			}
+			for i, m := range srv.metrics {
+				if m.Step != int64(i) {
+					t.Fatalf("metric %d is of step %d", i, m.Step)
+				}
+			}
+			if fmt.Sprint(srv.statuses) != "[FINISHED]" {
+				t.Errorf("statuses %v", srv.statuses)
+			}
+		})
+	}
+}
+
+// A server that takes requests and does not answer, and an address where there is none.
+func TestMLflowHangsOrRefuses(t *testing.T) {
+	noGoroutines(t)
+	asked := make(chan struct{}, 1)
+	hangs := newServer(t)
+	hangs.fail = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		asked <- struct{}{}
+		<-r.Context().Done()
+		return true
+	}
+	var w warnings
+	s := start([]Tracker{mlflowOf(t, hangs.URL)}, Run{Dir: t.TempDir()}, w.warn, patience{leaving: eager.leaving})
+	s.Scalar("a", 1, 1)
+	<-asked
+	_ = s.Close()
+	w.one(t, "in time")
+
+	nothing, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri := "http://" + nothing.Addr().String()
+	if err := nothing.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = warnings{}
+	s = start([]Tracker{mlflowOf(t, uri)}, Run{Dir: t.TempDir()}, w.warn, eager)
+	s.Scalar("a", 1, 1)
+	_ = s.Close()
+	w.one(t, "connection refused")
+}
+
+// Names, parameters, the password, batches and how the run ended are as MLflow's server wants them.
+func TestMLflowSends(t *testing.T) {
+	noGoroutines(t)
+	t.Setenv("MLFLOW_TRACKING_USERNAME", "me")
+	t.Setenv("MLFLOW_TRACKING_PASSWORD", "secret")
+	srv := newServer(t)
+	srv.fail = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		user, password, _ := r.BasicAuth()
+		if user == "me" && password == "secret" {
+			return false
+		}
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return true
+	}
+	var w warnings
+	run := Run{Name: "r", Dir: t.TempDir(), Config: map[string]any{"seed": 3, "agent": map[string]any{"learning_rate": []any{1e-3, "x"}, "class": "PPO", "none": nil}}}
+	s := start([]Tracker{mlflowOf(t, srv.URL+"/")}, run, w.warn, eager)
+	s.Scalar("Reward / Total reward (mean)", 1, math.NaN())
+	s.Scalar("Reward / Total reward mean", 1, math.Inf(-1))
+	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
+	_ = s.Close()
+	w.none(t)
+	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} {seed 3}]` {
+		t.Errorf("parameters %s", got)
+	}
+	m := srv.metrics
+	if len(m) != 2 || m[0].Key != "Reward / Total reward mean" || m[0].Value != "NaN" || m[1].Key != "Reward / Total reward mean_2" || m[1].Value != -math.MaxFloat64 {
+		t.Errorf("metrics %+v", m)
+	}
+	if fmt.Sprint(srv.statuses) != "[KILLED]" {
+		t.Errorf("statuses %v", srv.statuses)
+	}
+	// A resumed run goes on with the same run, and sends no parameters again.
+	srv.requests, srv.statuses = nil, nil
+	run.Resumed = true
+	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
+	s.Finish(errors.New("the environment broke"))
+	_ = s.Close()
+	w.none(t)
+	if got := fmt.Sprint(srv.requests, srv.statuses); got != "[runs/update runs/update] [RUNNING FAILED]" {
+		t.Errorf("a resumed run asks %s", got)
+	}
+	// A file that names no run is an error, and stays.
+	file := filepath.Join(run.Dir, mlflowFile)
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
+	_ = s.Close()
+	w.one(t, "mlflow.json names no run; remove it")
+}
+
+func TestMLflowName(t *testing.T) {
+	for tag, want := range map[string]string{
+		"Loss / Policy loss":           "Loss / Policy loss",
+		"Reward / Total reward (mean)": "Reward / Total reward mean",
+		"größe_1.5-x":                  "größe_1.5-x",
+		"a%b#c":                        "a_b_c",
+		"a//b":                         "_a__b",
+		"/a":                           "__a",
+		"a/":                           "_a_",
+		"..":                           "_..",
+		".":                            "_.",
+		"":                             "_",
+		"()":                           "_",
+		strings.Repeat("ü", 300):       strings.Repeat("ü", 250),
+	} {
+		if got := mlflowName(tag); got != want {
+			t.Errorf("%q becomes %q, want %q", tag, got, want)
+		}
+	}
+}

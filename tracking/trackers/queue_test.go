@@ -1,0 +1,259 @@
+package trackers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// eager waits for nothing between attempts, and as long as it takes at the end.
+var eager = patience{closing: time.Hour, leaving: time.Hour}
+
+// warnings collects what is warned of.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warnings) warn(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, err.Error())
+}
+
+// one fails the test where there was not one warning that says all of what.
+func (w *warnings) one(t *testing.T, what ...string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.texts) != 1 {
+		t.Fatalf("%d warnings, want 1: %q", len(w.texts), w.texts)
+	}
+	for _, x := range what {
+		if !strings.Contains(w.texts[0], x) {
+			t.Errorf("the warning %q does not say %q", w.texts[0], x)
+		}
+	}
+}
+
+func (w *warnings) none(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.texts) > 0 {
+		t.Errorf("warnings: %q", w.texts)
+	}
+}
+
+// noGoroutines fails the test, when it ends, where goroutines of this package are left.
+func noGoroutines(t *testing.T) {
+	t.Cleanup(func() {
+		buf := make([]byte, 1<<20)
+		for {
+			stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+			stacks = slices.DeleteFunc(stacks, func(s string) bool {
+				return strings.Contains(s, "testing.tRunner") || !strings.Contains(s, "trackers.") && !strings.Contains(s, "net/http") && !strings.Contains(s, "os/exec")
+			})
+			if len(stacks) == 0 {
+				return
+			}
+			if t.Context().Err() == nil { // Cleanup runs when it is done
+				t.Fatal("the test has not ended")
+			}
+			if deadline, ok := t.Deadline(); ok && time.Until(deadline) < 10*time.Second {
+				t.Fatalf("goroutines are left:\n%s", strings.Join(stacks, "\n\n"))
+			}
+			runtime.Gosched() // one that has done its work takes a moment to end
+		}
+	})
+}
+
+// sink is a tracker's sink that fails as it is told.
+type sink struct {
+	tracking.Memory
+	flush func() error
+	ended chan error
+}
+
+func (s *sink) Flush() error {
+	if s.flush == nil {
+		return nil
+	}
+	return s.flush()
+}
+
+func (s *sink) Finish(err error) { s.ended <- err }
+
+func tracker(s tracking.Sink, open func(ctx context.Context) error) Tracker {
+	return Tracker{Name: "mine", Open: func(ctx context.Context, _ Run) (tracking.Sink, error) {
+		if open == nil {
+			return s, nil
+		}
+		return s, open(ctx)
+	}}
+}
+
+func steps(scalars []tracking.Scalar) (list []int64) {
+	for _, s := range scalars {
+		list = append(list, s.Step)
+	}
+	return list
+}
+
+func upTo(n int64) (list []int64) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// What is tracked reaches the sink in order, and the sink is told how the run ended.
+func TestSinksHandOn(t *testing.T) {
+	noGoroutines(t)
+	var w warnings
+	for _, ended := range []error{nil, context.Canceled} {
+		mine := &sink{ended: make(chan error, 1)}
+		s := start([]Tracker{tracker(mine, nil)}, Run{}, w.warn, eager)
+		for i := range int64(2500) {
+			s.Scalar("a", i, float64(i)/3)
+			if i%10 == 0 {
+				if err := s.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		s.Finish(ended)
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := <-mine.ended; !errors.Is(got, ended) {
+			t.Errorf("ended with %v, want %v", got, ended)
+		}
+		got := mine.Scalars()
+		if diff := cmp.Diff(upTo(2500), steps(got)); diff != "" {
+			t.Errorf("steps (-want +got):\n%s", diff)
+		}
+		if last := got[2499]; last.Tag != "a" || last.Value != 2499.0/3 {
+			t.Errorf("the last is %+v", last)
+		}
+	}
+	w.none(t)
+}
+
+// A tracker that fails for a while loses nothing, and is warned of once.
+func TestSinksTryAgain(t *testing.T) {
+	noGoroutines(t)
+	var w warnings
+	opened, flushed, taken := 0, 0, make(chan struct{})
+	mine := &sink{ended: make(chan error, 1)}
+	mine.flush = func() error {
+		if flushed++; flushed < 4 {
+			return errors.New("the server answers 500")
+		}
+		close(taken)
+		return nil
+	}
+	late := func(context.Context) error {
+		if opened++; opened < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	s := start([]Tracker{tracker(mine, late)}, Run{}, w.warn, eager)
+	for i := range int64(100) {
+		s.Scalar("a", i, 1)
+	}
+	_ = s.Flush()
+	<-taken // a run that ends before gives it only one more attempt
+	_ = s.Close()
+	if diff := cmp.Diff(upTo(100), steps(mine.Scalars())); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	w.one(t, "tracker mine", "connection refused", "Training goes on")
+}
+
+// Where an error is final, and where a tracker panics, there is no second attempt.
+func TestSinksGiveUp(t *testing.T) {
+	noGoroutines(t)
+	for name, fail := range map[string]func() error{
+		"final": func() error { return fmt.Errorf("wrong password (%w)", ErrFinal) },
+		"panic": func() error { panic("wrong password") },
+	} {
+		for _, at := range []string{"Open", "Flush"} {
+			t.Run(name+" in "+at, func(t *testing.T) {
+				var w warnings
+				attempts := 0
+				mine := &sink{ended: make(chan error, 1)}
+				failing := func() error { attempts++; return fail() }
+				open := func(context.Context) error { return failing() }
+				if at == "Flush" {
+					open, mine.flush = nil, failing
+				}
+				s := start([]Tracker{tracker(mine, open)}, Run{}, w.warn, eager)
+				s.Scalar("a", 1, 1)
+				_ = s.Flush()
+				<-s.queues[0].done
+				s.Scalar("a", 2, 1)
+				_ = s.Close()
+				if attempts != 1 {
+					t.Errorf("%d attempts", attempts)
+				}
+				w.one(t, "wrong password")
+			})
+		}
+	}
+}
+
+// A tracker that hangs holds nothing up: the queue drops the oldest values, and Close leaves it behind.
+func TestSinksAreBounded(t *testing.T) {
+	noGoroutines(t)
+	var w warnings
+	hangs := make(chan struct{})
+	s := start([]Tracker{tracker(nil, func(ctx context.Context) error {
+		close(hangs)
+		<-ctx.Done()
+		return ctx.Err()
+	})}, Run{}, w.warn, patience{leaving: time.Hour})
+	<-hangs
+	q := s.queues[0]
+	for i := range int64(3 * capacity) {
+		s.Scalar("a", i, 1)
+		_ = s.Flush()
+	}
+	if n := int64(len(q.waiting)); n > capacity || n+q.lost != 3*capacity || q.waiting[n-1].Step != 3*capacity-1 || q.waiting[0].Step != q.lost {
+		t.Errorf("%d values wait, from step %d on, and %d are lost", n, q.waiting[0].Step, q.lost)
+	}
+	_ = s.Close()
+	w.one(t, "in time")
+}
+
+// Values that a tracker came back too late for are counted.
+func TestSinksCountWhatIsLost(t *testing.T) {
+	noGoroutines(t)
+	var w warnings
+	opens := make(chan struct{})
+	mine := &sink{ended: make(chan error, 1)}
+	s := start([]Tracker{tracker(mine, func(context.Context) error { <-opens; return nil })}, Run{}, w.warn, eager)
+	for i := range int64(capacity + 1) {
+		s.Scalar("a", i, math.NaN())
+	}
+	close(opens)
+	_ = s.Close()
+	if got := steps(mine.Scalars()); len(got) != capacity-capacity/8+1 || got[len(got)-1] != capacity {
+		t.Errorf("%d values have come, the last of step %d", len(got), got[len(got)-1])
+	}
+	w.one(t, fmt.Sprintf("%d values", capacity/8))
+}

@@ -1,0 +1,112 @@
+package trackers
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// python returns a Python in whose environment the package wandb is the text given; the test is skipped where there is
+// no Python.
+func python(t *testing.T, wandb string) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "wandb.py"), []byte(wandb), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", dir)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	return path
+}
+
+func wandbOf(t *testing.T, python string) Tracker {
+	t.Helper()
+	w, err := WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Neither a missing Python nor a missing package stops a run.
+func TestWandBMissing(t *testing.T) {
+	noGoroutines(t)
+	for name, test := range map[string]struct{ python, want string }{
+		"Python":  {filepath.Join(t.TempDir(), "python3"), "setting python"},
+		"package": {python(t, `raise ImportError("no package")`), "pip install wandb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w warnings
+			s := start([]Tracker{wandbOf(t, test.python)}, Run{Dir: t.TempDir()}, w.warn, eager)
+			s.Scalar("a", 1, 1)
+			_ = s.Flush()
+			<-s.queues[0].done // no second attempt is made
+			s.Scalar("a", 2, 1)
+			_ = s.Close()
+			w.one(t, "tracker wandb", test.want)
+		})
+	}
+}
+
+// dying is a package that writes what it is told to a file, and whose process is killed at its second row.
+const dying = `
+import os, signal
+log = open(os.environ["GORL_TEST_LOG"], "a+", buffering=1)
+class errors:
+    class Error(Exception): pass
+    class CommError(Error): pass
+class Settings:
+    def __init__(self, **settings): pass
+class Run:
+    url = None
+    def define_metric(self, *args, **kwargs): pass
+    def log(self, row):
+        log.seek(0)
+        if row["global_step"] == 2 and "killed" not in log.read():
+            log.write("killed\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+        log.write(f"{row}\n")
+    def finish(self, exit_code): log.write(f"finish {exit_code}\n")
+def init(**kwargs):
+    log.write(f"init {kwargs['project']} {kwargs['mode']} {kwargs['resume']} {kwargs['id'] == os.environ.get('GORL_TEST_ID', kwargs['id'])}\n")
+    run = Run()
+    run.id = kwargs["id"]
+    return run
+`
+
+// A process that dies is replaced by another, which goes on with the run; what the dead one has not taken is not lost.
+func TestWandBDies(t *testing.T) {
+	noGoroutines(t)
+	log := filepath.Join(t.TempDir(), "log")
+	t.Setenv("GORL_TEST_LOG", log)
+	run := Run{Name: "r", Dir: t.TempDir()}
+	var w warnings
+	s := start([]Tracker{wandbOf(t, python(t, dying))}, run, w.warn, eager)
+	for step := int64(1); step <= 3; step++ {
+		s.Scalar("a", step, float64(step)/4)
+		s.Scalar("b", step, float64(step))
+	}
+	_ = s.Flush()
+	said := func() string {
+		text, err := os.ReadFile(log)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for !strings.Contains(said(), "'global_step': 3") { // before the run ends, which gives it only one more attempt
+	}
+	_ = s.Close()
+	w.one(t, "tracker wandb", "killed")
+	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
+	if want := "init walker offline allow True\n" + row + "killed\ninit walker offline allow True\n" + row +
+		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"; said() != want {
+		t.Errorf("the package was told\n%s\nwant\n%s", said(), want)
+	}
+}
