@@ -26,7 +26,7 @@ type record struct {
 // usual are the tags that are drawn where none is asked for: returns, lengths of episodes, losses and learning rates, as gorl,
 // skrl, Stable-Baselines3 and RLlib call them.
 var usual = []string{
-	"*total reward (mean)", "*ep_rew_mean", "*return*", "*total timesteps (mean)", "*ep_len_mean", "*loss*", "*learning*rate*",
+	"*total reward (mean)", "*ep_rew_mean", "*return", "*return*mean*", "*total timesteps (mean)", "*ep_len_mean", "*loss*", "*learning*rate*",
 }
 
 // gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn, and
