@@ -27,7 +27,8 @@ type record struct {
 // skrl, Stable-Baselines3 and RLlib call them.
 // shapedReturn is left out beside rawReturn.
 var usual = []string{
-	"*episode / return", "*total reward (mean)", "*ep_rew_mean", "*return*", "*total timesteps (mean)", "*ep_len_mean", "*loss*", "*learning*rate*",
+	"*episode / return", "*total reward (mean)", "*ep_rew_mean", "*return", "*return*mean*", "*total timesteps (mean)",
+	"*ep_len_mean", "*loss*", "*learning*rate*",
 }
 
 // gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn, and

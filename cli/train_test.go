@@ -615,3 +615,34 @@ func TestTrainPopulations(t *testing.T) {
 		})
 	}
 }
+
+// A run that is evaluated has a curve and a best checkpoint of it, ends where the return is reached, and says so; its
+// configuration repeats it. Without evaluations it trains the same.
+func TestTrainEvaluates(t *testing.T) {
+	here(t, "short.yaml", short)
+	args := []string{"train", "-c", "short.yaml", "--seed", "3", "-s", "trainer.evaluate_every=16", "-s", "trainer.evaluation_episodes=4"}
+	stdout, _ := gorl(t, 0, args...)
+	matches(t, stdout, `timestep \d+ \(evaluation\.return `)
+	stdout, _ = gorl(t, 0, "plot", "--list", "runs/pole", "--tag", "Evaluation / *")
+	matches(t, stdout, `Evaluation / Length \(mean\) +6 +16 +96 `, `Evaluation / Return \(max\) `, `Evaluation / Return \(mean\) +6 +16 +96 `)
+	gorl(t, 0, "plot", "runs/pole")
+	gorl(t, 0, "train", "-c", "short.yaml", "--seed", "3", "--name", "plain", "-q")
+	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t, "runs/plain/checkpoints/agent_96.safetensors")
+	if diff := cmp.Diff(plain, evaluated); diff != "" {
+		t.Errorf("evaluations changed the run:\n%.1000s", diff)
+	}
+	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
+	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
+	gorl(t, 0, "train", "-c", "runs/early/run.yaml", "-q")
+	if a, b := loaded(t, "runs/early/checkpoints/agent_16.safetensors"), loaded(t, "runs/early-2/checkpoints/agent_16.safetensors"); !cmp.Equal(a, b) {
+		t.Error("run.yaml does not repeat the run")
+	}
+	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "-s", "trainer.stop_at_return=1")
+	matches(t, stderr, `"stop_at_return" needs "evaluation_interval"`)
+	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun", "--timesteps", "960")
+	matches(t, stderr, `did you mean "episode\.return"\?`)
+	write(t, "crew.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"\n")
+	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "crew.yaml", "-s", "trainer.evaluation_interval=16")
+	matches(t, stderr, `evaluation_interval is for a single agent; a population evaluates its members itself`)
+	absent(t, "runs/crew")
+}

@@ -249,6 +249,13 @@ def number(value):
     return None
 
 
+def no_reward(reward, env):
+    """The error for a reward that is no number."""
+    text = repr(reward)
+    text = text if len(text) <= 80 else text[:77] + "..."
+    return Refused(f"step of {type(env.unwrapped).__name__} returned the reward {text} of type {type(reward).__name__}; it must be a finite number")
+
+
 def plain(value):
     """value as what JSON can hold."""
     if isinstance(value, dict):
@@ -465,7 +472,10 @@ class Bridge:
         for k, action in enumerate(self.take()):
             self.current = k
             obs, reward, terminated, truncated, info = steps[k](action)
-            rewards[k] = reward
+            try:
+                rewards[k] = reward
+            except (TypeError, ValueError):
+                raise no_reward(reward, self.envs[k]) from None
             if amp:
                 amp[k](info, "step")
             if every:

@@ -90,6 +90,12 @@ class Faulty(gymnasium.Env):
                 observation = np.zeros(3, np.float32)
             elif self.how == "none":
                 reward = None
+            elif self.how == "text":
+                reward = "1.5"
+            elif self.how == "list":
+                reward = [0.25] * 50
+            elif self.how == "integer":
+                reward = 10**400
             elif self.how == "sysexit":
                 raise SystemExit(5)
         return observation, reward, False, False, {}
