@@ -41,6 +41,35 @@ func ExampleNewMLP() {
 	// [2 1]
 }
 
+func ExampleRegister() {
+	type settings struct {
+		Width int `yaml:"width" config:"min=1"`
+	}
+	models.Register("TwoLayers", settings{Width: 16}, func(s settings, role models.Role) (models.Network, error) {
+		return models.NewMLP(models.MLPConfig{Inputs: role.Spaces.Observation.Width(), Outputs: role.Outputs, Hidden: []int{s.Width}}, role.Seed)
+	})
+	spec, err := models.ParseSpec(map[string]any{"class": "TwoLayers", "width": 32})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, err := spec.BuildPolicy(spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	for _, p := range policy.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// log_std_parameter [2]
+	// net.0.weight [32 3]
+	// net.0.bias [32]
+	// net.2.weight [2 32]
+	// net.2.bias [2]
+}
+
 func ExampleNewGaussian() {
 	cfg := models.DefaultGaussianConfig()
 	cfg.InitialLogStd = -1

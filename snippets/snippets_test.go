@@ -21,12 +21,16 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-var programs string // the folder of the built programs
+var (
+	programs string // the folder of the built programs
+	source   string // the folder of the snippets
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -39,6 +43,9 @@ func TestMain(m *testing.M) {
 			panic("building the snippets: " + err.Error() + "\n" + string(out))
 		}
 		programs = dir
+		if source, err = os.Getwd(); err != nil {
+			panic(err)
+		}
 		return m.Run()
 	}())
 }
@@ -81,6 +88,47 @@ func TestEverySnippetIsTested(t *testing.T) {
 			t.Errorf("no test runs snippets/%s", name)
 		}
 	}
+}
+
+// TestOwnCommand uses a program that is gorl with an environment, a network and a rule of its own: alone, as a population in
+// one process, and as the members of a population of processes.
+func TestOwnCommand(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"push.yaml", "population.yaml"} {
+		text, err := os.ReadFile(filepath.Join(source, "own_command", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.ReplaceAll(text, []byte("./own_command,"), []byte(filepath.Join(programs, "own_command")+","))
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, run(t, dir, "own_command", "help"), `usage: own_command SUBCOMMAND`)
+	want(t, run(t, dir, "own_command", "list"), `(?m)^Push +friction +0.5$`, `(?m)^Skip +hidden +\[32,32\]$`, `(?m)^halve_or_double`)
+	for typed, offered := range map[string]string{"environment.id=Pu": "Push", "models.value.class=Sk": "Skip", "pbt.mutation.learning_rate=ha": "halve_or_double"} {
+		want(t, run(t, dir, "own_command", "__completeNoDesc", "train", "--set", typed), `=`+offered+`\n`)
+	}
+	want(t, run(t, dir, "own_command", "train", "--config", "push.yaml", "--timesteps", "600"), `Evaluate it: own_command eval runs/push`)
+	want(t, run(t, dir, "own_command", "eval", "runs/push", "--episodes", "16"), `16 episodes of Push`)
+	run(t, dir, "own_command", "plot", "runs/push")
+	want(t, run(t, dir, "own_command", "train", "--config", "population.yaml"), `The population is in runs/pushers`)
+	if err := os.RemoveAll("runs/pushers"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := launch.ReadFile("population.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := launch.Run(t.Context(), f, launch.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	best, err := filepath.Glob("runs/pushers/best/*/*.safetensors")
+	if err != nil || len(best) == 0 {
+		t.Fatalf("the processes have published no weights: %v", err)
+	}
+	want(t, run(t, dir, "own_command", "eval", "--config", "runs/pushers/config.yaml", "--episodes", "8", best[0]), `8 episodes of Push`)
 }
 
 func TestAgentsBasicUsage(t *testing.T) {

@@ -50,7 +50,9 @@ func (p *push) Step(action []float32, out envs.Row) (reward float64, terminated,
 	return -math.Abs(p.x), false, p.step == p.Steps, nil
 }
 
-func (p *push) observe(out envs.Row) { out.Observation[0], out.Observation[1] = float32(p.x), float32(p.v) }
+func (p *push) observe(out envs.Row) {
+	out.Observation[0], out.Observation[1] = float32(p.x), float32(p.v)
+}
 
 // Close implements envs.Single.
 func (p *push) Close() error { return nil }
