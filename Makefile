@@ -40,7 +40,7 @@ race: setup ## test everything with the race detector
 	$(GO) test -race -timeout 30m ./...
 
 .PHONY: test-peers
-test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium and TensorBoard, where `make peers` has been run
+test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium, TensorBoard, wandb and MLflow, where `make peers` has been run
 	@scripts/test-peers.sh $(PEERS)
 
 .PHONY: learn
@@ -71,7 +71,7 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard)
+peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard, wandb, MLflow)
 	@scripts/peers.sh $(PEERS)
 
 ##@ Keep

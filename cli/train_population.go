@@ -68,6 +68,9 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	if c["launcher"] != nil {
 		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, with launcher.command: ["+program+", member]")
 	}
+	if c.Section("trainer")["trackers"] != nil {
+		notes = append(notes, "trainer.trackers: is not used: members of a population have no trackers; the population's journal has its figures")
+	}
 	o := settings.Options
 	if o.TotalSteps == 0 {
 		return commandline.Usagef("pbt.total_steps is missing: the environment steps that every member trains")

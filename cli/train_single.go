@@ -42,7 +42,13 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
 	defer bars.Wait()
 	run := singleRun{environment: settings}
-	trainer, err := f.trainer(c, env, &run, bars)
+	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
+		if f.quiet { // the display is silent then
+			fmt.Fprintln(stderr, "note:", err)
+			return
+		}
+		bars.Printf("note: %v", err)
+	})
 	if err != nil {
 		return wrong(err)
 	}
@@ -117,7 +123,9 @@ type singleRun struct {
 
 // trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it that it
 // left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
-func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress) (*trainers.Trainer, error) {
+func (f *trainFlags) trainer(
+	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
+) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
 	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
@@ -127,6 +135,7 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, p
 		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
+		cfg.OnWarning = warn
 		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) } // as many as env has
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)

@@ -80,6 +80,6 @@ say "installing ${wanted[*]} into $folder (a few minutes)"
 [ "$(versions "$folder/bin/python")" = "$debian" ] ||
 	die "the environment has another PyTorch or NumPy than Debian's: $(versions "$folder/bin/python" | tr '\n' ' ')"
 gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
-"$folder/bin/python" -W ignore -c 'import gymnasium, mujoco, onnx, onnxruntime, skrl, tensorboard.main'
+"$folder/bin/python" -W ignore -c 'import gymnasium, mlflow, mujoco, onnx, onnxruntime, skrl, tensorboard.main, wandb'
 key "$debian" >"$folder/.key"
 say "ready in $folder: ${debian//$'\n'/ } ${wanted[*]}"

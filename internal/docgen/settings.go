@@ -22,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/schedulers"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
 // Setting is one key of a configuration.
@@ -199,13 +200,16 @@ func (d *describer) withKeys(text, of string) string {
 	return link.ReplaceAllString(text, "`$1`")
 }
 
-// allowed says what a key takes. An interval reads itself, so its tags do not say it.
+// allowed says what a key takes. Intervals and trackers read themselves, so their tags do not say it.
 func allowed(k config.Field) string {
 	if _, ok := k.Default.(agents.Interval); ok {
 		return `"auto" or an integer ≥ 0`
 	}
 	if _, ok := k.Default.(schedulers.Iterations); ok {
 		return `"auto" or an integer ≥ 1`
+	}
+	if _, ok := k.Default.([]trackers.Tracker); ok {
+		return "a list of names and {name: {setting: value}}"
 	}
 	return strings.TrimSuffix(k.Allowed, ", or null")
 }

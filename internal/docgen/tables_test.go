@@ -25,6 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -52,6 +53,8 @@ var tables = []struct {
 	{"reference/ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
 	{"reference/amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
 	{"reference/training.md", "trainer settings", trainers.DefaultConfig(), nil},
+	{"reference/training.md", "wandb settings", trackers.DefaultWandB(), nil},
+	{"reference/training.md", "mlflow settings", trackers.DefaultMLflow(), nil},
 	{"reference/pbt-cluster.md", "launcher settings", launch.DefaultConfig(), nil},
 	{"reference/pbt-cluster.md", "toleration settings", launch.Toleration{}, nil},
 }

@@ -1,0 +1,267 @@
+package trackers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
+)
+
+// tracked are the scalars of a run: tags as gorl's, values that float32 has not, and one that is no number.
+var tracked = []tracking.Scalar{
+	{Step: 10, Tag: "Loss / Policy loss", Value: 0.1}, {Step: 10, Tag: "Reward / Total reward (mean)", Value: -1e300},
+	{Step: 20, Tag: "Loss / Policy loss", Value: 1.0 / 3}, {Step: 20, Tag: "Reward / Total reward (mean)", Value: math.NaN()},
+}
+
+// later are those of the resumed run.
+var later = []tracking.Scalar{{Step: 30, Tag: "Loss / Policy loss", Value: 2}}
+
+var configuration = map[string]any{"seed": 3, "agent": map[string]any{"class": "PPO", "grad_norm_clip": []any{0.5}}}
+
+// track writes a run with a tracker. Nothing may be warned of.
+func track(t *testing.T, tracker trackers.Tracker, run trackers.Run, scalars []tracking.Scalar, ended error) {
+	t.Helper()
+	s := trackers.Start([]trackers.Tracker{tracker}, run, func(err error) { t.Error(err) })
+	for _, x := range scalars {
+		s.Scalar(x.Tag, x.Step, x.Value)
+	}
+	s.Finish(ended)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wandbStart is what a .wandb file says of the run itself.
+type wandbStart struct {
+	Name            string `json:"display_name"`
+	Entity, Project string
+	Group           string `json:"run_group"`
+	ID              string `json:"run_id"`
+	Tags            []string
+	Config          struct{ Update map[string]any }
+}
+
+// What wandb's own reader (`wandb leet inspect`) finds in the files of an offline run is what was tracked, under the
+// same id after a resume.
+func TestPeersWandB(t *testing.T) {
+	python := peers.Python(t, "wandb")
+	t.Setenv("WANDB_API_KEY", "")
+	os.Unsetenv("WANDB_API_KEY")
+	dir := t.TempDir()
+	w, err := trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds", Tags: []string{"a", "b"}, Mode: "offline"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
+	track(t, w, run, tracked, nil)
+	run.Resumed = true
+	track(t, w, run, later, context.Canceled)
+
+	files, err := filepath.Glob(filepath.Join(dir, "wandb", "offline-run-*", "run-*.wandb"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %q, %v", files, err)
+	}
+	var id struct{ ID string }
+	text, err := os.ReadFile(filepath.Join(dir, "wandb.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &id)
+	}
+	if err != nil || id.ID == "" {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for i, want := range []struct {
+		rows []map[string]any
+		exit int
+	}{
+		{[]map[string]any{
+			{"global_step": 10.0, "Loss / Policy loss": 0.1, "Reward / Total reward (mean)": -1e300},
+			{"global_step": 20.0, "Loss / Policy loss": 1.0 / 3, "Reward / Total reward (mean)": "NaN"},
+		}, 0},
+		{[]map[string]any{{"global_step": 30.0, "Loss / Policy loss": 2.0}}, 255},
+	} {
+		if name := filepath.Base(files[i]); name != "run-"+id.ID+".wandb" {
+			t.Errorf("the file %s is not of the run %s", name, id.ID)
+		}
+		var rows []map[string]any
+		exit, started := -1, wandbStart{}
+		for line := range strings.Lines(peers.Run(t, python, "-m", "wandb", "leet", "inspect", "--json", files[i])) {
+			var record struct {
+				Run     *wandbStart
+				History *struct{ Item map[string]any }
+				Exit    *struct {
+					Code int `json:"exit_code"`
+				}
+			}
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			switch {
+			case record.Run != nil:
+				started = *record.Run
+			case record.History != nil:
+				maps.DeleteFunc(record.History.Item, func(key string, _ any) bool { return strings.HasPrefix(key, "_") })
+				rows = append(rows, record.History.Item)
+			case record.Exit != nil:
+				exit = record.Exit.Code
+			}
+		}
+		delete(started.Config.Update, "_wandb")
+		wantStart := wandbStart{Name: "walk", Entity: "team", Project: "walker", Group: "seeds", ID: id.ID, Tags: []string{"a", "b"}}
+		wantStart.Config.Update = map[string]any{"seed": 3.0, "agent": map[string]any{"class": "PPO", "grad_norm_clip": []any{0.5}}}
+		if diff := cmp.Diff(wantStart, started); diff != "" {
+			t.Errorf("the run (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.rows, rows); diff != "" {
+			t.Errorf("values (-want +got):\n%s", diff)
+		}
+		if exit != want.exit {
+			t.Errorf("exit code %d, want %d", exit, want.exit)
+		}
+	}
+}
+
+// mlflowServer starts MLflow's tracking server and returns its address.
+func mlflowServer(t *testing.T, python string) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2", "--workers", "1", "--port", port,
+		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
+	server.Dir = dir
+	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
+	printed, err := server.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stdout = server.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		<-ended
+		_ = server.Wait()
+	})
+	ready := make(chan string, 1)
+	go func() {
+		defer close(ended)
+		all := ""
+		for lines := bufio.NewScanner(printed); lines.Scan(); {
+			all += lines.Text() + "\n"
+			if strings.Contains(lines.Text(), "Booting worker") {
+				ready <- ""
+			}
+		}
+		select {
+		case ready <- all:
+		default:
+		}
+	}()
+	if failure := <-ready; failure != "" {
+		t.Fatalf("mlflow server has ended:\n%s", failure)
+	}
+	uri := "http://127.0.0.1:" + port
+	answer, err := http.Get(uri + "/health") // returns when the server has read its program
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return uri
+}
+
+// readMLflow prints what MLflow's own client finds on a server.
+const readMLflow = `
+import json, sys, mlflow
+client = mlflow.MlflowClient(sys.argv[1])
+experiment = client.get_experiment_by_name(sys.argv[2])
+out = []
+for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"]):
+    rows = [(m.step, name, repr(m.value)) for name in run.data.metrics for m in client.get_metric_history(run.info.run_id, name)]
+    out.append({"name": run.info.run_name, "status": run.info.status, "params": run.data.params,
+                "tag": run.data.tags.get("who"), "rows": sorted(rows)})
+print(json.dumps(out))
+`
+
+// What MLflow's own client reads from MLflow's own server is what was tracked, in one run after a resume.
+func TestPeersMLflow(t *testing.T) {
+	python := peers.Python(t, "mlflow", "flask", "gunicorn")
+	uri := mlflowServer(t, python)
+	dir := t.TempDir()
+	m, err := trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker", Tags: map[string]string{"who": "me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type read struct {
+		Name, Status, Tag string
+		Params            map[string]string
+		Rows              [][3]any
+	}
+	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
+	// More in a batch than the server takes at once, and names that it refuses.
+	many := append([]tracking.Scalar(nil), tracked...)
+	for step := range int64(2100) {
+		many = append(many, tracking.Scalar{Step: step, Tag: "many / (a) % of //b", Value: float64(step) / 7})
+	}
+	track(t, m, run, many, errors.New("broken"))
+	run.Resumed = true
+	track(t, m, run, later, nil)
+	track(t, m, trackers.Run{Name: "stopped", Dir: t.TempDir()}, nil, context.Canceled)
+	var runs []read
+	if err := json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs); err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 2 || runs[0].Status != "FINISHED" || runs[0].Name != "walk" || runs[0].Tag != "me" || runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
+		t.Fatalf("runs %+.500v", runs)
+	}
+	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "[0.5]"}, runs[0].Params); diff != "" {
+		t.Errorf("parameters (-want +got):\n%s", diff)
+	}
+	got := map[string]string{}
+	for _, row := range runs[0].Rows {
+		got[fmt.Sprint(row[1], " ", row[0])] = fmt.Sprint(row[2])
+	}
+	want := map[string]string{}
+	names := strings.NewReplacer("many / (a) % of //b", "_many _ a _ of __b", "(", "", ")", "")
+	for _, s := range append(many, later...) {
+		value := fmt.Sprint(s.Value)
+		want[fmt.Sprint(names.Replace(s.Tag), " ", s.Step)] = value
+	}
+	if len(got) != len(want) || len(runs[0].Rows) != len(want) {
+		t.Errorf("%d values in %d rows, want %d", len(got), len(runs[0].Rows), len(want))
+	}
+	for key, text := range want {
+		var x, y float64
+		if _, err := fmt.Sscan(text, &x); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Sscan(got[key], &y); err != nil {
+			t.Errorf("%s is %q: %v", key, got[key], err)
+		} else if x != y && !(math.IsNaN(x) && math.IsNaN(y)) {
+			t.Errorf("%s is %v, want %v", key, y, x)
+		}
+	}
+}
