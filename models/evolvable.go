@@ -50,6 +50,13 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 	}
 	defer gen.Close()
 	cfg.Architecture = cfg.Architecture.Clone()
+	for _, m := range cfg.Architecture.Modules() {
+		for _, l := range m.Layers() {
+			if err := checkLinear(l.Inputs, l.Outputs); err != nil {
+				return nil, err
+			}
+		}
+	}
 	net := cfg.Architecture.Describe(cfg.Outputs, cfg.OutputActivation)
 	widths, err := net.Widths()
 	if err != nil {

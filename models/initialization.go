@@ -49,11 +49,15 @@ type start struct {
 	gain       float64
 }
 
-// newLinear returns the weight (out, in) and bias (out) of a layer. A layer that cannot be trained in the machine's memory
-// (its weights, gradients, the copy that an update can be undone by, and Adam's two moments) fails the scope.
+// checkLinear refuses a layer that cannot be trained in the machine's memory: its weights, gradients, the copy that an
+// update can be undone by, and Adam's two moments.
+func checkLinear(in, out int) error {
+	return capacity.Check(fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out), 5*4*(float64(in)+1)*float64(out))
+}
+
+// newLinear returns the weight (out, in) and bias (out) of a layer. A layer that checkLinear refuses fails the scope.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
-	layer := fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out)
-	if err := capacity.Check(layer, 5*4*(float64(in)+1)*float64(out)); err != nil {
+	if err := checkLinear(in, out); err != nil {
 		s.Fail(err)
 		return w, b
 	}
