@@ -15,9 +15,9 @@ import (
 // values, save checkpoints and show progress, in this order, and then of those in Config.Callbacks, in theirs. In
 // OnStep, therefore, what is due at the timestep has been written already.
 //
-// An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is saved,
-// what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and saves
-// nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change hyperparameters
+// An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is
+// saved, what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and
+// saves nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change hyperparameters
 // and evaluate, but not train or close the trainer.
 type Callback interface {
 	// OnStep is called after every timestep. s is what the environments returned. It is the environments' memory: copy
@@ -62,9 +62,9 @@ func (StepFunc) OnEpisode(*Trainer, envs.Episode) error { return nil }
 // OnEvaluation implements [Callback].
 func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 
-// ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling it
-// again goes on. Step returns the callback's error after a complete timestep. In a population it is an error like any
-// other.
+// ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling
+// it again goes on. Step returns the callback's error after a complete timestep. In a population it is an error like
+// any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
 // ownCallbacks are gorl's own, in the order in which they are called.

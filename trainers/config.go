@@ -67,8 +67,8 @@ type Config struct {
 	// where EvaluationInterval is set, otherwise "episode.return".
 	//
 	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
-	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by any
-	// other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures are
+	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by
+	// any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures are
 	// known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
 

@@ -92,7 +92,8 @@ type stopping struct{ BaseCallback }
 
 func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
 	if goal := t.cfg.StopAtReturn; goal != nil && e.Return >= *goal {
-		return fmt.Errorf("%w: the mean return of the evaluation at timestep %d is %g, and \"stop_at_return\" %g", ErrStop, t.timestep, e.Return, *goal)
+		return fmt.Errorf("%w: the mean return of the evaluation at timestep %d is %g, and \"stop_at_return\" %g",
+			ErrStop, t.timestep, e.Return, *goal)
 	}
 	return nil
 }
@@ -100,7 +101,9 @@ func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
 // copyOf returns a step with memory of its own. An evaluation in the training environment overwrites the environment's.
 func copyOf(s *envs.Step) *envs.Step {
 	c := *s
-	for _, rows := range []*[]float32{&c.Observations, &c.States, &c.Rewards, &c.FinalObservations, &c.FinalStates, &c.AMPObservations} {
+	for _, rows := range []*[]float32{
+		&c.Observations, &c.States, &c.Rewards, &c.FinalObservations, &c.FinalStates, &c.AMPObservations,
+	} {
 		*rows = slices.Clone(*rows)
 	}
 	c.Terminated, c.Truncated = slices.Clone(s.Terminated), slices.Clone(s.Truncated)

@@ -84,14 +84,15 @@ func (t *Trainer) lock() error {
 	}
 	unlock, err := durable.Lock(t.dir, "lock")
 	if errors.Is(err, durable.ErrInUse) {
-		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; wait for its end, close it, or give this run another name: %w", t.dir, err)
+		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; "+
+			"wait for its end, close it, or give this run another name: %w", t.dir, err)
 	}
 	t.unlock = unlock
 	return err
 }
 
-// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is none. It
-// changes nothing; what is damaged is for resume to say.
+// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is none.
+// It changes nothing; what is damaged is for resume to say.
 func newest(cfg Config) int64 {
 	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
 	if _, err := os.Stat(dir); err != nil { // a store would make it

@@ -48,8 +48,8 @@ var errEnded = errors.New("the environment ended its goroutine")
 // newStepper returns the stepper of env. It waits for timeout after a context is cancelled.
 func newStepper(env envs.Env, timeout time.Duration) *stepper {
 	sp := env.Spaces()
-	s := &stepper{env: env, n: env.NumEnvs(), observation: sp.Observation.Width(), state: sp.State.Width(), amp: sp.AMPObservation.Width(),
-		timeout: timeout, done: make(chan struct{}, 1)} // of one, so that a call that returns too late ends
+	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)} // so that a late call ends
+	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
 	s.begin = s.call
 	return s
 }
@@ -102,8 +102,8 @@ func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 	case <-s.done:
 		return s.next, s.err
 	case <-late.C:
-		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); make a new environment and a new trainer",
-			ErrBlocked, s.method(), s.name(), s.timeout)
+		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); "+
+			"make a new environment and a new trainer", ErrBlocked, s.method(), s.name(), s.timeout)
 		return nil, s.blocked
 	}
 }
@@ -138,7 +138,8 @@ func (s *stepper) check(next *envs.Step) error {
 	if s.resets {
 		return nil
 	}
-	if len(next.Rewards) != s.n || len(next.Terminated) != s.n || len(next.Truncated) != s.n || len(next.AMPObservations) != s.n*s.amp {
+	if len(next.Rewards) != s.n || len(next.Terminated) != s.n || len(next.Truncated) != s.n ||
+		len(next.AMPObservations) != s.n*s.amp {
 		return s.wrong(next)
 	}
 	if k := len(next.FinalObservations); k != 0 && k != s.n*s.observation {
@@ -162,10 +163,12 @@ func (s *stepper) wrong(next *envs.Step) error {
 		values, row int
 		optional    bool // may be empty, or is not of a reset
 	}{
-		{"Observations", len(next.Observations), s.observation, false}, {"States", len(next.States), s.state, false},
+		{"Observations", len(next.Observations), s.observation, false},
+		{"States", len(next.States), s.state, false},
 		{"Rewards", len(next.Rewards), 1, s.resets}, {"Terminated", len(next.Terminated), 1, s.resets},
 		{"Truncated", len(next.Truncated), 1, s.resets}, {"AMPObservations", len(next.AMPObservations), s.amp, s.resets},
-		{"FinalObservations", len(next.FinalObservations), s.observation, true}, {"FinalStates", len(next.FinalStates), s.state, true},
+		{"FinalObservations", len(next.FinalObservations), s.observation, true},
+		{"FinalStates", len(next.FinalStates), s.state, true},
 	} {
 		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {
 			return fmt.Errorf("the environment (%s) returned %d values of %s from %s, want %d (%d environments × %d)",
