@@ -64,7 +64,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	notes := settings.Notes
 	if c["launcher"] != nil {
-		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, with launcher.command: ["+program+", member]")
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
+			"with launcher.command: ["+program+", member]")
 	}
 	o := settings.Options
 	if o.TotalSteps == 0 {
