@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
-// TestAbsurdSettings checks that settings that no machine could hold, or no float32 or file system, are refused by --check
-// before anything is allocated, in words that say what is too much.
+// TestAbsurdSettings checks that settings that no machine could hold, or no float32 or file system, are refused by
+// --check before anything is allocated, in words that say what is too much.
 func TestAbsurdSettings(t *testing.T) {
 	here(t, "short.yaml", short)
 	write(t, "walker.yaml", strings.NewReplacer("CartPole", "Walker", "PPO", "AMP").Replace(short))

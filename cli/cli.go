@@ -1,5 +1,5 @@
-// Package cli is the command gorl: it trains agents from YAML files, evaluates them, and looks at, converts, exports and
-// draws what training wrote.
+// Package cli is the command gorl: it trains agents from YAML files, evaluates them, and looks at, converts, exports
+// and draws what training wrote.
 //
 // Every subcommand stands in a file of its own and says with --help what it does.
 package cli
@@ -17,8 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
-// Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first signal
-// (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once.
+// Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first
+// signal (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once.
 func Main() {
 	program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	ctx, kill, stop := launch.Interrupts(context.Background())

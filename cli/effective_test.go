@@ -72,8 +72,9 @@ training: {max_steps: 256, evo_steps: 128, directory: p}
 `, map[string]any{"selection_strategy.eval_loop": 1, "training.hpo": true}},
 }
 
-// TestCheckHoldsEveryDefault checks, for every kind of population, that the configuration in effect has the defaults of all
-// sections and keyword arguments, that run.yaml is what --check prints, and that the run that it describes is the same.
+// TestCheckHoldsEveryDefault checks, for every kind of population, that the configuration in effect has the defaults
+// of all sections and keyword arguments, that run.yaml is what --check prints, and that the run that it describes is
+// the same.
 func TestCheckHoldsEveryDefault(t *testing.T) {
 	for name, x := range populations {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +140,8 @@ func trained(t testing.TB, dir string) map[string]map[string]checkpoint.Array {
 	return arrays
 }
 
-// TestCheckHasEveryKey checks that no key of the structs of an agent and a launcher is missing from what --check prints.
+// TestCheckHasEveryKey checks that no key of the structs of an agent and a launcher is missing from what --check
+// prints.
 func TestCheckHasEveryKey(t *testing.T) {
 	here(t, "given.yaml", populations["isaaclab"].text)
 	printed, _ := gorl(t, 0, "train", "-c", "given.yaml", "--check")

@@ -96,7 +96,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 		module = filepath.Base(full)
 	}
 	if !modulePath.MatchString(module) {
-		return nil, commandline.Usagef("the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module", module)
+		return nil, commandline.Usagef(
+			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module", module)
 	}
 	language := regexp.MustCompile(`^go(\d+\.\d+)`).FindStringSubmatch(runtime.Version())
 	if language == nil {
@@ -111,7 +112,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(full, "go.mod"))
 		if err != nil || !bytes.HasPrefix(text, []byte("module "+gorlModule+"\n")) {
-			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the module %s", replace, gorlModule)
+			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the module %s",
+				replace, gorlModule)
 		}
 		if b.Replace, b.Ready = full, true; strings.ContainsAny(full, " \t\"'`()[]{},;") {
 			b.Replace = strconv.Quote(full)
@@ -120,8 +122,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	return b, nil
 }
 
-// published is the version of gorl that a program was built with, and whether it came as a module that can be downloaded: then
-// the toolchain has recorded its sum. Otherwise it is v0.0.0, which a replacement stands for.
+// published is the version of gorl that a program was built with, and whether it came as a module that can be
+// downloaded: then the toolchain has recorded its sum. Otherwise it is v0.0.0, which a replacement stands for.
 func published(info *debug.BuildInfo) (version string, ok bool) {
 	if info != nil {
 		for _, m := range append(info.Deps, &info.Main) {
@@ -159,13 +161,15 @@ func (b *begun) write(dir string) (names []string, err error) {
 		}
 	}
 	if len(taken) > 0 {
-		return nil, commandline.Usagef("%s has %s already, and nothing is replaced; give another folder", dir, strings.Join(taken, ", "))
+		return nil, commandline.Usagef("%s has %s already, and nothing is replaced; give another folder",
+			dir, strings.Join(taken, ", "))
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		if err := durable.WriteFile(filepath.Join(dir, name), func(w io.Writer) error { _, err := w.Write(texts[name]); return err }); err != nil {
+		write := func(w io.Writer) error { _, err := w.Write(texts[name]); return err }
+		if err := durable.WriteFile(filepath.Join(dir, name), write); err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +187,7 @@ func (b *begun) next(out io.Writer, dir string, names []string) error {
 	}
 	steps = append(steps, "go mod tidy   # needs the network, or Go's module cache", "go test ./...", "go build",
 		"./"+b.Program+" train --config train.yaml")
-	_, err := fmt.Fprintf(out, "Wrote %s. Next:\n\n  %s\n\nThe README says more.\n", strings.Join(names, ", "), strings.Join(steps, "\n  "))
+	_, err := fmt.Fprintf(out, "Wrote %s. Next:\n\n  %s\n\nThe README says more.\n",
+		strings.Join(names, ", "), strings.Join(steps, "\n  "))
 	return err
 }

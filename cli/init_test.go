@@ -98,8 +98,8 @@ func TestInitRefuses(t *testing.T) {
 	}
 }
 
-// TestPublished checks which version of gorl a new project requires: that of which the command was built, where it came as a
-// module.
+// TestPublished checks which version of gorl a new project requires: that of which the command was built, where it
+// came as a module.
 func TestPublished(t *testing.T) {
 	own := debug.Module{Path: "example.com/own", Version: "(devel)"}
 	for _, x := range []struct {

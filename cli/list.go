@@ -36,7 +36,11 @@ var listings = []listing{
 		delete(settings, "id")
 		return settings
 	}},
-	{"wrappers", func() []string { return slices.Sorted(maps.Keys(catalog.Wrappers())) }, func(name string) map[string]any { return catalog.Wrappers()[name] }},
+	{
+		"wrappers",
+		func() []string { return slices.Sorted(maps.Keys(catalog.Wrappers())) },
+		func(name string) map[string]any { return catalog.Wrappers()[name] },
+	},
 	{"models", models.Classes, models.ClassSettings},
 	{"rules", explore.RuleNames, func(string) map[string]any { return nil }},
 }
@@ -65,7 +69,8 @@ gorl list environments`,
 			if len(args) == 1 {
 				i := slices.Index(kinds, args[0])
 				if i < 0 {
-					return commandline.Usagef("KIND is %q%s; want one of %s", args[0], config.Hint(args[0], kinds), strings.Join(kinds, ", "))
+					return commandline.Usagef("KIND is %q%s; want one of %s",
+						args[0], config.Hint(args[0], kinds), strings.Join(kinds, ", "))
 				}
 				shown = listings[i : i+1]
 			}

@@ -24,7 +24,8 @@ func init() {
 	}
 }
 
-// TestList checks that registered environments, models and rules stand in the list beside gorl's own, with their settings.
+// TestList checks that registered environments, models and rules stand in the list beside gorl's own, with their
+// settings.
 func TestList(t *testing.T) {
 	all, _ := gorl(t, 0, "list")
 	for _, want := range []string{

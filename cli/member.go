@@ -26,7 +26,8 @@ are those of its members: name that program in place of gorl.`,
 		Args:    commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if _, ok, _ := launch.FromEnvironment(); !ok {
-				return commandline.Usagef("a member is started by a launcher: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
+				return commandline.Usagef(
+					"a member is started by a launcher: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
 			}
 			g := launch.Program{New: newMember}
 			if status := launch.Member(g.Train); status != launch.StatusFinished {

@@ -66,7 +66,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	notes := settings.Notes
 	if c["launcher"] != nil {
-		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, with launcher.command: ["+program+", member]")
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
+			"with launcher.command: ["+program+", member]")
 	}
 	if c.Section("trainer")["trackers"] != nil {
 		notes = append(notes, "trainer.trackers: is not used: members of a population have no trackers; the population's journal has its figures")

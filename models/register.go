@@ -14,8 +14,8 @@ import (
 type Role struct {
 	// Spaces are those of the environment; for a discriminator Observation is the AMP observation space.
 	Spaces spaces.Set
-	// Outputs is the number of values that the network makes of a row: what the distribution of the policy's actions needs,
-	// and 1 for a value or a discriminator.
+	// Outputs is the number of values that the network makes of a row: what the distribution of the policy's actions
+	// needs, and 1 for a value or a discriminator.
 	Outputs int
 	// Seed is for the first parameters.
 	Seed int64
@@ -38,12 +38,12 @@ var (
 //	  policy: {class: Residual, width: 64}
 //	  value: {class: Residual}
 //
-// defaults is a struct with the defaults of the network's settings, and build is given it with the settings in it; its tags
-// are those of a struct for catalog.Register. A policy acts by the usual distribution of its action space on the network's
-// outputs ([NewDistribution] with [DefaultGaussianConfig]). The seed of a role fixes the network.
+// defaults is a struct with the defaults of the network's settings, and build is given it with the settings in it; its
+// tags are those of a struct for catalog.Register. A policy acts by the usual distribution of its action space on the
+// network's outputs ([NewDistribution] with [DefaultGaussianConfig]). The seed of a role fixes the network.
 //
-// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic. Register is
-// meant for init functions and the beginning of main, and may be called from several goroutines.
+// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic.
+// Register is meant for init functions and the beginning of main, and may be called from several goroutines.
 func Register[S any](name string, defaults S, build func(settings S, role Role) (Network, error)) {
 	if build == nil {
 		panic("models: Register of " + name + " without a function that builds the network")
@@ -69,7 +69,8 @@ func readerOf(name string) func(prefix string, dict map[string]any) (*own, error
 	return registered[name]
 }
 
-// Classes are the names that a model's class may have: those of skrl's mixins, then those of registered networks, sorted.
+// Classes are the names that a model's class may have: those of skrl's mixins, then those of registered networks,
+// sorted.
 func Classes() []string {
 	mu.RLock()
 	defer mu.RUnlock()

@@ -1,5 +1,5 @@
-// Package capacity refuses what does not fit into memory before it is allocated, with the number of bytes: an allocation
-// that the machine cannot hold ends a program without a word, long after the mistake.
+// Package capacity refuses what does not fit into memory before it is allocated, with the number of bytes: an
+// allocation that the machine cannot hold ends a program without a word, long after the mistake.
 package capacity
 
 import (
@@ -12,7 +12,8 @@ import (
 	"sync"
 )
 
-// Bound is how many bytes are allowed where the memory is not known: on systems other than Linux, and on GPUs. It is 1 TiB.
+// Bound is how many bytes are allowed where the memory is not known: on systems other than Linux, and on GPUs. It is 1
+// TiB.
 const Bound = 1 << 40
 
 // Error says that memory does not suffice.
@@ -23,12 +24,13 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s would need %s bytes of memory (%s); there are %s (%s)", e.What, whole(e.Bytes), binary(e.Bytes), whole(e.Limit), binary(e.Limit))
+	return fmt.Sprintf("%s would need %s bytes of memory (%s); there are %s (%s)",
+		e.What, whole(e.Bytes), binary(e.Bytes), whole(e.Limit), binary(e.Limit))
 }
 
-// Check returns an *[Error] where bytes, an estimate of what is about to be allocated, are more than the machine's memory, or
-// than the limit of the control group (container) that the program runs in. what names it, and the settings that make it so
-// large. Bytes are a float64, as products of settings may be larger than any integer.
+// Check returns an *[Error] where bytes, an estimate of what is about to be allocated, are more than the machine's
+// memory, or than the limit of the control group (container) that the program runs in. what names it, and the settings
+// that make it so large. Bytes are a float64, as products of settings may be larger than any integer.
 func Check(what string, bytes float64) error { return check(what, bytes, machine()) }
 
 // CheckDevice is Check for a device whose memory is not known: against [Bound].
@@ -58,8 +60,8 @@ func binary(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'g', 4, 64) + " " + units[i]
 }
 
-// machine is the memory that this process may use: the least of what Linux says of the machine and of its control group, and
-// Bound where it says nothing.
+// machine is the memory that this process may use: the least of what Linux says of the machine and of its control
+// group, and Bound where it says nothing.
 var machine = sync.OnceValue(func() float64 {
 	limit := math.Inf(1)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

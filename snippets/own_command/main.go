@@ -1,13 +1,13 @@
-// Command own_command is gorl with an environment, a network and a mutation rule of its own: all subcommands know them, and
-// so do help and completion.
+// Command own_command is gorl with an environment, a network and a mutation rule of its own: all subcommands know
+// them, and so do help and completion.
 //
 //	go build ./snippets/own_command
 //	./own_command list
 //	./own_command train --config snippets/own_command/push.yaml
 //	./own_command eval runs/push
 //
-// population.yaml beside it trains a population in one process with the same command; with its section launcher, gorl-pbt
-// run starts this program for every member.
+// population.yaml beside it trains a population in one process with the same command; with its section launcher,
+// gorl-pbt run starts this program for every member.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 )
 
 func main() {
-	catalog.Register("Push", pushSettings{Batch: catalog.Defaults(), Friction: 0.5, Steps: 60}, func(s pushSettings) (envs.Env, error) {
+	defaults := pushSettings{Batch: catalog.Defaults(), Friction: 0.5, Steps: 60}
+	catalog.Register("Push", defaults, func(s pushSettings) (envs.Env, error) {
 		create := func(int) (envs.Single, error) { return &push{pushSettings: s}, nil }
 		env, err := wrappers.NewParallel(s.NumEnvs, create, wrappers.ParallelOptions{Seed: s.Seed})
 		if err != nil {
@@ -54,7 +55,9 @@ type skip struct{ deep, direct *models.MLP }
 
 func newSkip(settings skipSettings, role models.Role) (models.Network, error) {
 	in := role.Spaces.Observation.Width()
-	deep, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: role.Outputs, Hidden: settings.Hidden, Activation: "tanh", OutputGain: 0.01}, role.Seed)
+	deep, err := models.NewMLP(models.MLPConfig{
+		Inputs: in, Outputs: role.Outputs, Hidden: settings.Hidden, Activation: "tanh", OutputGain: 0.01,
+	}, role.Seed)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ type pushSettings struct {
 
 // push is an environment of one's own: a point of mass 1 on a line is to be pushed to the origin.
 //
-// Observation (2): position and velocity, in m and m/s. Action (1): force in N, clipped to [−1, 1]. The reward is minus the
-// distance in m.
+// Observation (2): position and velocity, in m and m/s. Action (1): force in N, clipped to [−1, 1]. The reward is
+// minus the distance in m.
 type push struct {
 	pushSettings
 	x, v float64
