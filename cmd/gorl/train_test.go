@@ -445,6 +445,21 @@ func TestPeersTrainGymnasium(t *testing.T) {
 	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
 }
 
+// CleanRL's recipe trains through the bridge, shortened.
+func TestPeersTrainCleanRL(t *testing.T) {
+	python := peers.Python(t, "gymnasium", "mujoco")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
+	write(t, "cleanrl-continuous.yaml", text)
+	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set", "agent.learning_epochs=1",
+		"--set", "environment.python="+python)
+	if strings.Contains(stderr, "note:") {
+		t.Errorf("%q", stderr)
+	}
+	stdout, _ := gorl(t, 0, "eval", "runs/cleanrl-continuous", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:HalfCheetah-v5`, `\nreturn +-?\d`)
+}
+
 // The guide shows a part of the example's file.
 func TestGymnasiumGuide(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "gymnasium.md"))
