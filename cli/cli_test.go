@@ -85,11 +85,13 @@ func TestOwnName(t *testing.T) {
 	defer func() { program = old }()
 	commandtest.Hold(t, command)
 	here(t, "short.yaml", short)
-	for args, want := range map[string]string{
-		"help": "usage: hover SUBCOMMAND", "train --help": "hover train --resume runs/cartpole", "train": "hover train --example cartpole prints",
-		"completion bash": "__start_hover", "train -c short.yaml": "Evaluate it: hover eval runs/pole", "version": "hover ",
-		"train -c short.yaml --name pole": "hover train --resume runs/pole",
+	for _, x := range [][2]string{
+		{"help", "usage: hover SUBCOMMAND"}, {"train --help", "hover train --resume runs/cartpole"},
+		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version", "hover "},
+		{"train -c short.yaml", "Evaluate it: hover eval runs/pole"},
+		{"train -c short.yaml --name pole", "hover train --resume runs/pole"}, // whose name is taken now
 	} {
+		args, want := x[0], x[1]
 		_, stdout, stderr := use(t.Context(), strings.Fields(args)...)
 		if !strings.Contains(stdout+stderr, want) {
 			t.Errorf("hover %s lacks %q:\n%s%s", args, want, stdout, stderr)

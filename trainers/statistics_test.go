@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,7 +148,11 @@ func TestResumeKeepsStatistics(t *testing.T) {
 		if d := cmp.Diff(saved[1], learnt(first.Env())[1]); d != "" {
 			t.Errorf("the evaluation changed the statistics of rewards: %s", d)
 		}
-		cfg.CheckpointInterval = agents.Interval{}
+		// The second trainer goes on in a copy of the folder, which belongs to the first.
+		if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Name, cfg.CheckpointInterval = "copy", agents.Interval{}
 		second := apprentice(t, recipe(t, newRamp(3)), 2, cfg)
 		got := onward(t, second, 39) // before the first one saves again
 		want := onward(t, first, 39)
