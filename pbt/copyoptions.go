@@ -57,40 +57,40 @@ const (
 )
 
 // validate checks that each part has one of the values allowed for it, and MomentDecay its range.
-func (c CopyOptions) validate() error {
+func (o CopyOptions) validate() error {
 	for _, field := range []struct {
 		name    string
 		part    Part
 		allowed []Part
 	}{
-		{"Optimizer", c.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"Normalizers", c.Normalizers, []Part{CopyPart, KeepPart}},
-		{"Schedule", c.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"Environment", c.Environment, []Part{CopyPart, KeepPart}},
-		{"Buffers", c.Buffers, []Part{CopyPart, KeepPart}},
+		{"Optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
+		{"Normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
+		{"Schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
+		{"Environment", o.Environment, []Part{CopyPart, KeepPart}},
+		{"Buffers", o.Buffers, []Part{CopyPart, KeepPart}},
 	} {
 		if field.part != "" && !slices.Contains(field.allowed, field.part) {
 			return fmt.Errorf("pbt: Copy.%s is %q; give one of %q", field.name, field.part, field.allowed)
 		}
 	}
-	switch decays := c.Optimizer == DecayPart; {
-	case decays && !(c.MomentDecay > 0 && c.MomentDecay <= 1):
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", c.MomentDecay, ResetPart)
-	case !decays && c.MomentDecay != 0:
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", c.MomentDecay, c.Optimizer, DecayPart)
+	switch decays := o.Optimizer == DecayPart; {
+	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
+		return fmt.Errorf("pbt: Copy.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", o.MomentDecay, ResetPart)
+	case !decays && o.MomentDecay != 0:
+		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", o.MomentDecay, o.Optimizer, DecayPart)
 	}
 	return nil
 }
 
 // combine returns the snapshot that a member restores: the source's, with those parts of the member's own that it keeps
 // (own is nil where it has none worth keeping). Neither is changed; arrays are shared.
-func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	if own == nil {
 		own = source
 	}
 	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays), Values: cloneValues(source.Values), Metadata: source.Metadata}}
 	agents := layout.Agents(c.to.Values)
-	if len(agents) == 0 || h.all(CopyPart) {
+	if len(agents) == 0 || o.all(CopyPart) {
 		return source, nil
 	}
 	mine := make(map[string]map[string]any)
@@ -101,15 +101,15 @@ func (h CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 		if mine[a.Prefix] == nil {
 			return nil, fmt.Errorf("the source has an agent %q, the member has none", strings.TrimSuffix(a.Prefix, "/"))
 		}
-		if err := h.combineAgent(c, a, mine[a.Prefix]); err != nil {
+		if err := o.combineAgent(c, a, mine[a.Prefix]); err != nil {
 			return nil, err
 		}
 	}
 	// The statistics of the environment's wrappers belong to the weights, not to the environment's state.
-	if h.Environment == KeepPart {
+	if o.Environment == KeepPart {
 		c.keepArrays(func(name string) bool { return layout.IsEnvironment(name) && !ofWrapper(name) })
 	}
-	if h.Normalizers == KeepPart {
+	if o.Normalizers == KeepPart {
 		c.keepArrays(ofWrapper)
 	}
 	return c.to, nil
@@ -122,8 +122,8 @@ func ofWrapper(array string) bool {
 }
 
 // all reports whether every part has the same value.
-func (h CopyOptions) all(part Part) bool {
-	for _, p := range []Part{h.Optimizer, h.Normalizers, h.Schedule, h.Environment, h.Buffers} {
+func (o CopyOptions) all(part Part) bool {
+	for _, p := range []Part{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers} {
 		if p != part && (p != "" || part != CopyPart) {
 			return false
 		}
@@ -133,7 +133,7 @@ func (h CopyOptions) all(part Part) bool {
 
 // combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout. own are
 // the values of the member's own agent.
-func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
+func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
 	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
 	moments := func(name string) bool {
 		name, ok := strings.CutPrefix(name, a.Prefix)
@@ -142,7 +142,7 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		return ok && moment && is
 	}
 	var err error
-	switch h.Optimizer {
+	switch o.Optimizer {
 	case KeepPart:
 		// Moments of networks with other shapes do not fit the copied weights: then the source's are copied.
 		if otherArchitectures(c.from, c.to) {
@@ -156,19 +156,19 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 			optimizers[name] = int64(0)
 		}
 	case DecayPart:
-		err = c.scale(moments, float32(h.MomentDecay))
+		err = c.scale(moments, float32(o.MomentDecay))
 	}
 	if err != nil {
 		return err
 	}
-	if h.Normalizers == KeepPart {
+	if o.Normalizers == KeepPart {
 		c.keepArrays(func(name string) bool {
 			name, ok := strings.CutPrefix(name, a.Prefix)
 			return ok && layout.IsStatistic(name)
 		})
 	}
 	if state := layout.Map(a.Values, layout.SchedulerState); state != nil {
-		switch h.Schedule {
+		switch o.Schedule {
 		case KeepPart:
 			keepValues(a.Values, own, layout.Scheduler, layout.SchedulerState)
 		case ResetPart:
@@ -176,7 +176,7 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		}
 	}
 	rollout := func(name string) bool { return strings.HasPrefix(name, a.Prefix+layout.Rollout("")) }
-	if h.Buffers == KeepPart {
+	if o.Buffers == KeepPart {
 		memories := layout.Map(a.Values, layout.Memories)
 		c.keepArrays(func(name string) bool {
 			memory, ok := layout.CutMemoryRows(strings.TrimPrefix(name, a.Prefix))
@@ -187,7 +187,7 @@ func (h CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	}
 	// A rollout in progress continues only in the environment in which it began. Where the two come from different members,
 	// a new rollout begins.
-	if (h.Buffers == KeepPart) != (h.Environment == KeepPart) {
+	if (o.Buffers == KeepPart) != (o.Environment == KeepPart) {
 		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
 		a.Values[layout.RolloutSteps] = int64(0)
 	}

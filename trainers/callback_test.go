@@ -115,7 +115,7 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			tr, done := scenes[0].start(t, cfg)
 			err := tr.Train(t.Context())
 			at := tr.Timestep()
-			if cause == broken {
+			if errors.Is(cause, broken) {
 				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") || len(checkpoints(t, tr.Dir())) != 0 {
 					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err, lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
 				}

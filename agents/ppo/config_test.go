@@ -198,7 +198,9 @@ func TestNames(t *testing.T) {
 		"mixed_precision":                  {map[string]any{"mixed_precision": false}, plain, func(c Config) any { return c.MixedPrecision }, false},
 		"device":                           {map[string]any{"device": "cpu"}, plain, func(c Config) any { return c.Device }, "cpu"},
 		"experiment": {map[string]any{"experiment": map[string]any{"directory": "d", "experiment_name": "n", "write_interval": "auto", "checkpoint_interval": 10, "store_separately": false, "wandb": true, "wandb_kwargs": map[string]any{"project": "p"}}},
-			plain, func(c Config) any { return [3]any{c.Experiment.Directory, c.Experiment.ExperimentName, c.Experiment.WandB} }, [3]any{"d", "n", true}},
+			plain, func(c Config) any {
+				return [3]any{c.Experiment.Directory, c.Experiment.ExperimentName, c.Experiment.WandB}
+			}, [3]any{"d", "n", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := maps.Clone(test.settings)

@@ -59,7 +59,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	program := filepath.Join(folder, "gorl")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/gorl").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/gorl: %w\n%s", err, text)

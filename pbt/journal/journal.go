@@ -277,6 +277,7 @@ func (j *Writer) Append(events ...Event) error {
 	return nil
 }
 
+// Close closes the journal's file. It may be called twice.
 func (j *Writer) Close() error {
 	if j.file == nil {
 		return nil

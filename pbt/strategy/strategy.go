@@ -223,7 +223,7 @@ func share(fraction float64, n int) int {
 	return min(int(math.Ceil(fraction*float64(n))), n)
 }
 
-// best is the healthy member with the highest objective, of equals the first.
+// Best returns the healthy member with the highest objective, of equals the first; false where none is healthy.
 func (g Generation) Best() (Status, bool) {
 	var best Status
 	found := false

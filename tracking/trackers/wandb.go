@@ -291,7 +291,7 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 
 // end lets the process end, and waits for it. It may be called twice.
 func (c *wandbChild) end() {
-	c.stdin.Close()
+	_ = c.stdin.Close()
 	late := time.AfterFunc(5*time.Second, c.cancel)
 	defer late.Stop()
 	_ = c.process.Wait() // how it ended is in ProcessState
