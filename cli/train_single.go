@@ -92,7 +92,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
 		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
-		return fmt.Errorf("%w. Once that is mended, %s train --resume %s goes on from the newest checkpoint", err, program, run.dir)
+		return fmt.Errorf("%w; once that is repaired, %s train --resume %s goes on from the newest checkpoint", err, program, run.dir)
 	case err != nil:
 		return err
 	case f.quiet:

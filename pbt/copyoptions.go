@@ -37,8 +37,8 @@ type CopyOptions struct {
 	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales is
 	// the member's new hyperparameter in any case.
 	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
-	// Environment is the state of environments and curricula: copy or keep. It needs trainers that save it (see
-	// trainers.Config.SaveBuffers); what a snapshot does not have stays as it is.
+	// Environment is the state of environments and curricula: copy or keep. It needs trainers that save it
+	// (save_buffers); what a snapshot does not have stays as it is.
 	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
 	// Buffers are replay memories and rollouts in progress: copy or keep. A rollout goes on only in the environment that
 	// it began in: where just one of Buffers and Environment is kept, a new one is begun.

@@ -189,8 +189,8 @@ type Measure struct {
 	// and results have the figure itself.
 	Minimise bool `yaml:"minimise"`
 	// Window is the number of last measurements of the present weights that Reducer makes the objective of: those of a
-	// [Sampler] (episodes) or, for other trainees and figures, the readings after every [Options.ProgressSteps]. Default 0:
-	// the figure as reported.
+	// [Sampler] (episodes) or, for other trainees and figures, the readings at every report of progress
+	// (progress_steps). Default 0: the figure as reported.
 	//
 	// A larger window ranks members by less noise, and notices later that one has become better or worse.
 	Window int `yaml:"window" config:"min=0"`

@@ -2,12 +2,16 @@ package trainers_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
@@ -107,5 +111,67 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	defer ppoAgent.Close()
 	if err := sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of the
+// environment, has the losses of the uninterrupted run in its next fifty updates, to the last bit. Gymnasium's environments
+// cannot save their state, so both begin an episode at the checkpoint: each first plays the same frozen evaluation, which
+// leaves the environment's random numbers at the same place, and then resets.
+func TestPeersResumeHalfCheetah(t *testing.T) {
+	const rollout, updates = 32, 50
+	at := rollout * (20 + rand.IntN(40))
+	t.Logf("resumed at timestep %d", at)
+	dir := t.TempDir()
+	begin := func(seed int64, name string) *trainers.Trainer {
+		t.Helper()
+		env := recipe(t, gymnasiumPeers(t, gymnasium.Options{ID: "HalfCheetah-v5", NumEnvs: 2}))
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
+			Dict: map[string]any{"rollouts": rollout, "learning_epochs": 4, "mini_batches": 4, "learning_rate_scheduler": "KLAdaptiveLR",
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { agent.Close() })
+		tr := sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true, Seed: -1,
+			CheckpointInterval: agents.Interval{Steps: at}})
+		t.Cleanup(func() { tr.Close() })
+		return tr
+	}
+	evaluate := func(tr *trainers.Trainer) {
+		t.Helper()
+		if _, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 2, Seed: 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	losses := func(tr *trainers.Trainer) (all []float64) {
+		t.Helper()
+		for range updates * rollout {
+			if _, err := tr.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if tr.Timestep()%rollout == 0 {
+				m := tr.Metrics()
+				all = append(all, m["Loss / Value loss"], m["Loss / Policy loss"], m["Learning / Learning rate"])
+			}
+		}
+		return all
+	}
+	first := begin(1, "run")
+	if err := first.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))); err != nil {
+		t.Fatal(err)
+	}
+	evaluate(first)
+	second := begin(2, "copy")
+	evaluate(second)
+	want, got := losses(first), losses(second)
+	if second.Timestep() != first.Timestep() || len(want) != 3*updates {
+		t.Fatalf("%d and %d timesteps, %d figures", first.Timestep(), second.Timestep(), len(want))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-uninterrupted +resumed)\n%.600s", d)
 	}
 }

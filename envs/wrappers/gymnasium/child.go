@@ -229,7 +229,7 @@ func (c *child) describe(deadline time.Time) ([]byte, error) {
 	if errors.As(err, &fault) && fault.Fault != FaultStopped {
 		fault.Message += " before it had made its environments"
 		if fault.Fault == FaultTimeout {
-			fault.Message += "; is StartTimeout long enough?"
+			fault.Message += "; raise start_timeout where they take longer to make"
 		}
 	}
 	return head, err

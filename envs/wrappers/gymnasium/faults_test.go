@@ -231,7 +231,7 @@ func TestStartFaults(t *testing.T) {
 	for mode, want := range map[string]string{
 		"start-error":    "there is no module named gymnasium",
 		"start-exit":     "ended with status 7 before it had made its environments; it printed last:\n\tcannot go on",
-		"start-hang":     "is StartTimeout long enough?",
+		"start-hang":     "raise start_timeout where they take longer to make",
 		"start-other":    "they must be the same",
 		"start-garbage":  "cannot be read",
 		"start-nonsense": `the kind "Graph" is unknown`,

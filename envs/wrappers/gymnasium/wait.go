@@ -55,7 +55,7 @@ func (c *child) trouble(deadline time.Time, halts *int) error {
 		return c.fault(FaultStopped, nil, "has been stopped by a signal (SIGSTOP)")
 	}
 	if time.Now().After(deadline) {
-		return c.fault(FaultTimeout, nil, "did not finish in time; is Timeout long enough?")
+		return c.fault(FaultTimeout, nil, "did not finish in time; raise the timeout where it needs longer")
 	}
 	return nil
 }
