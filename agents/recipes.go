@@ -64,7 +64,6 @@ const (
 	perEnvironment = "counts environment steps; timesteps are steps of the whole batch: divide by num_envs"
 	minibatches    = "a number of rows; mini_batches is rollouts × num_envs / this"
 	halved         = "half the number"
-	sinks          = "figures go to TensorBoard's event files and JSON lines"
 )
 
 var hyperparameters = []Hyperparameter{
@@ -72,9 +71,9 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "seed", "1", "seed", ""},
 	{"CleanRL", "torch_deterministic", "True", "", "the same seed on the same machine makes the same run"},
 	{"CleanRL", "cuda", "True", "device", "cuda, cpu or auto"},
-	{"CleanRL", "track", "False", "", sinks},
-	{"CleanRL", "wandb_project_name", "cleanRL", "", sinks},
-	{"CleanRL", "wandb_entity", "None", "", sinks},
+	{"CleanRL", "track", "False", "trainer.trackers", "[wandb]"},
+	{"CleanRL", "wandb_project_name", "cleanRL", "trainer.trackers", "[{wandb: {project: ...}}]"},
+	{"CleanRL", "wandb_entity", "None", "trainer.trackers", "[{wandb: {entity: ...}}]"},
 	{"CleanRL", "capture_video", "False", "", "gorl eval --record draws a film afterwards"},
 	{"CleanRL", "save_model", "False", "trainer.checkpoint_interval", ""},
 	{"CleanRL", "upload_model", "False", "", "nothing is uploaded"},
@@ -152,7 +151,7 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "save_interval", "50", "trainer.checkpoint_interval", "counts updates; times num_steps_per_env"},
 	{"rsl_rl", "experiment_name", "", "trainer.directory", ""},
 	{"rsl_rl", "run_name", "", "trainer.name", ""},
-	{"rsl_rl", "logger", "tensorboard", "", sinks},
+	{"rsl_rl", "logger", "tensorboard", "trainer.trackers", "TensorBoard's files are always written; [wandb] or [mlflow] besides"},
 	{"rsl_rl", "resume", "False", "trainer.resume", ""},
 	{"rsl_rl", "load_run", "", "trainer.name", "gorl train --resume RUN"},
 	{"rsl_rl", "load_checkpoint", "", "", "a resumed run goes on from its newest checkpoint"},
