@@ -214,7 +214,7 @@ func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.
 
 // gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at the
 // samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-// Perceptrons compute both in one operation (models.Critic); other networks go through gradient.
+// Perceptrons compute both in one operation (models.Critic); other networks go through penaltyByAutograd.
 func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 {

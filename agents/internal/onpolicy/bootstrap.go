@@ -134,10 +134,10 @@ func (c *Core) normalise(s *tensor.Scope, a tensor.Tensor, over string) tensor.T
 	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))
 }
 
-// StoreTargets stores the targets of the value loss and the advantages, normalised where advantage_normalization says
-// over the rollout, all (T, N, 1). The value network predicts
-// standardised returns, so values and returns are standardised after the value scaler has learned from the returns.
-// skrl 2.0's scaler learns from the old values first, normalises those, and only then sees the returns.
+// StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1); the advantages are normalised
+// here where advantage_normalization is "rollout". The value network predicts standardised returns, so values and
+// returns are standardised after the value scaler has learned from the returns. skrl 2.0's scaler learns from the old
+// values first, normalises those, and only then sees the returns.
 func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
 	r := c.Rollout
 	values := r.Tensor("values")
