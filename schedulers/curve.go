@@ -53,6 +53,14 @@ func (n *Iterations) SetConfig(value any) error {
 	return nil
 }
 
+// MarshalYAML returns what SetConfig reads.
+func (n Iterations) MarshalYAML() (any, error) {
+	if n == Auto {
+		return "auto", nil
+	}
+	return int64(n), nil
+}
+
 // check says where a number given in Go is none.
 func (n Iterations) check(name, key string) error {
 	if n < 1 && n != Auto {

@@ -3,12 +3,14 @@ package schedulers_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/schedulers"
 )
@@ -363,6 +365,31 @@ func TestPlan(t *testing.T) {
 			kwargs[key] = bad
 			if _, err := schedulers.New(name, 1e-3, kwargs); err == nil || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s %v: %v", key, bad, err)
+			}
+		}
+	}
+}
+
+// Settings have a length that is auto as New reads it, and every other setting of the schedule.
+func TestSettingsReadBack(t *testing.T) {
+	for name, kwargs := range map[string]map[string]any{
+		"LinearLR": {"total_iters": "auto", "end_factor": 0.0}, "CosineLR": {"T_max": "auto"}, "StepLR": {"step_size": 3},
+		"KLAdaptiveLR": nil,
+	} {
+		full, err := schedulers.Settings(name, kwargs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := schedulers.Settings(name, full)
+		if err != nil {
+			t.Errorf("%s: %v of %v", name, err, full)
+		}
+		if d := cmp.Diff(full, again); d != "" {
+			t.Errorf("%s: (-written +read)\n%s", name, d)
+		}
+		for key, value := range kwargs {
+			if fmt.Sprint(full[key]) != fmt.Sprint(value) {
+				t.Errorf("%s: %s is %v, want %v", name, key, full[key], value)
 			}
 		}
 	}
