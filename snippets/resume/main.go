@@ -65,12 +65,7 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	}
 	defer agent.Close()
 
-	started := false
 	cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-		if !started {
-			started = true
-			fmt.Printf("%s: from timestep %d\n", t.Dir(), t.Timestep()-1)
-		}
 		if t.Timestep() == int64(interrupt) {
 			stop()
 		}
@@ -80,6 +75,10 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	if err != nil {
 		return err
 	}
+	if err := trainer.Open(ctx); err != nil {
+		return errors.Join(err, trainer.Close())
+	}
+	fmt.Printf("%s: from timestep %d\n", trainer.Dir(), trainer.Timestep())
 	trained := trainer.Train(ctx) // at an interruption it saves before it returns
 	for _, damaged := range trainer.Damaged() {
 		fmt.Println("passed over:", damaged)
