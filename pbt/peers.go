@@ -357,7 +357,7 @@ func (w *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 			return p.Member != w.cfg.Member && w.peers().live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and nobody is left to rescue it", w.cfg.Member), w.m.cause)
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it", w.cfg.Member), w.m.cause)
 		}
 		var err error
 		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,13 +190,8 @@ func (s *stepper) method() string {
 // name returns the environment's type and, of a wrapper, those that it wraps: "*wrappers.ClipAction around *main.arena".
 func (s *stepper) name() string {
 	var types []string
-	for env := s.env; env != nil; {
+	for _, env := range slices.Backward(envs.All[envs.Env](s.env)) {
 		types = append(types, fmt.Sprintf("%T", env))
-		u, ok := env.(interface{ Unwrap() envs.Env })
-		if !ok {
-			break
-		}
-		env = u.Unwrap()
 	}
 	return strings.Join(types, " around ")
 }

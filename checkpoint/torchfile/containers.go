@@ -34,7 +34,7 @@ func (m *machine) append(items []any) {
 	v := m.top()
 	list, ok := v.(*List)
 	if !ok {
-		m.fail(hostile("", "an APPEND to what is no list (%s)", describe(v)))
+		m.fail(hostile("", "an APPEND to a value that is not a list (%s)", describe(v)))
 		return
 	}
 	list.Items = append(list.Items, items...)
@@ -45,7 +45,7 @@ func (m *machine) setItems(items []any) {
 	v := m.top()
 	d, ok := v.(*Dict)
 	if !ok {
-		m.fail(hostile("", "a SETITEM of what is no dict (%s)", describe(v)))
+		m.fail(hostile("", "a SETITEM on a value that is not a dict (%s)", describe(v)))
 		return
 	}
 	if len(items)%2 != 0 {

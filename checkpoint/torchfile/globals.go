@@ -64,7 +64,7 @@ func (m *machine) reduce() {
 	args, isTuple := pair[1].(Tuple)
 	switch call := calls[g]; {
 	case !isFunction:
-		m.fail(hostile("", "a call of what is no function (%s)", describe(pair[0])))
+		m.fail(hostile("", "a call of a value that is not a function (%s)", describe(pair[0])))
 	case !isTuple:
 		m.fail(hostile(string(g), "called with %s instead of a tuple of arguments", describe(pair[1])))
 	case call == nil:

@@ -16,7 +16,7 @@ type typedStorage struct {
 func (m *machine) persistent() {
 	id, ok := m.pop().(Tuple)
 	if !ok || len(id) != 5 || id[0] != any("storage") {
-		m.fail(hostile("", "a persistent id that is no storage's"))
+		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
 	}
 	kind, isGlobal := id[1].(global)
@@ -25,7 +25,7 @@ func (m *machine) persistent() {
 	numel, isNumber := id[4].(int64)
 	dtype, isTyped := storageTypes[string(kind)]
 	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped && !isUntyped(kind) {
-		m.fail(hostile("", "a persistent id that is no storage's"))
+		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
 	}
 	s, err := m.archive.storage(key)

@@ -1,7 +1,6 @@
 package trackers
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,12 +13,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
@@ -92,9 +89,7 @@ type mlflowRun struct {
 
 // mlflow is a run of a server.
 type mlflow struct {
-	ctx    context.Context
-	client http.Client
-	uri    string
+	mlflowServer
 	run    mlflowRun
 	status string
 	names  names
@@ -117,7 +112,8 @@ type keyValue struct {
 
 func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	m := &mlflow{ctx: ctx, client: http.Client{Timeout: 10 * time.Second, Transport: transport}, uri: s.uri(), status: "FINISHED"}
+	client := http.Client{Timeout: 10 * time.Second, Transport: transport}
+	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED"}
 	defer func() {
 		if err != nil {
 			m.client.CloseIdleConnections()
@@ -294,125 +290,4 @@ func (m *mlflow) Finish(err error) {
 func (m *mlflow) Close() error {
 	defer m.client.CloseIdleConnections()
 	return m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": m.status, "end_time": time.Now().UnixMilli()}, nil)
-}
-
-func (m *mlflow) call(method string, request, answer any) error {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return fmt.Errorf("%s: %w (%w)", method, err, ErrFinal)
-	}
-	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
-}
-
-func (m *mlflow) get(method string, query url.Values, answer any) error {
-	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
-}
-
-// refusal is a server's answer that is no success.
-type refusal struct {
-	Status  string `json:"-"`
-	Code    string `json:"error_code"`
-	Message string `json:"message"`
-}
-
-func (r *refusal) Error() string {
-	if r.Message == "" {
-		return "the server answers " + r.Status
-	}
-	return fmt.Sprintf("the server answers %s: %s", r.Status, cut(r.Message, 300))
-}
-
-// send sends a request. An answer that says that the request itself is wrong is final.
-func (m *mlflow) send(verb, method string, body io.Reader, answer any) error {
-	request, err := http.NewRequestWithContext(m.ctx, verb, m.uri+"/api/2.0/mlflow/"+method, body)
-	if err != nil {
-		return fmt.Errorf("%w (%w)", err, ErrFinal)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	user, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")
-	switch {
-	case user != "":
-		request.SetBasicAuth(user, os.Getenv("MLFLOW_TRACKING_PASSWORD"))
-	case token != "":
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := m.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode == http.StatusOK {
-		if answer == nil {
-			return nil
-		}
-		if err := json.Unmarshal(text, answer); err != nil {
-			return fmt.Errorf("%s gives an answer that is no JSON; is it an MLflow server? (%w)", m.uri, ErrFinal)
-		}
-		return nil
-	}
-	refused := &refusal{}
-	if json.Unmarshal(text, refused) != nil {
-		refused = &refusal{}
-	}
-	refused.Status = response.Status
-	switch code := response.StatusCode; {
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
-		return refused
-	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // which begins by making it
-		return refused
-	}
-	return fmt.Errorf("%w (%w)", refused, ErrFinal)
-}
-
-// names gives tags names that MLflow takes, each its own.
-type names struct {
-	byTag map[string]string
-	taken map[string]bool
-}
-
-func (n *names) of(tag string) string {
-	if name, ok := n.byTag[tag]; ok {
-		return name
-	}
-	if n.byTag == nil {
-		n.byTag, n.taken = map[string]string{}, map[string]bool{}
-	}
-	name := mlflowName(tag)
-	for i, whole := 2, name; n.taken[name]; i++ {
-		name = fmt.Sprintf("%s_%d", cut(whole, maxName-12), i)
-	}
-	n.byTag[tag], n.taken[name] = name, true
-	return name
-}
-
-// mlflowName is the name that MLflow's server takes for a tag (mlflow/utils/validation.py of 3.17). It reads names as
-// paths, too, which must not be written in a longer way than they could be.
-func mlflowName(tag string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r == '(' || r == ')':
-			return -1
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./ :", r):
-			return r
-		}
-		return '_'
-	}, tag)
-	name = cut(name, maxName)
-	if name != path.Clean(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") || name == "." {
-		name = "_" + cut(strings.ReplaceAll(name, "/", "_"), maxName-1)
-	}
-	return name
-}
-
-// cut returns at most n characters of a text.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:min(n, len(runes))])
 }

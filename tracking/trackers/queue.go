@@ -265,7 +265,7 @@ func (q *queue) take() (taken []tracking.Scalar, more bool) {
 	}
 }
 
-// try calls f until it succeeds. It returns false where that is no use: after an error that wraps ErrFinal, and after
+// try calls f until it succeeds. It returns false where no attempt can succeed any more: after an error that wraps ErrFinal, and after
 // the run has ended.
 func (q *queue) try(f func() error) bool {
 	for pause := q.first; ; pause = min(2*pause, q.last) {

@@ -1,0 +1,94 @@
+package trackers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// mlflowServer speaks with a tracking server through its REST interface, version 2.0.
+type mlflowServer struct {
+	ctx    context.Context
+	client http.Client
+	uri    string
+}
+
+// call posts a request in JSON, and reads the answer into answer unless that is nil.
+func (m *mlflowServer) call(method string, request, answer any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", method, err, ErrFinal)
+	}
+	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
+}
+
+// get asks a question in the address.
+func (m *mlflowServer) get(method string, query url.Values, answer any) error {
+	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
+}
+
+// refusal is an answer other than 200 OK.
+type refusal struct {
+	Status  string `json:"-"`
+	Code    string `json:"error_code"`
+	Message string `json:"message"`
+}
+
+func (r *refusal) Error() string {
+	if r.Message == "" {
+		return "the server answers " + r.Status
+	}
+	return fmt.Sprintf("the server answers %s: %s", r.Status, cut(r.Message, 300))
+}
+
+// send sends a request. An answer that says that the request itself is wrong is final.
+func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) error {
+	request, err := http.NewRequestWithContext(m.ctx, verb, m.uri+"/api/2.0/mlflow/"+method, body)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", err, ErrFinal)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	user, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")
+	switch {
+	case user != "":
+		request.SetBasicAuth(user, os.Getenv("MLFLOW_TRACKING_PASSWORD"))
+	case token != "":
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := m.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode == http.StatusOK {
+		if answer == nil {
+			return nil
+		}
+		if err := json.Unmarshal(text, answer); err != nil {
+			return fmt.Errorf("%s gives an answer that is not JSON; is it an MLflow server? (%w)", m.uri, ErrFinal)
+		}
+		return nil
+	}
+	refused := &refusal{}
+	if json.Unmarshal(text, refused) != nil {
+		refused = &refusal{}
+	}
+	refused.Status = response.Status
+	switch code := response.StatusCode; {
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return refused
+	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // which begins by making it
+		return refused
+	}
+	return fmt.Errorf("%w (%w)", refused, ErrFinal)
+}
