@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -36,10 +37,39 @@ type crowd struct {
 
 // opened is a population that can train.
 type opened struct {
-	*pbt.Population
-	train func(ctx context.Context) (*pbt.Result, error)
-	table func(w io.Writer) error
-	close func() error
+	train     func(ctx context.Context) (*pbt.Result, error)
+	table     func(w io.Writer) error
+	recovered func() error
+	where     func() string // how far it is, for the message of a run that was stopped
+	close     func() error
+}
+
+// waiting is a population whose members wait for each other, with what trains, shows and closes it.
+func waiting(p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error) *opened {
+	return &opened{train, table, p.Recovered, func() string { return fmt.Sprintf("in interval %d", p.Generation().Iteration) }, close}
+}
+
+// openAsync makes a population whose members do not wait. Its folder is one that members which are processes share, too.
+func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened, error) {
+	place := pbt.WorkerOptions{Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, SaveSteps: s.SaveSteps, Experiment: s.Workspace}
+	if o.Directory != "" {
+		var err error
+		if place.Store, err = workspace.OpenFolder(o.Directory, o.Members, workspace.FolderOptions{LeaseTTL: s.LeaseTTL}); err != nil {
+			return nil, err
+		}
+	}
+	p, err := pbt.NewAsync(ctx, o, place)
+	if err != nil {
+		return nil, err
+	}
+	where := func() string {
+		if first, last := p.Iterations(); first != last {
+			return fmt.Sprintf("with members in intervals %d to %d", first, last)
+		}
+		first, _ := p.Iterations()
+		return fmt.Sprintf("in interval %d", first)
+	}
+	return &opened{p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Recovered, where, p.Close}, nil
 }
 
 // trainPopulation trains a population of package pbt in this process.
@@ -92,11 +122,14 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		notes: notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
+			if settings.Asynchronous {
+				return openAsync(ctx, o, settings)
+			}
 			p, err := pbt.New(o)
 			if err != nil {
 				return nil, err
 			}
-			return &opened{p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close}, nil
+			return waiting(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
 		},
 	})
 }
@@ -204,7 +237,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	for _, note := range crowd.notes {
 		display.Printf("%s", note)
 	}
-	if err := p.Recovered(); err != nil {
+	if err := p.recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
@@ -215,7 +248,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))
+		return stopped(crowd.dir, p.where())
 	case err != nil:
 		return err
 	case f.quiet:
