@@ -72,6 +72,9 @@ func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened,
 	return &opened{p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Recovered, where, p.Close}, nil
 }
 
+// pace are the keys of pbt that say whether members which are processes wait for each other.
+var pace = []string{"synchronous", "synch"}
+
 // trainPopulation trains a population of package pbt in this process.
 func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
 	section := c.Section("pbt")
@@ -101,6 +104,12 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	if c.Section("trainer")["trackers"] != nil {
 		notes = append(notes, "trainer.trackers: is not used: members of a population have no trackers; the population's journal has its figures")
+	}
+	for _, key := range pace {
+		if section[key] == false && !settings.Asynchronous {
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every interval; "+
+				"pbt.asynchronous: true lets them train on")
+		}
 	}
 	o := settings.Options
 	if o.TotalSteps == 0 {
@@ -139,6 +148,11 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
+	for _, key := range pace { // which would be a wish of the user's in run.yaml
+		if _, given := c.Section("pbt")[key]; !given {
+			delete(full.Section("pbt"), key)
+		}
+	}
 	environment, err := catalog.Settings(c.Section("environment"))
 	if err != nil {
 		return nil, nil, err
@@ -203,6 +217,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		return err
 	}
 	if f.check {
+		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, err := crowd.open("", nil)
 		if err == nil {
 			err = p.close()
