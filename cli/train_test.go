@@ -27,6 +27,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -673,7 +674,7 @@ func playsBest(t *testing.T, dir string) {
 	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
 	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
 		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
-		matches(t, stdout, best+`, step \d+: 4 episodes of Stopping`)
+		matches(t, stdout, best+`, step \d+: 4 episodes of `)
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
 	}
@@ -682,7 +683,28 @@ func playsBest(t *testing.T, dir string) {
 		t.Fatalf("files of member 1: %v, %v", files, err)
 	}
 	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
-	matches(t, stdout, files[len(files)-1]+`, step \d+: 4 episodes of Stopping`)
+	matches(t, stdout, files[len(files)-1]+`, step \d+: 4 episodes of `)
+}
+
+// The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
+func TestEvalProcesses(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gorl")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+program+", member]}\n")
+	file, err := launch.ReadFile("p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	playsBest(t, "runs/crew")
+	stdout, _ := gorl(t, 0, "train", "-c", "p.yaml", "-q")
+	if stdout != "runs/crew-2\n" {
+		t.Errorf("a population of one process beside that of processes is in %q", stdout)
+	}
 }
 
 // What contradicts asynchronous is refused by name before anything is written, and what one process does with
