@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -101,9 +102,6 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	if c["launcher"] != nil {
 		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
 			"with launcher.command: ["+program+", member]")
-	}
-	if c.Section("trainer")["trackers"] != nil {
-		notes = append(notes, "trainer.trackers: is not used: members of a population have no trackers; the population's journal has its figures")
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Asynchronous {
@@ -188,9 +186,10 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	if err != nil {
 		return nil, nil, err
 	}
-	alone := false
+	alone, list := false, []trackers.Tracker{}
 	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
+		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
@@ -206,6 +205,7 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best"} {
 		section[key] = inEffect[key]
 	}
+	section["trackers"] = list
 	full["trainer"] = section
 	return trainer.Trainee(), full, nil
 }
@@ -214,6 +214,9 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
 	text, err := crowd.full.YAML()
 	if err != nil {
+		return err
+	}
+	if _, _, err := trackersOf(text); err != nil {
 		return err
 	}
 	if f.check {
@@ -232,8 +235,10 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}
 	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
-	bars := make([]tracking.Bar, crowd.members)
+	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
+	var tracked memberTrackers
 	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+		tracked.update(u)
 		if u.Event == nil {
 			text := ""
 			if x, ok := u.Metrics[crowd.objective]; ok {
@@ -256,10 +261,28 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
+	ids := make([]int, crowd.members)
 	for id := range bars {
+		ids[id] = id
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
+	if tracked, err = trackMembers(crowd.dir, ids, text, resumed, func(err error) {
+		if f.quiet { // the display is silent then
+			fmt.Fprintln(stderr, "note:", err)
+			return
+		}
+		display.Printf("note: %v", err)
+	}); err != nil {
+		return err
+	}
 	best, err := p.train(ctx)
+	ended := err
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		ended = context.Canceled // whatever signal it was
+	}
+	if late := tracked.close(ended); late != nil {
+		err = errors.Join(err, late)
+	}
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
