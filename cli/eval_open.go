@@ -59,8 +59,9 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 	return run, nil
 }
 
-// findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in checkpoints/best,
-// members/000 or best/000. It is run.yaml or, in the folder of a population of processes, the file that its members read.
+// findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in
+// checkpoints/best, members/000 or best/000. It is run.yaml or, in the folder of a population of processes, the file
+// that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,7 +86,8 @@ func findRunFile(dir string) (string, error) {
 	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: --config FILE", runFile, dir)
 }
 
-// apart reports whether a folder is of a population whose members do not share a state: processes, or asynchronous ones.
+// apart reports whether a folder is of a population whose members do not share a state: processes, or asynchronous
+// ones.
 func apart(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
 	return err == nil
@@ -129,7 +131,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		}
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
-		return nil, commandline.Usagef("%s is a population, of which the best is kept; give a file of %s for another", dir, others)
+		return nil, commandline.Usagef(
+			"%s is a population, of which the best is kept; give a file of %s for another", dir, others)
 	case f.checkpoint == "latest":
 		return newest(latest)
 	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":

@@ -69,7 +69,8 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		maps.Copy(full, own)
 		text, err := full.YAML()
 		if err == nil {
-			tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, text, true, func(err error) { fmt.Println("note:", err) })
+			note := func(err error) { fmt.Println("note:", err) }
+			tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, text, true, note)
 		}
 		if err != nil {
 			return nil, errors.Join(err, trainee.Close())

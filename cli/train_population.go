@@ -46,16 +46,23 @@ type opened struct {
 }
 
 // waiting is a population whose members wait for each other, with what trains, shows and closes it.
-func waiting(p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error) *opened {
-	return &opened{train, table, p.Recovered, func() string { return fmt.Sprintf("in interval %d", p.Generation().Iteration) }, close}
+func waiting(
+	p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error,
+) *opened {
+	where := func() string { return fmt.Sprintf("in interval %d", p.Generation().Iteration) }
+	return &opened{train, table, p.Recovered, where, close}
 }
 
-// openAsync makes a population whose members do not wait. Its folder is one that members which are processes share, too.
+// openAsync makes a population whose members do not wait. Its folder is one that members which are processes share,
+// too.
 func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened, error) {
-	place := pbt.WorkerOptions{Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, SaveSteps: s.SaveSteps, Experiment: s.Workspace}
+	place := pbt.WorkerOptions{
+		Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, SaveSteps: s.SaveSteps, Experiment: s.Workspace,
+	}
 	if o.Directory != "" {
 		var err error
-		if place.Store, err = workspace.OpenFolder(o.Directory, o.Members, workspace.FolderOptions{LeaseTTL: s.LeaseTTL}); err != nil {
+		place.Store, err = workspace.OpenFolder(o.Directory, o.Members, workspace.FolderOptions{LeaseTTL: s.LeaseTTL})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -105,8 +112,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Asynchronous {
-			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every interval; "+
-				"pbt.asynchronous: true lets them train on")
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every "+
+				"interval; pbt.asynchronous: true lets them train on")
 		}
 	}
 	o := settings.Options

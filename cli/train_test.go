@@ -659,8 +659,8 @@ func TestTrainAsynchronous(t *testing.T) {
 	matches(t, stderr, "is a population, of which the best is kept; give a file of 000/, 001/ and so on")
 }
 
-// playsBest evaluates and exports the best member of a population that keeps a folder a member, and holds them against the
-// member and the objective of the journal.
+// playsBest evaluates and exports the best member of a population that keeps a folder a member, and holds them against
+// the member and the objective of the journal.
 func playsBest(t *testing.T, dir string) {
 	t.Helper()
 	h, err := journal.ReadHistory(dir)

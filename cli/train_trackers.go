@@ -17,8 +17,8 @@ import (
 // for every member, all in the group that the population's name names.
 type memberTrackers map[int]*trackers.Sinks
 
-// trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on with
-// their runs. warn is told what is wrong with a tracker, once for all members.
+// trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on
+// with their runs. warn is told what is wrong with a tracker, once for all members.
 func trackMembers(dir string, members []int, text []byte, resumed bool, warn func(error)) (memberTrackers, error) {
 	c, list, err := trackersOf(text)
 	if err != nil || len(list) == 0 {

@@ -62,7 +62,9 @@ func init() {
 // Each member of a population has a run of a tracker, in the population's group, also where the population is resumed.
 func TestTrainTracksMembers(t *testing.T) {
 	for name, text := range map[string]string{
-		"crew": crew, "tribe": tribe + "trainer: {}\n", "apart": strings.NewReplacer("num_policies: 3", "num_policies: 3, asynchronous: true", "workspace: crew", "workspace: apart").Replace(crew),
+		"crew": crew, "tribe": tribe + "trainer: {}\n",
+		"apart": strings.NewReplacer("num_policies: 3", "num_policies: 3, asynchronous: true",
+			"workspace: crew", "workspace: apart").Replace(crew),
 	} {
 		t.Run(name, func(t *testing.T) {
 			here(t, "p.yaml", text)
@@ -78,7 +80,8 @@ func TestTrainTracksMembers(t *testing.T) {
 				if !resumed {
 					ctx, cancel := context.WithCancel(context.Background())
 					stop = cancel
-					gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "-q", "-s", "trainer.trackers=[heard]", "-s", "environment.at=300")
+					gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "-q",
+						"-s", "trainer.trackers=[heard]", "-s", "environment.at=300")
 					cancel()
 				} else {
 					gorl(t, 0, "train", "--resume", "runs/"+name, "-q", "-s", "environment.at=0")
@@ -91,8 +94,10 @@ func TestTrainTracksMembers(t *testing.T) {
 					if run == nil {
 						t.Fatalf("member %d has no run in %v", id, heard.runs)
 					}
-					if run.Group != name || run.Resumed != resumed || filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) || errors.Is(run.ended, context.Canceled) == resumed {
-						t.Errorf("resumed %t, the run is of the group %q, resumed %t, in %s, and ended with %v", resumed, run.Group, run.Resumed, run.Dir, run.ended)
+					if run.Group != name || run.Resumed != resumed || filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
+						errors.Is(run.ended, context.Canceled) == resumed {
+						t.Errorf("resumed %t, the run is of the group %q, resumed %t, in %s, and ended with %v", resumed,
+							run.Group, run.Resumed, run.Dir, run.ended)
 					}
 					if c, _ := run.Config["agent"].(map[string]any); c["class"] != "PPO" || c["gae_lambda"] != 0.95 {
 						t.Errorf("its configuration is %v", run.Config)
@@ -147,7 +152,8 @@ func TestTrainTracksProcesses(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true", "save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
+	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
+		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// Async is a population in this process in which no member waits for the slowest: every member is a [Worker] that decides
-// about itself at the end of its own intervals, from what peers of equal or less experience last published. Decisions
-// depend on timing, so equal seeds give different runs. It is used by one goroutine at a time.
+// Async is a population in this process in which no member waits for the slowest: every member is a [Worker] that
+// decides about itself at the end of its own intervals, from what peers of equal or less experience last published.
+// Decisions depend on timing, so equal seeds give different runs. It is used by one goroutine at a time.
 type Async struct {
 	opt     Options
 	workers []*Worker
@@ -37,7 +37,8 @@ func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, er
 		return nil, err
 	}
 	if place.Synchronous || place.Slice != 0 || place.RestartProcess {
-		return nil, errors.New("pbt: WorkerOptions.Synchronous, Slice and RestartProcess are for members that are processes; leave them out")
+		return nil, errors.New("pbt: WorkerOptions.Synchronous, Slice and RestartProcess are for members that are processes; " +
+			"leave them out")
 	}
 	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
 	a := &Async{opt: opt, unlock: func() error { return nil }}
@@ -59,7 +60,8 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 		}
 		a.unlock = unlock
 		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
-			return fmt.Errorf("pbt: %s holds a population whose members wait for each other; continue it with New (in a file: without pbt.asynchronous), or choose another directory", dir)
+			return fmt.Errorf("pbt: %s holds a population whose members wait for each other; continue it with New "+
+				"(in a file: without pbt.asynchronous), or choose another directory", dir)
 		}
 	}
 	switch {
@@ -86,12 +88,12 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 	return nil
 }
 
-// Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also beside
-// an error.
+// Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also
+// beside an error.
 //
 // When the context is cancelled the members stop, their states are saved, and the error is the context's cause; calling
-// Train again, or NewAsync with the same options, continues. A member that gives up, because no peer can rescue it, ends
-// neither the others nor the run; its error is returned at the end.
+// Train again, or NewAsync with the same options, continues. A member that gives up, because no peer can rescue it,
+// ends neither the others nor the run; its error is returned at the end.
 func (a *Async) Train(ctx context.Context) (*Result, error) {
 	errs := make([]error, len(a.workers))
 	var wg sync.WaitGroup
@@ -104,7 +106,8 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	if ctx.Err() == nil {
 		return best, errors.Join(errs...)
 	}
-	// That each member stopped is said once; what else went wrong, such as a state that could not be saved, stands beside it.
+	// That each member stopped is said once; what else went wrong, such as a state that could not be saved, stands beside
+	// it.
 	cause, stopped := context.Cause(ctx), false
 	errs = slices.DeleteFunc(errs, func(err error) bool {
 		only := err != nil && saysOnly(err, cause)
@@ -113,7 +116,8 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	})
 	if stopped {
 		first, last := a.Iterations()
-		errs = append(errs, fmt.Errorf("pbt: stopped with members in intervals %d to %d of %d: %w", first, last, a.opt.lastIteration(), cause))
+		errs = append(errs, fmt.Errorf("pbt: stopped with members in intervals %d to %d of %d: %w",
+			first, last, a.opt.lastIteration(), cause))
 	}
 	if len(errs) == 1 {
 		return best, errs[0]
@@ -161,8 +165,8 @@ func (a *Async) Recovered() error {
 	return errors.Join(errs...)
 }
 
-// Close releases all members and the directory. What was trained since the last save is lost; Train saves when its context is
-// cancelled. It may be called twice.
+// Close releases all members and the directory. What was trained since the last save is lost; Train saves when its
+// context is cancelled. It may be called twice.
 func (a *Async) Close() error {
 	var errs []error
 	for _, w := range a.workers {

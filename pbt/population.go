@@ -94,8 +94,8 @@ func (p *Population) open() error {
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(dir, "000", stateFile)); saved == nil && err == nil {
-			return fmt.Errorf("pbt: %s holds a population whose members train apart; continue it with NewAsync (in a file: pbt.asynchronous: true) "+
-				"or, if its members are processes, with gorl-pbt run, or choose another directory", dir)
+			return fmt.Errorf("pbt: %s holds a population whose members train apart; continue it with NewAsync "+
+				"(in a file: pbt.asynchronous: true) or, if its members are processes, with gorl-pbt run, or choose another directory", dir)
 		}
 	}
 	// Members are built one after the other, as Options.New promises, each with its saved snapshot at hand.
