@@ -23,14 +23,14 @@ const RunningStandardScaler = "RunningStandardScaler"
 //
 // The first paragraph of a field's comment says what it is, the second what a larger and a smaller value do.
 type OnPolicy struct {
-	// Rollouts is the number of environment steps between updates, T.
+	// Rollouts is the number of timesteps between updates, T.
 	//
-	// An update learns from T × N transitions. A larger value gives estimates with less noise and fewer updates for the
-	// same number of steps; a smaller one updates sooner, from fewer transitions. Use more with few environments.
+	// An update learns from T × N environment steps. A larger value gives estimates with less noise and fewer updates for
+	// the same number of timesteps; a smaller one updates sooner, from less experience. Use more with few environments.
 	Rollouts int `yaml:"rollouts" config:"min=1"`
 	// LearningEpochs is the number of passes over a rollout in one update.
 	//
-	// More passes take more from the same steps, at more time an update, and move the policy further from the one that
+	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
 	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none is
@@ -99,11 +99,11 @@ type OnPolicy struct {
 	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
 	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
 
-	// RandomTimesteps is the number of first steps in which actions are uniformly random.
+	// RandomTimesteps is the number of first timesteps in which actions are uniformly random.
 	//
 	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is usual.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
-	// LearningStarts is the number of first steps during which no update is made.
+	// LearningStarts is the number of first timesteps during which no update is made.
 	//
 	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
@@ -144,7 +144,7 @@ type OnPolicy struct {
 	//
 	// Switch it off where the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
-	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of steps so far.
+	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of timesteps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
 	//

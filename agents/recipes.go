@@ -61,7 +61,7 @@ var torch = []Hyperparameter{
 
 // The notes that several rows share.
 const (
-	perEnvironment = "counts environment steps; timesteps are steps of the whole batch: divide by num_envs"
+	perEnvironment = "counts environment steps: divide by num_envs for timesteps"
 	minibatches    = "a number of rows; mini_batches is rollouts × num_envs / this"
 	halved         = "half the number"
 )

@@ -75,7 +75,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
 	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
-	flags.Int64Var(&f.timesteps, "timesteps", 0, "steps of the batch of environments, instead of trainer.timesteps")
+	flags.Int64Var(&f.timesteps, "timesteps", 0, "timesteps, each a step of all environments, instead of trainer.timesteps")
 	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
 	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
@@ -135,7 +135,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
-		return nil, commandline.Usagef("--timesteps is %d; want a number of steps", f.timesteps)
+		return nil, commandline.Usagef("--timesteps is %d; want a number of timesteps", f.timesteps)
 	case f.given("seed") && f.seed < 0:
 		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	}

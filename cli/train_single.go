@@ -175,7 +175,7 @@ func several(err error) bool {
 	return ok && len(joined.Unwrap()) > 1
 }
 
-// stopwatch measures steps a second from a run's first step on.
+// stopwatch measures environment steps a second from a run's first step on.
 type stopwatch struct {
 	begun time.Time
 	at    int64
@@ -216,7 +216,7 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 		}
 		return "-"
 	}
-	if err := tracking.Table(out, []string{"steps", "episodes", "return", "length", "best checkpoint", "steps/s"}, [][]string{{
+	if err := tracking.Table(out, []string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}, [][]string{{
 		fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
 	}}); err != nil {
 		return err

@@ -96,7 +96,7 @@ func absent(t testing.TB, path string) {
 func TestTrainRepeats(t *testing.T) {
 	here(t, "short.yaml", short)
 	stdout, stderr := gorl(t, 0, "train", "--config", "short.yaml")
-	matches(t, stdout, `steps +episodes +return +length +best checkpoint +steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
+	matches(t, stdout, `environment steps +episodes +return +length +best checkpoint +environment steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
 	matches(t, stderr, `runs/pole: PPO in CartPole, seed \d+`, `384/384`)
 	scalars, err := tracking.ReadFile(filepath.Join("runs", "pole", tracking.ScalarsFile))
 	if err != nil || len(scalars) == 0 {
@@ -572,7 +572,7 @@ func TestTrainPopulations(t *testing.T) {
 			dir := filepath.Join("runs", name)
 			seed := []string{"--seed", "6"}
 			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
-			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval `+dir)
+			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval `+dir)
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
@@ -603,13 +603,13 @@ func TestTrainPopulations(t *testing.T) {
 				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
 			}
 			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
-			matches(t, stdout, dir+`/best/\d+\.safetensors, step \d+: 4 episodes of Stopping`)
+			matches(t, stdout, dir+`/best/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
 			members, err := filepath.Glob(filepath.Join(dir, "members", "001", "*.safetensors"))
 			if err != nil || len(members) == 0 {
 				t.Fatalf("members: %v, %v", members, err)
 			}
 			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "-e", "4")
-			matches(t, stdout, members[len(members)-1]+`, step 1536: 4 episodes`)
+			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
 			matches(t, stderr, "is a population")
 		})

@@ -113,7 +113,7 @@ func decodeState(data []byte) (savedState, error) {
 	}
 	for id, m := range s.Members {
 		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d, took over weights of %d steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
+			return s, fmt.Errorf("member %d: environment steps %d, snapshot %q, parent %d, took over weights of %d environment steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
 		}
 	}
 	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {

@@ -158,7 +158,7 @@ func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 	}
 }
 
-// advance trains until the member has stop own steps, and reads the objective where that reaches end. It returns earlier
+// advance trains until the member has stop own environment steps, and reads the objective where that reaches end. It returns earlier
 // only when the context is cancelled meanwhile; the objective then stays as it was, so that an interrupted and resumed run
 // measures the same as an uninterrupted one.
 func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
@@ -173,7 +173,7 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 		return err
 	}
 	if trained < 0 || trained == 0 && !stopped {
-		return fmt.Errorf("Train(%d) changed the number of steps by %d; it must advance", steps, trained)
+		return fmt.Errorf("Train(%d) changed the number of environment steps by %d; it must advance", steps, trained)
 	}
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())

@@ -32,7 +32,7 @@ type peerFilter struct {
 	// when this process joined, or when the first of the processes joined that had to wait and yielded at once.
 	silence time.Duration
 	since   time.Time
-	// frames are a member's own steps at the end of this iteration, and total all that it trains. Both may have grown since
+	// frames are a member's own environment steps at the end of this iteration, and total all that it trains. Both may have grown since
 	// a peer's last heartbeat.
 	frames, total int64
 	// without are peers whose weights turned out not to be readable.

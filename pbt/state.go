@@ -82,10 +82,10 @@ type savedMember struct {
 	Failure         string       `json:"failure,omitempty"`
 	FailedIteration int64        `json:"failed_iteration,omitempty"`
 	Hyperparameters number.Map   `json:"hyperparameters"`
-	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
+	// CopiedAt are the member's environment steps when it last took over weights, Inherited those behind the weights.
 	CopiedAt  int64 `json:"copied_at,omitempty"`
 	Inherited int64 `json:"inherited,omitempty"`
-	// ChangedAt are the member's steps when it last mutated itself, where that was after CopiedAt.
+	// ChangedAt are the member's environment steps when it last mutated itself, where that was after CopiedAt.
 	ChangedAt int64 `json:"changed_at,omitempty"`
 	// MeasuredAt is the interval that Objective belongs to.
 	MeasuredAt int64         `json:"measured_at,omitempty"`

@@ -24,13 +24,13 @@ func (o Options) validate() error {
 	case o.TotalSteps < 1:
 		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
 	case o.StartAfter < 0:
-		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
+		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more environment steps", o.StartAfter)
 	case o.InitialDelay < 0:
-		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
+		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more environment steps", o.InitialDelay)
 	case o.Parallel < 1:
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
-		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
+		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more environment steps", o.ProgressSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
 	case o.Target != nil && !number.Finite(*o.Target):

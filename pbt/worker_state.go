@@ -83,7 +83,7 @@ func decodeWorkerState(data []byte) (workerState, error) {
 		}
 	}
 	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("steps %d, parent %d, took over weights of %d steps at %d", m.Steps, m.parent(), m.Inherited, m.CopiedAt)
+		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d", m.Steps, m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
 }

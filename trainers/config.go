@@ -19,7 +19,7 @@ import (
 //
 // The first paragraph of a field's comment says what it is, the second when to change it.
 type Config struct {
-	// Timesteps is the number of steps of the whole batch of environments; a run of N environments sees Timesteps × N
+	// Timesteps is the number of timesteps, each a step of all N environments at once: a run sees Timesteps × N
 	// environment steps.
 	//
 	// A resumed run counts those before it, so raising Timesteps and resuming trains on.

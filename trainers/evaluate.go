@@ -17,7 +17,7 @@ type EvaluateOptions struct {
 	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
 	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
-	// MaxSteps ends an episode after so many steps, with its return so far. 0, the default, plays episodes to their end.
+	// MaxSteps ends an episode after so many environment steps, with its return so far. 0, the default, plays episodes to their end.
 	// With a limit all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.

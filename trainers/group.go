@@ -183,7 +183,7 @@ func (g *Group) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
 	}
-	// Agents with rollouts of different lengths are ready at different steps.
+	// Agents with rollouts of different lengths are ready at different timesteps.
 	return g.each(func(_ int, a agents.Agent) error {
 		if !a.Ready() {
 			return nil

@@ -214,7 +214,7 @@ func (t *Trainer) Metrics() map[string]float64 {
 }
 
 // Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one per episode, one
-// per update for tracked values, one per step for figures of steps. A figure without measurements has none.
+// per update for tracked values, one per timestep for figures of steps. A figure without measurements has none.
 func (t *Trainer) Samples(figure string, n int) []float64 {
 	r := t.metrics.find(figure)
 	if r == nil || n <= 0 {

@@ -124,7 +124,7 @@ type limits struct{ steps, loops int }
 // default; a negative number is an error.
 func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	if steps < 0 || loops < 0 {
-		return fmt.Errorf("trainers: LimitEvaluation of %d steps and %d loops; give 0 or more", steps, loops)
+		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps, loops)
 	}
 	m.limits = limits{steps, loops}
 	return nil

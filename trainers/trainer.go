@@ -5,7 +5,7 @@
 //	// ...
 //	err = trainer.Train(ctx)
 //
-// A timestep is one step of the whole batch of environments, and the same six things happen in each, in this order: the
+// A timestep is one step of all N environments, and the same six things happen in each, in this order: the
 // agent acts, the environments step, the agent records what followed, figures are counted, the agent learns where its
 // rollout is complete, and what is due is written (see step.go).
 //
@@ -169,7 +169,7 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
-// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included:
+// Timestep returns the number of timesteps that have been trained, those before a resumed checkpoint included:
 // with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T steps of N environments:
+// Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T timesteps of N environments:
 // PPO on a combined reward, with a discriminator step beside every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;

@@ -9,7 +9,7 @@ import (
 )
 
 // Update is one iteration of proximal policy optimisation (Schulman et al. 2017, algorithm 1) on a complete rollout of
-// T steps of N environments:
+// T timesteps of N environments:
 //
 //  1. estimate: values, advantages and returns of every step, by generalised advantage estimation;
 //  2. learn, once an epoch: for each minibatch the loss L = −L^CLIP + c₁·L^VF − c₂·H (eq. 9) and one optimizer step;

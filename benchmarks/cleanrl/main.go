@@ -1,6 +1,6 @@
 // Command cleanrl trains by the recipe of CleanRL's ppo_continuous_action.py in environments of Gymnasium's MuJoCo, one
-// million steps each, and compares the returns with CleanRL's own. It draws the return of the environments' own rewards
-// over the steps, and prints a table.
+// million environment steps each, and compares the returns with CleanRL's own. It draws the return of the environments' own rewards
+// over the environment steps, and prints a table.
 //
 //	go run ./benchmarks/cleanrl -out docs/images/cleanrl.png
 //
@@ -35,7 +35,7 @@ var (
 	out    = flag.String("out", "cleanrl.png", "where the picture goes")
 )
 
-// tasks are the environments with the mean return of CleanRL's agents after a million steps and its spread over three
+// tasks are the environments with the mean return of CleanRL's agents after a million environment steps and its spread over three
 // seeds, from the table in CleanRL's documentation of the script.
 var tasks = []struct {
 	id           string
@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 			panel.Series = append(panel.Series, curve)
 		}
 		panel.Series = append(panel.Series, plot.Series{
-			Name: "CleanRL's mean after a million steps", Dashed: true, X: []float64{0, *steps}, Y: []float64{task.mean, task.mean},
+			Name: "CleanRL's mean after a million environment steps", Dashed: true, X: []float64{0, *steps}, Y: []float64{task.mean, task.mean},
 		})
 		panels = append(panels, panel)
 		rows = append(rows, append(row, fmt.Sprintf("%.0f", stat.Mean(last, nil)), fmt.Sprintf("%.0f ± %.0f", task.mean, task.spread)))

@@ -1,5 +1,5 @@
 // Command evolution_control compares an evolution with its control on CartPole: the same six members, with the same seeds,
-// small networks of one hidden layer and learning rates drawn over four decades, trained for the same number of steps
+// small networks of one hidden layer and learning rates drawn over four decades, trained for the same number of environment steps
 // without selection or mutation. The best member of each is evaluated over fresh episodes with the mean action; the task
 // counts as solved from a return of 475 on.
 //
@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	fmt.Printf("\nReturn of the best of %d members on CartPole after %d steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
+	fmt.Printf("\nReturn of the best of %d members on CartPole after %d environment steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
 	if err := tracking.Table(os.Stdout, []string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command evolve_growth shows what happens to an agent whose networks grow while it learns. PPO balances Pendulum; after
-// 40 % of the steps policy and value network get 64 nodes in their first layer, and a layer. Three copies go on from
+// 40 % of the environment steps policy and value network get 64 nodes in their first layer, and a layer. Three copies go on from
 // there: one as it was, one that was grown such that it computes the same, and one whose weights were carried over where
 // old and new ones overlap, with the rest drawn anew and fresh optimizers. Every copy is evaluated as it learns.
 //
@@ -84,7 +84,7 @@ func run(ctx context.Context) error {
 	for range ways {
 		header = append(header, "at once", "next", "end")
 	}
-	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
+	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d environment steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapsho
 		return s, err
 	}
 	if t.Steps() != at {
-		return s, fmt.Errorf("the copy has %d steps behind it, want %d", t.Steps(), at)
+		return s, fmt.Errorf("the copy has %d environment steps behind it, want %d", t.Steps(), at)
 	}
 	return train(ctx, t, *steps)
 }

@@ -64,12 +64,12 @@ func main() {
 			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", median(mine)), fmt.Sprintf("%.0f", median(theirs)), fmt.Sprintf("%.1f", median(ratios))})
 		}
 	}
-	if err := tracking.Table(os.Stdout, []string{"environment", "envs", "gorl, steps/s", "AsyncVectorEnv, steps/s", "ratio"}, rows); err != nil {
+	if err := tracking.Table(os.Stdout, []string{"environment", "envs", "gorl, environment steps/s", "AsyncVectorEnv, environment steps/s", "ratio"}, rows); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// bridge returns how many steps of one environment the bridge makes in a second.
+// bridge returns how many environment steps the bridge makes in a second.
 func bridge(o gymnasium.Options, length time.Duration) (float64, error) {
 	env, err := gymnasium.New(o)
 	if err != nil {

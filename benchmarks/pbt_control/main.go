@@ -1,5 +1,5 @@
 // Command pbt_control compares a population with its control: the same members, with the same seeds and first
-// hyperparameters, trained for the same number of steps without copying or mutating. Learning rate and entropy scale
+// hyperparameters, trained for the same number of environment steps without copying or mutating. Learning rate and entropy scale
 // are drawn over three decades each, so that most members begin badly. Every member is evaluated at the end.
 //
 //	go run ./benchmarks/pbt_control
@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 		row = append(row, number(stat.Mean(values, nil)))
 	}
 	rows = append(rows, row)
-	fmt.Printf("\nReturn of Pendulum after %d steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
+	fmt.Printf("\nReturn of Pendulum after %d environment steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
 	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}, rows)
 }
 

@@ -8,7 +8,7 @@
 //	optimizer/exp_avg_sq/policy/net.0.weight      its second moment: ExpAvgSq
 //	observation_preprocessor/running_mean         a statistic of a running scaler: Statistic
 //	random/generator                              state of the tensors' generator: RandomGenerator
-//	rollout/rewards                               the rollout in progress, [steps, environments, width]: Rollout
+//	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
 //	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
@@ -98,7 +98,7 @@ const (
 const (
 	Agent           = "agent"           // its kind, "PPO" or "AMP"
 	Format          = "format"          // version of this layout
-	Timestep        = "timestep"        // steps acted
+	Timestep        = "timestep"        // timesteps acted
 	Updates         = "updates"         // updates done
 	Random          = "random"          // state of the sequence that shuffles, base64
 	Parameters      = "parameters"      // names in the optimizer's order
@@ -106,7 +106,7 @@ const (
 	LearningRate    = "learning_rate"   // the current one
 	Scheduler       = "scheduler"       // its kind
 	SchedulerState  = "scheduler_state" // its numbers by name, "learning_rate" among them where it moves the rate
-	RolloutSteps    = "rollout_steps"   // steps of the rollout in progress
+	RolloutSteps    = "rollout_steps"   // timesteps of the rollout in progress
 	Memories        = "memories"        // "length" and "next" by memory
 	Hyperparameters = "hyperparameters" // numbers by name
 	Architectures   = "architectures"   // by network, where agents can be built with networks of other shapes

@@ -77,7 +77,7 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 steps a training 
 			}
 			rows = append(rows, row)
 		}
-		header := append([]string{"from step", "member"}, keys...)
+		header := append([]string{"from environment step", "member"}, keys...)
 		if len(shapes) > 0 {
 			header = append(header, "architecture")
 		}

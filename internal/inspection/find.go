@@ -13,7 +13,7 @@ import (
 )
 
 // Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
-// checkpoint, else the latest. For a population across processes it is the best checkpoint of the policy that was the
+// checkpoint, else the latest. For a population across processes it is the best checkpoint of the member that was the
 // best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
 // fast. Where that one is damaged it is an error, and no other is returned in its place.
 func Find(path string) (string, error) {
@@ -28,13 +28,13 @@ func Find(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	policy := -1
+	member := -1
 	if h, err := journal.ReadHistory(path); err == nil {
 		if m, _, ok := h.Best(); ok {
-			policy = m
+			member = m
 		}
 	}
-	stored = preferred(stored, policy)
+	stored = preferred(stored, member)
 	for {
 		chosen, ok := choose(stored)
 		// One whose manifest is damaged may be the newest of its folder.

@@ -59,7 +59,7 @@ type Best struct {
 	Ancestry []Stretch `json:"ancestry"`
 }
 
-// Stretch is a part of a member's training, in its own steps.
+// Stretch is a part of a member's training, in its own environment steps.
 type Stretch struct {
 	Member    int   `json:"member"`
 	FromSteps int64 `json:"from_steps"`

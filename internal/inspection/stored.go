@@ -189,13 +189,13 @@ func choose(stored []Stored) (chosen Stored, ok bool) {
 	return chosen, ok
 }
 
-// preferred returns the checkpoints in one policy's folder of the best, which a population across processes keeps.
-// Without a verified checkpoint there, or for a negative policy, it returns all of stored.
-func preferred(stored []Stored, policy int) []Stored {
-	if policy < 0 {
+// preferred returns the checkpoints in one member's folder of the best, which a population across processes keeps.
+// Without a verified checkpoint there, or for a negative member, it returns all of stored.
+func preferred(stored []Stored, member int) []Stored {
+	if member < 0 {
 		return stored
 	}
-	mine := fmt.Sprintf("%s/%03d", best, policy)
+	mine := fmt.Sprintf("%s/%03d", best, member)
 	if !slices.ContainsFunc(stored, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
 		return stored
 	}

@@ -167,13 +167,13 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		e.Parent = *l.Parent
 	}
 	if e.Parent < 0 && e.ParentSteps != 0 {
-		return fmt.Errorf("event %q has a parent's steps and no parent", e.Kind)
+		return fmt.Errorf("event %q has a parent's environment steps and no parent", e.Kind)
 	}
 	if e.Kind == Replace && e.Parent < 0 {
 		return fmt.Errorf("event %q has no parent", e.Kind)
 	}
 	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
-		return fmt.Errorf("event %q has a negative iteration or number of steps", e.Kind)
+		return fmt.Errorf("event %q has a negative iteration or number of environment steps", e.Kind)
 	}
 	e.Objective, e.HasObjective = l.Objective.Known()
 	return nil

@@ -105,7 +105,7 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("launch: %w", err)
 	}
 	if ok {
-		fmt.Fprintf(o.Out, "\nBest: member %d after %d steps, %s %.6g; its weights are %s\n",
+		fmt.Fprintf(o.Out, "\nBest: member %d after %d environment steps, %s %.6g; its weights are %s\n",
 			best.Member, best.Steps, settings.Options.Objective, best.Objective, best.Weights.Path)
 	}
 	return nil
@@ -148,7 +148,7 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		fmt.Println(damage)
 	}
 	if steps := worker.Status().Steps; steps > 0 {
-		fmt.Printf("member %d continues in interval %d after %d steps\n", p.Member, worker.Iteration(), steps)
+		fmt.Printf("member %d continues in interval %d after %d environment steps\n", p.Member, worker.Iteration(), steps)
 	}
 	result, err := worker.Train(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func tell(u pbt.Update) {
 	if e.HasObjective {
 		objective = fmt.Sprintf("%.6g", e.Objective)
 	}
-	fmt.Printf("interval %d, %d steps, objective %s: %s", e.Iteration, e.Steps, objective, e.Kind)
+	fmt.Printf("interval %d, %d environment steps, objective %s: %s", e.Iteration, e.Steps, objective, e.Kind)
 	if e.Parent >= 0 {
 		fmt.Printf(" from %d", e.Parent)
 	}

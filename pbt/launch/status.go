@@ -157,7 +157,7 @@ type Row struct {
 
 // WriteTable writes rows as a table. Without launched it leaves out what only a launcher knows.
 func WriteTable(w io.Writer, rows []Row, launched bool) error {
-	header := []string{"member", "phase", "iteration", "steps", "objective", "parent"}
+	header := []string{"member", "phase", "iteration", "environment steps", "objective", "parent"}
 	if launched {
 		header = append(header, "restarts", "gpu")
 	}

@@ -89,7 +89,7 @@ func readRayTune(f *file) (*Settings, error) {
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),
-			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in steps"})
+			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in environment steps"})
 	}
 	if c.PerturbationInterval != float64(int64(c.PerturbationInterval)) || c.BurnInPeriod != float64(int64(c.BurnInPeriod)) {
 		p.wrong("perturbation_interval", c.PerturbationInterval, "want whole numbers of environment steps, for burn_in_period too")

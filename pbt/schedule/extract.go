@@ -52,7 +52,7 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 			set[e.Member] = append(set[e.Member], e)
 		}
 	}
-	// From the first ancestor to the member itself: s.Steps is the number of steps behind the weights so far, at
+	// From the first ancestor to the member itself: s.Steps is the number of environment steps behind the weights so far, at
 	// which the next stretch is appended.
 	for i, a := range ancestry {
 		last := i == len(ancestry)-1
@@ -76,7 +76,7 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 			s.Seed = begin.Seed
 		}
 		if a.ToSteps < a.FromSteps {
-			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at step %d after it had taken over weights at step %d", a.Member, a.ToSteps, a.FromSteps)
+			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at environment step %d after it had taken over weights at environment step %d", a.Member, a.ToSteps, a.FromSteps)
 		}
 		// Steps in events are the member's own, counted since training began, so a.FromSteps is subtracted to
 		// continue the count of the weights.
@@ -106,7 +106,7 @@ func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 		for _, key := range tuned {
 			v, ok := values[key]
 			if !ok {
-				return fmt.Errorf("schedule: the journal does not have the tuned hyperparameter %q of member %d at step %d", key, member, from)
+				return fmt.Errorf("schedule: the journal does not have the tuned hyperparameter %q of member %d at environment step %d", key, member, from)
 			}
 			p.Hyperparameters[key] = v
 		}

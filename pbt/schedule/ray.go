@@ -28,7 +28,7 @@ const maxRayRow = 16 << 20
 // left out.
 func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	if stepsPerIteration < 1 {
-		return Schedule{}, fmt.Errorf("schedule: %d steps per iteration; give at least 1", stepsPerIteration)
+		return Schedule{}, fmt.Errorf("schedule: %d environment steps per iteration; give at least 1", stepsPerIteration)
 	}
 	rows, err := readRayRows(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	s := Schedule{Phases: []Phase{{Hyperparameters: rows[first].before}}}
 	for _, row := range rows[first:] {
 		if row.iteration > math.MaxInt64/stepsPerIteration {
-			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d steps is too great", row.iteration, stepsPerIteration)
+			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d environment steps is too great", row.iteration, stepsPerIteration)
 		}
 		s.Steps = row.iteration * stepsPerIteration
 		// Of two rows at the same step only the later counts: nothing was trained with the configuration of the

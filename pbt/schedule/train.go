@@ -140,9 +140,9 @@ func (p *Player) Train(ctx context.Context) error {
 		case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 			return p.stopped(ctx)
 		case err != nil:
-			return fmt.Errorf("schedule: at step %d: %w", p.trainee.Steps(), err)
+			return fmt.Errorf("schedule: at environment step %d: %w", p.trainee.Steps(), err)
 		case p.trainee.Steps() <= steps && ctx.Err() == nil:
-			return fmt.Errorf("schedule: Train(%d) left the trainee at step %d; it must advance", next-steps, p.trainee.Steps())
+			return fmt.Errorf("schedule: Train(%d) left the trainee at environment step %d; it must advance", next-steps, p.trainee.Steps())
 		}
 		if p.opt.ProgressSteps > 0 || p.trainee.Steps() >= p.opt.Steps {
 			p.tell(false)
@@ -152,7 +152,7 @@ func (p *Player) Train(ctx context.Context) error {
 
 // stopped is the error of a training that the context has ended.
 func (p *Player) stopped(ctx context.Context) error {
-	return fmt.Errorf("schedule: stopped at step %d of %d: %w", p.trainee.Steps(), p.opt.Steps, context.Cause(ctx))
+	return fmt.Errorf("schedule: stopped at environment step %d of %d: %w", p.trainee.Steps(), p.opt.Steps, context.Cause(ctx))
 }
 
 // enter gives the trainee the hyperparameters of a phase. A trainee that has them already is left alone, so that going
@@ -166,7 +166,7 @@ func (p *Player) enter(phase int, steps int64) error {
 			err = p.rebuild(values)
 		}
 		if err != nil {
-			return fmt.Errorf("schedule: phase %d at step %d: %w", phase, steps, err)
+			return fmt.Errorf("schedule: phase %d at environment step %d: %w", phase, steps, err)
 		}
 	}
 	p.phase = phase

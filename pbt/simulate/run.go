@@ -116,9 +116,9 @@ func (c Config) complete() (Config, error) {
 	case c.Parallel < 1:
 		return c, fmt.Errorf("simulate: Parallel is %d; give at least 1, or 0 for the number of processors", c.Parallel)
 	case o.IntervalSteps < 1 || o.TotalSteps < 1:
-		return c, fmt.Errorf("simulate: intervals of %d steps, %d in all; give at least 1", o.IntervalSteps, o.TotalSteps)
+		return c, fmt.Errorf("simulate: intervals of %d environment steps, %d in all; give at least 1", o.IntervalSteps, o.TotalSteps)
 	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
-		return c, fmt.Errorf("simulate: %d steps in intervals of %d are more than %d intervals", o.TotalSteps, o.IntervalSteps, maxIntervals)
+		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals", o.TotalSteps, o.IntervalSteps, maxIntervals)
 	}
 	return c, c.Model.validate(o.Measure.Minimise)
 }

@@ -51,9 +51,9 @@ type Status struct {
 	Iteration int64
 	// WeightSteps is the number of environment steps behind the weights, those of ancestors included.
 	WeightSteps int64
-	// SinceCopy is the number of its own steps since the member started or last took over weights.
+	// SinceCopy is the number of its own environment steps since the member started or last took over weights.
 	SinceCopy int64
-	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own steps since then.
+	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own environment steps since then.
 	SinceChange int64
 	// Peak is the greatest objective seen during the interval; it means something only where HasPeak is true.
 	Peak    float64

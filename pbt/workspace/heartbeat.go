@@ -33,7 +33,7 @@ const (
 	Yielded Phase = "yielded"
 	// Stopped was asked to stop, by a signal for example, and can be continued.
 	Stopped Phase = "stopped"
-	// Finished has trained for as many steps as it was told to.
+	// Finished has trained for as many environment steps as it was told to.
 	Finished Phase = "finished"
 	// Failed has given up; Note says why.
 	Failed Phase = "failed"
@@ -65,7 +65,7 @@ type Heartbeat struct {
 }
 
 // heartbeatFile is the JSON of a heartbeat's file. The keys are older than the names in Go: "policy" is the member,
-// "frame" its steps, "params" its hyperparameters. Their order counts, because the checksum is over the text.
+// "frame" its environment steps, "params" its hyperparameters. Their order counts, because the checksum is over the text.
 type heartbeatFile struct {
 	Schema    int                `json:"schema"`
 	Member    int                `json:"policy"`

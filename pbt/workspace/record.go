@@ -37,12 +37,12 @@ type Record struct {
 	Copies int64
 	// Steps are the environment steps that the member has trained, unaffected by copies.
 	Steps int64
-	// WeightSteps are the steps behind the weights: those of this member and, before its last copy, of the members that
+	// WeightSteps are the environment steps behind the weights: those of this member and, before its last copy, of the members that
 	// the weights came from.
 	WeightSteps int64
-	// SinceCopy are the member's own steps since it last copied weights, or since it began.
+	// SinceCopy are the member's own environment steps since it last copied weights, or since it began.
 	SinceCopy int64
-	// SinceChange are the member's own steps since it last mutated its hyperparameters without copying; 0 where it has
+	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying; 0 where it has
 	// not done so since SinceCopy began.
 	SinceChange int64
 	// Objective is the figure as it was measured, where HasObjective is set; it may be NaN. Peak is the best figure

@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	ppoSteps := flag.Int("ppo-timesteps", 5000, "steps of the 16 poles")
-	ampSteps := flag.Int("amp-timesteps", 1500, "steps of the 64 walkers")
+	ppoSteps := flag.Int("ppo-timesteps", 5000, "timesteps, each a step of all 16 poles")
+	ampSteps := flag.Int("amp-timesteps", 1500, "timesteps, each a step of all 64 walkers")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 3000, "steps of the 32 points")
+	timesteps := flag.Int("timesteps", 3000, "timesteps, each a step of all 32 points")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 2560, "steps of the 16 pendulums")
+	timesteps := flag.Int("timesteps", 2560, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

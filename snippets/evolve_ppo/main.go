@@ -74,7 +74,7 @@ func run(ctx context.Context) error {
 		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
 		Progress: func(u pbt.Update) {
 			if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
-				fmt.Fprintf(os.Stderr, "generation %d: %d of %d steps\n", u.Event.Iteration, u.Event.Steps, *steps)
+				fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n", u.Event.Iteration, u.Event.Steps, *steps)
 			}
 		},
 		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },

@@ -27,7 +27,7 @@ import (
 var environment embed.FS
 
 func main() {
-	timesteps := flag.Int("timesteps", 10_000, "steps of the 16 environments")
+	timesteps := flag.Int("timesteps", 10_000, "timesteps, each a step of all 16 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	style := flag.Float64("style", 1, "how much the style counts; the task counts 0.5")
 	python := flag.String("python", defaultPython(), "the Python interpreter")

@@ -22,7 +22,7 @@ import (
 
 func main() {
 	id := flag.String("env", "CartPole-v1", "id of the environment")
-	timesteps := flag.Int("timesteps", 12_500, "steps of the 8 environments")
+	timesteps := flag.Int("timesteps", 12_500, "timesteps, each a step of all 8 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	python := flag.String("python", defaultPython(), "the Python interpreter")
 	serve := flag.String("serve", "", "after training, answer Python programs through this file (clients/python) until Ctrl-C")

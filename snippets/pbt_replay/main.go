@@ -143,7 +143,7 @@ func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Sche
 	for _, p := range found.Phases {
 		phases = append(phases, []string{fmt.Sprint(p.From), fmt.Sprint(p.Member), fmt.Sprintf("%.3g", p.Hyperparameters["learning_rate"]), fmt.Sprintf("%.4f", p.Hyperparameters["discount_factor"])})
 	}
-	if err := tracking.Table(os.Stdout, []string{"from step", "member", "learning rate", "discount factor"}, phases); err != nil {
+	if err := tracking.Table(os.Stdout, []string{"from environment step", "member", "learning rate", "discount factor"}, phases); err != nil {
 		return err
 	}
 
@@ -186,5 +186,5 @@ func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Sche
 		rows = append(rows, []string{run.name, fmt.Sprint(agent.Steps()), fmt.Sprintf("%.0f", result.Return)})
 	}
 	fmt.Printf("\nEvaluated over %d episodes:\n\n", *episodes)
-	return tracking.Table(os.Stdout, []string{"agent", "steps", "return"}, rows)
+	return tracking.Table(os.Stdout, []string{"agent", "environment steps", "return"}, rows)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 12_800, "steps of the 16 pendulums")
+	timesteps := flag.Int("timesteps", 12_800, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	out := flag.String("out", filepath.Join("runs", "ppo_pendulum"), "folder of the film")
 	flag.Parse()

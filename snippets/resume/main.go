@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 4096, "steps of the 16 poles, in all")
+	timesteps := flag.Int("timesteps", 4096, "timesteps in all, each a step of all 16 poles")
 	interrupt := flag.Int("interrupt", 0, "stop at this timestep as Ctrl-C would (0: never)")
 	out := flag.String("out", "runs", "folder of all runs")
 	name := flag.String("name", "resume", "folder of this run")

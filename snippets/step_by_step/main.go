@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 1024, "steps of the 16 poles, for each loop")
+	timesteps := flag.Int("timesteps", 1024, "timesteps for each loop, each a step of all 16 poles")
 	flag.Parse()
 	ctx := context.Background()
 	for _, loop := range []struct {

@@ -75,7 +75,7 @@ type Core struct {
 	Scheduler schedulers.Scheduler
 	// The scalers standardise observations, states and returns; nil ones leave them as they are.
 	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
-	// Rollout holds the T steps to learn from; nil before Bind.
+	// Rollout holds the T timesteps to learn from; nil before Bind.
 	Rollout *memory.Rollout
 	// Gen and Rng are the agent's random sequences on the device and on the host.
 	Gen *tensor.Generator
@@ -83,7 +83,7 @@ type Core struct {
 	// Device is where all tensors live. Figures collects what Tracked shows.
 	Device  tensor.Device
 	Figures *Tracker
-	// Timestep counts recorded steps of the batch of environments, Updates counts updates. Snapshots have both.
+	// Timestep counts recorded timesteps, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
@@ -200,7 +200,7 @@ func (c *Core) Bind(numEnvs int) error {
 	case c.numEnvs != 0:
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
-	rows := math.MaxInt // transitions of a rollout; so many do not fit into memory
+	rows := math.MaxInt // environment steps of a rollout; so many do not fit into memory
 	if c.Config.Rollouts <= math.MaxInt/numEnvs {
 		rows = c.Config.Rollouts * numEnvs
 	}

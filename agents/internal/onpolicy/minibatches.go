@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Batch is a minibatch: n of the rollout's T·N transitions, the same rows in every tensor.
+// Batch is a minibatch: n of the rollout's T·N environment steps, the same rows in every tensor.
 type Batch struct {
 	// Index counts the minibatches of the epoch from 0.
 	Index int

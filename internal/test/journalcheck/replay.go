@@ -85,7 +85,7 @@ func (r *replay) add(e journal.Event) error {
 	case s.Final:
 		return errors.New("the member had trained to the end")
 	case e.Iteration < s.Iteration || e.Steps < s.Steps:
-		return fmt.Errorf("the member was at iteration %d with %d steps before, and is at %d with %d", s.Iteration, s.Steps, e.Iteration, e.Steps)
+		return fmt.Errorf("the member was at iteration %d with %d environment steps before, and is at %d with %d", s.Iteration, s.Steps, e.Iteration, e.Steps)
 	}
 	switch e.Kind {
 	case journal.Keep, journal.Replace, journal.SelfMutate:
