@@ -28,7 +28,7 @@ type Options struct {
 	// MaxSteps is the number of environment steps that every member trains in all, default 1 000 000.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
 	// EvoSteps is the number of environment steps of a generation: between two selections. Default 10 000. Short generations
-	// select and mutate more often, but judge a mutation before its effect shows; long ones waste steps on bad
+	// select and mutate more often, but judge a mutation before its effect shows; long ones waste training on bad
 	// members. Several updates of the agent and several episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
 	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: they are played to their end.
