@@ -31,7 +31,7 @@ func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
 	if opt.Directory != "" {
 		folder, err := workspace.OpenFolder(opt.Directory, opt.Members, workspace.FolderOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("pbt: Directory: %w", err)
+			return nil, fmt.Errorf("pbt: directory: %w", err)
 		}
 		board = folder
 	}

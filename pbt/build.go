@@ -133,7 +133,7 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 			value = v
 		}
 		if b, ok := o.Explore.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside the bounds of %T, %v", id, key, value, o.Explore, b)
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside its bounds, %v", id, key, value, b)
 		}
 	}
 	return nil

@@ -63,21 +63,21 @@ func (o CopyOptions) validate() error {
 		part    Part
 		allowed []Part
 	}{
-		{"Optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"Normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
-		{"Schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"Environment", o.Environment, []Part{CopyPart, KeepPart}},
-		{"Buffers", o.Buffers, []Part{CopyPart, KeepPart}},
+		{"optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
+		{"normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
+		{"schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
+		{"environment", o.Environment, []Part{CopyPart, KeepPart}},
+		{"buffers", o.Buffers, []Part{CopyPart, KeepPart}},
 	} {
 		if field.part != "" && !slices.Contains(field.allowed, field.part) {
-			return fmt.Errorf("pbt: Copy.%s is %q; give one of %q", field.name, field.part, field.allowed)
+			return fmt.Errorf("pbt: inherit.%s is %q; give one of %q", field.name, field.part, field.allowed)
 		}
 	}
 	switch decays := o.Optimizer == DecayPart; {
 	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", o.MomentDecay, ResetPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer %q to have no moments", o.MomentDecay, ResetPart)
 	case !decays && o.MomentDecay != 0:
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", o.MomentDecay, o.Optimizer, DecayPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
 	}
 	return nil
 }

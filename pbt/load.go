@@ -46,7 +46,7 @@ func (p *Population) loadState(path string) (*restored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	if err := p.opt.sameRun(path, s.savedRun, setting{"Members", len(s.Members), p.opt.Members}); err != nil {
+	if err := p.opt.sameRun(path, s.savedRun, setting{"the number of members", len(s.Members), p.opt.Members}); err != nil {
 		return nil, err
 	}
 	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
@@ -135,8 +135,8 @@ type setting struct {
 // saved or in one of the settings.
 func (o *Options) sameRun(path string, saved savedRun, settings ...setting) error {
 	for _, s := range append(settings,
-		setting{"Objective", saved.Objective, o.Objective}, setting{"IntervalSteps", saved.IntervalSteps, o.IntervalSteps},
-		setting{"Seed", saved.Seed, o.Seed}, setting{"Measure.Minimise", saved.Minimise, o.Measure.Minimise},
+		setting{"the objective", saved.Objective, o.Objective}, setting{"the interval in environment steps", saved.IntervalSteps, o.IntervalSteps},
+		setting{"the seed", saved.Seed, o.Seed}, setting{"measure.minimise", saved.Minimise, o.Measure.Minimise},
 	) {
 		if s.saved != s.want {
 			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, s.name, s.saved, s.want, errOtherPopulation)

@@ -82,7 +82,7 @@ func (p *Population) open() error {
 	var saved *restored
 	if dir := p.opt.Directory; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("pbt: Directory: %w", err)
+			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		var err error
 		if p.unlock, err = lockDirectory(dir); err != nil {

@@ -439,11 +439,11 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(o *Options, p *WorkerOptions){
-		"Seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
-		"Objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
-		"must be equal":                              func(o *Options, _ *WorkerOptions) { o.Members = 3 },
-		"members are 0 to 1":                         func(_ *Options, p *WorkerOptions) { p.Member = 2 },
-		"give 0 or more":                             func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
+		"the seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
+		"the objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
+		"must be equal":      func(o *Options, _ *WorkerOptions) { o.Members = 3 },
+		"members are 0 to 1": func(_ *Options, p *WorkerOptions) { p.Member = 2 },
+		"give 0 or more":     func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
 		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
 		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
 		"Store is nil":                               func(_ *Options, p *WorkerOptions) { p.Store = nil },

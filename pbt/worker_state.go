@@ -136,7 +136,7 @@ func (w *Worker) loadState(path string) (*restoredWorker, error) {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
 	if err := w.opt.sameRun(path, state.savedRun,
-		setting{"Policy", state.Policy, w.cfg.Member}, setting{"Members", state.Members, w.opt.Members},
+		setting{"the member", state.Policy, w.cfg.Member}, setting{"the number of members", state.Members, w.opt.Members},
 	); err != nil {
 		return nil, err
 	}

@@ -136,9 +136,11 @@ func (o Options) validate() error {
 	case o.Checkpoint < 0:
 		return fmt.Errorf("evolution: Checkpoint is %d; give a number of environment steps, or 0 for none", o.Checkpoint)
 	case o.Checkpoint > 0 && o.CheckpointPath == "" && o.Directory == "":
-		return errors.New("evolution: Checkpoint is set without a CheckpointPath or a Directory; name one of them")
+		return errors.New("evolution: checkpoint_steps are set without a checkpoint_path or a directory; name one of them")
 	case o.SaveElite && o.ElitePath == "" && o.Directory == "":
-		return errors.New("evolution: SaveElite is set without an ElitePath or a Directory; name one of them")
+		return errors.New("evolution: save_elite is set without an elite_path or a directory; name one of them")
+	case o.TargetGenerations != 0 && o.Target == nil:
+		return fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out", o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("evolution: New is nil; give a function that builds a member")
 	}

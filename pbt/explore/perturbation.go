@@ -79,19 +79,19 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 		}
 	}
 	for _, key := range p.Keys() {
-		if err := checkKey("Perturbation.Parameters", key, hyperparameters); err != nil {
+		if err := checkKey("parameters", key, hyperparameters); err != nil {
 			return err
 		}
 		q := p.Parameters[key]
 		if q.Rule != nil && q.Rule != Integer {
-			return fmt.Errorf("pbt: Perturbation.Parameters[%q] names rule %q; leave it empty, or give \"integer\" for whole numbers", key, q.Rule.Name())
+			return fmt.Errorf("pbt: parameters.%s names rule %q; leave it empty, or give \"integer\" for whole numbers", key, q.Rule.Name())
 		}
 		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
-			err = fmt.Errorf("there is neither Sample nor Choices; give the range or the list that values are drawn from")
+			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are drawn from")
 		}
 		if err != nil {
-			return fmt.Errorf("pbt: Perturbation.Parameters[%q]: %w", key, err)
+			return fmt.Errorf("pbt: parameters.%s: %w", key, err)
 		}
 	}
 	return nil
