@@ -165,7 +165,7 @@ func TestTrainCheck(t *testing.T) {
 	absent(t, "runs")
 }
 
-// stopping is a pole that calls stop at a step of the batch.
+// stopping is a pole that calls stop at a timestep.
 type stopping struct {
 	envs.Env
 	at, steps int

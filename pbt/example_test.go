@@ -201,7 +201,7 @@ func ExampleCopyOptions() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// pbt: Copy.Normalizers is "reset"; give one of ["copy" "keep"]
+	// pbt: inherit.normalizers is "reset"; give one of ["copy" "keep"]
 }
 
 // A population's folder is read while it trains and afterwards.

@@ -98,7 +98,7 @@ type Worker struct {
 	before    *workerState         // what is in the file of the state before
 	kept      string               // the name of the snapshot saved last
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
-	savedAt   int64                // the own steps at the last save
+	savedAt   int64                // the own environment steps at the last save
 	joined    time.Time            // by the store's clock
 	ahead     map[int]ahead        // by member
 	cause     string               // the last decision's

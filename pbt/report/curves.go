@@ -24,7 +24,7 @@ const maxNamed = 8
 const pathTip = "the path of the best member's weights"
 
 // curves returns a curve for every stretch of drawn, in its order, and the best's path as the last one. points
-// returns the values of a stretch up to a number of the member's own steps: the path leaves an ancestor where it was
+// returns the values of a stretch up to a number of the member's own environment steps: the path leaves an ancestor where it was
 // copied, while the ancestor's own curve goes on. steps holds each value until the next, as hyperparameters do. The
 // curves are pale where the best's path lies in front of them.
 func (f *facts) curves(steps bool, points func(s *stretch, to int64) []journal.Point) []plot.Series {
@@ -135,7 +135,7 @@ func outliers(values []float64) (limits [2]float64, beyond int) {
 }
 
 // objective returns the panel of the objective, which has a point at every interval's end. The curve of a member that
-// took over weights begins at the source's objective, at the member's own steps: with the source's weights it
+// took over weights begins at the source's objective, at the member's own environment steps: with the source's weights it
 // performs as the source does, and the curve shows what it made of them. The axis is logarithmic only for objectives
 // of which less is better: these are losses, which fall by orders of magnitude. Crosses and diamonds at the lower
 // edge are failures and divergences, which have no value; the star is the best there was.

@@ -47,7 +47,7 @@ const DefaultLeaseTTL = time.Minute
 //
 // Publish does the following in this order. A crash after each step leaves:
 //
-//  1. Weights and manifest are written by a checkpoint.Store, which describes its own steps. Crash: weights that no
+//  1. Weights and manifest are written by a checkpoint.Store, which describes how. Crash: weights that no
 //     record refers to. No reader looks at them; Prune deletes them.
 //  2. The record is written and synced under a temporary name (".000001.yaml-<token>-<n>"). Crash: a temporary file
 //     that Prune of the next process deletes, because it has another token.
