@@ -45,7 +45,7 @@ type Range struct {
 	// Low and High are the least and greatest value.
 	Low  float64 `yaml:"low"`
 	High float64 `yaml:"high"`
-	// Log draws uniformly between the logarithms; its low end must be above 0.
+	// Log draws uniformly between the logarithms; Low must be above 0.
 	Log bool `yaml:"log"`
 }
 

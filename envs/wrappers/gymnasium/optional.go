@@ -59,7 +59,7 @@ func (e *Env) childOf(i int) (*child, error) {
 // Render returns what environment i's render returns; Options.RenderMode must be "rgb_array".
 func (e *Env) Render(i int) (image.Image, error) {
 	if e.options.RenderMode != "rgb_array" {
-		return nil, fmt.Errorf("gymnasium: Options.RenderMode is %q; pictures need \"rgb_array\": %w", e.options.RenderMode, errors.ErrUnsupported)
+		return nil, fmt.Errorf("gymnasium: render_mode is %q; pictures need \"rgb_array\": %w", e.options.RenderMode, errors.ErrUnsupported)
 	}
 	c, err := e.childOf(i)
 	if err != nil {
@@ -112,7 +112,7 @@ func parseShape(head []byte, dimensions int) ([]int, error) {
 // an array of shape (n, M). NumPy's global generator is seeded with a number from rng before.
 func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if !e.about.Motions || e.wM == 0 {
-		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or Options.AMPObservations is not set: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or amp_observations is not set: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 || n > maxPayload/4/e.wM {
 		return nil, fmt.Errorf("gymnasium: %d rows of reference motion", n)
