@@ -33,8 +33,8 @@ type OnPolicy struct {
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none is
-	// dropped.
+	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none
+	// is dropped.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
 	// a GPU. Aim at minibatches of some hundreds of rows or more.
@@ -52,9 +52,9 @@ type OnPolicy struct {
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
 	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1,
-	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when it
-	// is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one row
-	// has no deviation and stays as it is.
+	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when
+	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one
+	// row has no deviation and stays as it is.
 	//
 	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise where minibatches are small. With
 	// "none" the size of rewards changes the size of the policy's steps; choose it where rewards are scaled with care.
@@ -81,10 +81,11 @@ type OnPolicy struct {
 	// A larger value makes the steps of parameters with small gradients smaller; a smaller one makes all steps about as
 	// large as the learning rate. Only adam and adamw have it.
 	AdamEpsilon float64 `yaml:"adam_epsilon" config:"gt=0"`
-	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and 0.999.
+	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and
+	// 0.999.
 	//
-	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam and
-	// adamw have them.
+	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam
+	// and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
@@ -234,7 +235,8 @@ func DefaultOnPolicy() OnPolicy {
 		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
 		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, TimeLimitBootstrap: true,
 		RewardsShaperScale: 1, Device: "cpu",
-		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true}, CheckpointInterval: Interval{Auto: true}},
+		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true},
+			CheckpointInterval: Interval{Auto: true}},
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package memory stores what agents experience: a [Rollout] of the last T timesteps of N environments, which an on-policy
-// update reads whole, and a [Replay] of rows in a circle, which a discriminator samples.
+// Package memory stores what agents experience: a [Rollout] of the last T timesteps of N environments, which an
+// on-policy update reads whole, and a [Replay] of rows in a circle, which a discriminator samples.
 package memory
 
 import (
@@ -43,8 +43,8 @@ func room(what string, bytes float64, d tensor.Device) error {
 	return capacity.CheckDevice(what, bytes)
 }
 
-// NewRollout allocates a rollout of the given timesteps and environments. One that does not fit into the machine's memory is an
-// error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
+// NewRollout allocates a rollout of the given timesteps and environments. One that does not fit into the machine's
+// memory is an error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
 func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, error) {
 	if steps <= 0 || envs <= 0 {
 		return nil, fmt.Errorf("memory: a rollout of %d timesteps × %d environments: both must be positive", steps, envs)

@@ -49,8 +49,9 @@ func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Deci
 }
 
 // settle applies the rules that hold for every strategy: a member is kept before Options.InitialDelay and within
-// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference member are
-// never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in brackets.
+// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference
+// member are never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in
+// brackets.
 func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []strategy.Decision {
 	status := make(map[int]strategy.Status, len(g.Members))
 	for _, m := range g.Members {

@@ -36,11 +36,13 @@ func (o Options) validate() error {
 	case o.Target != nil && !number.Finite(*o.Target):
 		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
 	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
-		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target", o.TargetGenerations)
+		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target",
+			o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
-		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
+		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial),
+			o.Members)
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
@@ -95,7 +97,8 @@ func (o Options) validateReference() error {
 func (m Measure) validate() error {
 	switch {
 	case m.Window < 0:
-		return fmt.Errorf("pbt: measure.window is %d; give a number of measurements, or 0 for the figure as reported", m.Window)
+		return fmt.Errorf("pbt: measure.window is %d; give a number of measurements, or 0 for the figure as reported",
+			m.Window)
 	case m.MinSamples < 0:
 		return fmt.Errorf("pbt: measure.min_samples is %d; give 0 or more measurements", m.MinSamples)
 	case m.EvaluationEpisodes < 0:
@@ -105,7 +108,8 @@ func (m Measure) validate() error {
 		for _, r := range reducers {
 			names = append(names, string(r))
 		}
-		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer, config.Among(string(m.Reducer), names))
+		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer,
+			config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
 		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
@@ -116,8 +120,8 @@ func (m Measure) validate() error {
 	return nil
 }
 
-// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no trainee
-// reports.
+// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no
+// trainee reports.
 func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	names, reported, most := make(map[string]bool), "", 0
 	for _, m := range members {
@@ -136,5 +140,6 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	if reported != "" {
 		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration,
+		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
-// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and pbt.Evaluator.
-// Snapshot and Restore are the trainer's: save.go, restore.go.
+// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and
+// pbt.Evaluator. Snapshot and Restore are the trainer's: save.go, restore.go.
 type Trainee struct {
 	*Trainer
 }

@@ -158,7 +158,8 @@ func fit(env envs.Env, agent agents.Agent) error {
 	}
 	// An agent without a discriminator does not mind what AMP observations the environment has.
 	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
-		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation, as.AMPObservation)
+		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation,
+			as.AMPObservation)
 	}
 	return nil
 }
@@ -227,8 +228,8 @@ func (t *Trainer) complete() error {
 	return t.checkBest(true)
 }
 
-// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has been
-// undone, and the state is saved.
+// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has
+// been undone, and the state is saved.
 func (t *Trainer) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return t.interrupted(err)

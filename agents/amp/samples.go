@@ -20,8 +20,8 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
-// standardised. There are two: random, and once as in skrl 2.0. Its methods are exported because tests of package agents
-// replay recorded rows through it.
+// standardised. There are two: random, and once as in skrl 2.0. Its methods are exported because tests of package
+// agents replay recorded rows through it.
 type sampler interface {
 	// Begin starts an update.
 	Begin(s *tensor.Scope)

@@ -19,7 +19,8 @@ import (
 func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
 		a.estimate(s)
-		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / KL divergence",
+		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
+			"Policy / KL divergence",
 			"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
 		if err := s.Err(); err != nil {
 			return err
@@ -71,7 +72,8 @@ func (a *learner) estimate(s *tensor.Scope) {
 		a.FillValues(s, "values", a.ValueOf)
 	}
 	m := a.NextValues(s, "values", "final_values", a.ValueOf)
-	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor, a.Config.GAELambda)
+	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor,
+		a.Config.GAELambda)
 	returns := s.Add(advantages, r.Tensor("values"))
 	a.StoreTargets(s, returns, advantages)
 }

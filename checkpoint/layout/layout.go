@@ -186,8 +186,8 @@ func WrapperStatistic(i int, wrapper, statistic string) string {
 	return fmt.Sprintf("%s%d.%s/%s", statistics, i, wrapper, statistic)
 }
 
-// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok is
-// false for other arrays.
+// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok
+// is false for other arrays.
 func CutWrapperStatistic(array string) (wrapper, statistic string, ok bool) {
 	rest, ok := strings.CutPrefix(array, statistics)
 	if !ok {
@@ -202,8 +202,8 @@ const MemberPrefix = "agent_"
 // Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
 func Member(i int) string { return fmt.Sprintf("%s%d", MemberPrefix, i) }
 
-// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the environment's
-// wrappers, which the group shares. ok is false where there is no such agent.
+// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the
+// environment's wrappers, which the group shares. ok is false where there is no such agent.
 func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bool) {
 	values, ok := snap.Values[Member(i)].(map[string]any)
 	if !ok {

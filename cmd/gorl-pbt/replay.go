@@ -89,7 +89,8 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps,
+			s.Seed, *out)
 		return err
 	}
 	return c

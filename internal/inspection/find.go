@@ -64,7 +64,8 @@ func Find(path string) (string, error) {
 }
 
 func meansDamaged(path string, s Stored) error {
-	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that", path, s.File, s.Reason)
+	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that",
+		path, s.File, s.Reason)
 }
 
 // meant returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so that
@@ -121,7 +122,8 @@ func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 				return walk(path, visit, above...)
 			}
 		}
-		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) && !strings.HasPrefix(name, ".") {
+		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) &&
+			!strings.HasPrefix(name, ".") {
 			visit(path)
 		}
 		return nil

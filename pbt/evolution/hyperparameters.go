@@ -138,9 +138,11 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 		case !ok:
 			problems = append(problems, missing(name, slices.Sorted(maps.Keys(values))))
 		case !number.Finite(value):
-			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
+			problems = append(problems,
+				fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
 		case c[name].Kind == KindInt && value != math.Trunc(value):
-			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
+			problems = append(problems,
+				fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
 		}
 	}
 	return errors.Join(problems...)

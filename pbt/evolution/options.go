@@ -27,12 +27,12 @@ type Options struct {
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
 	// MaxSteps is the number of environment steps that every member trains in all, default 1 000 000.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	// EvoSteps is the number of environment steps of a generation: between two selections. Default 10 000. Short generations
-	// select and mutate more often, but judge a mutation before its effect shows; long ones waste training on bad
-	// members. Several updates of the agent and several episodes should fit.
+	// EvoSteps is the number of environment steps of a generation: between two selections. Default 10 000. Short
+	// generations select and mutate more often, but judge a mutation before its effect shows; long ones waste training on
+	// bad members. Several updates of the agent and several episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: they are played to their end.
-	// Limit them where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a
+	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: they are played to their
+	// end. Limit them where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a
 	// trainers.Trainee is.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
 	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure
@@ -71,8 +71,8 @@ type Options struct {
 	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go
 	// uses. It does not change results. Lower it where members together need too much memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default (0): at the
-	// end of a generation only.
+	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default (0):
+	// at the end of a generation only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 	// Progress is called with news of members, for displays, as in pbt.Options.
 	Progress func(pbt.Update) `yaml:"-"`
@@ -130,7 +130,8 @@ func (o Options) validate() error {
 	case o.MaxSteps < 1 || o.EvoSteps < 1:
 		return fmt.Errorf("evolution: MaxSteps is %d and EvoSteps is %d; give at least 1 each", o.MaxSteps, o.EvoSteps)
 	case o.EvalSteps < 0:
-		return fmt.Errorf("evolution: EvalSteps is %d; give a number of environment steps, or 0 for whole episodes", o.EvalSteps)
+		return fmt.Errorf("evolution: EvalSteps is %d; give a number of environment steps, or 0 for whole episodes",
+			o.EvalSteps)
 	case o.EvalSteps > 0 && o.EvalLoop < 0:
 		return errors.New("evolution: EvalSteps is set, but with a negative EvalLoop nothing is evaluated; leave one of them out")
 	case o.Checkpoint < 0:
@@ -140,7 +141,8 @@ func (o Options) validate() error {
 	case o.SaveElite && o.ElitePath == "" && o.Directory == "":
 		return errors.New("evolution: save_elite is set without an elite_path or a directory; name one of them")
 	case o.TargetGenerations != 0 && o.Target == nil:
-		return fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out", o.TargetGenerations)
+		return fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
+			o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("evolution: New is nil; give a function that builds a member")
 	}

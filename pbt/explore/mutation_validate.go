@@ -83,7 +83,9 @@ func checkKey(where, key string, hyperparameters []string) error {
 		return nil
 	}
 	if strings.HasSuffix(key, "*") {
-		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, config.Among(key, hyperparameters))
+		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key,
+			config.Among(key, hyperparameters))
 	}
-	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, config.Among(key, hyperparameters))
+	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key,
+		config.Among(key, hyperparameters))
 }

@@ -132,7 +132,8 @@ func (p Parameter) check(rule *rule) error {
 	switch p.Outside {
 	case "", OutsideClamp, OutsideReflect:
 	default:
-		return fmt.Errorf("outside is %q: %s", p.Outside, config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
+		return fmt.Errorf("outside is %q: %s", p.Outside,
+			config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
 	}
 	if p.ChangeRange != [2]float64{} {
 		if err := checkChangeRange(p.ChangeRange); err != nil {
@@ -184,7 +185,8 @@ func (p Parameter) checkSpace(whole bool) error {
 	}
 	for _, v := range numbers {
 		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
-			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be", v, p.step())
+			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be",
+				v, p.step())
 		}
 	}
 	return nil

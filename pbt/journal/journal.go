@@ -194,9 +194,10 @@ type Writer struct {
 	Events []Event
 }
 
-// Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of. Bytes
-// after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps events in
-// memory only. It is an error where the file is shorter than keep, since events that the state builds on are lost then.
+// Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of.
+// Bytes after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps
+// events in memory only. It is an error where the file is shorter than keep, since events that the state builds on are
+// lost then.
 func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	if dir == "" {
 		return &Writer{}, nil

@@ -122,7 +122,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
-	store, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
+	store, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies,
+		workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
@@ -155,7 +156,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		return err
 	}
 	if result != nil {
-		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective, result.Objective)
+		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective,
+			result.Objective)
 	}
 	return nil
 }

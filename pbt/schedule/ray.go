@@ -18,11 +18,11 @@ import (
 const maxRayRow = 16 << 20
 
 // ReadRay reads a replay file of Ray Tune's population based training (pbt_policy_<trial>.txt) as a schedule, the same
-// that Ray's PopulationBasedTrainingReplay plays. Rows that do not lead to the member's last weights are left out: a member
-// that is replaced takes over the history of the one that it copies. Hyperparameters get gorl's names.
+// that Ray's PopulationBasedTrainingReplay plays. Rows that do not lead to the member's last weights are left out: a
+// member that is replaced takes over the history of the one that it copies. Hyperparameters get gorl's names.
 //
-// Ray counts training iterations; stepsPerIteration is the number of environment steps of one. The file does not say how
-// long training went on: Steps is where the last phase begins, and [Options.Steps] says where to stop.
+// Ray counts training iterations; stepsPerIteration is the number of environment steps of one. The file does not say
+// how long training went on: Steps is where the last phase begins, and [Options.Steps] says where to stop.
 //
 // A row that is malformed is an error that names its line. A last line without a line break, which a crash cut off, is
 // left out.
@@ -47,7 +47,8 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	s := Schedule{Phases: []Phase{{Hyperparameters: rows[first].before}}}
 	for _, row := range rows[first:] {
 		if row.iteration > math.MaxInt64/stepsPerIteration {
-			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d environment steps is too great", row.iteration, stepsPerIteration)
+			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d environment steps is too great", row.iteration,
+				stepsPerIteration)
 		}
 		s.Steps = row.iteration * stepsPerIteration
 		// Of two rows at the same step only the later counts: nothing was trained with the configuration of the

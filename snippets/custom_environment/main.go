@@ -67,7 +67,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when, 100*result.Metrics["reached"], result.Length)
+		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when,
+			100*result.Metrics["reached"], result.Length)
 	}
 	return nil
 }

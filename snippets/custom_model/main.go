@@ -60,7 +60,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("return %.1f over %d episodes, with %d parameter tensors of our own\n", result.Return, result.Episodes, len(policy.Parameters())+len(value.Parameters()))
+	fmt.Printf("return %.1f over %d episodes, with %d parameter tensors of our own\n", result.Return, result.Episodes,
+		len(policy.Parameters())+len(value.Parameters()))
 	return nil
 }
 

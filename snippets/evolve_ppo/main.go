@@ -1,5 +1,5 @@
-// Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are mostly
-// far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
+// Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are
+// mostly far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
 //
 // It prints the members with their mutations, evaluates the elite, and writes a picture with the lineage. Run again
 // with -resume after an interruption, it continues with the whole population.

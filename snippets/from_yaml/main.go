@@ -1,4 +1,5 @@
-// Command from_yaml makes models, agent and trainer from one YAML file in the form of skrl's Runner, and trains the walker.
+// Command from_yaml makes models, agent and trainer from one YAML file in the form of skrl's Runner, and trains the
+// walker.
 package main
 
 import (

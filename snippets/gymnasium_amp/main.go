@@ -1,7 +1,9 @@
-// Command gymnasium_amp trains AMP on an environment that is Python (fish.py): a fish learns to swim at the speed it is asked
-// for, as the task rewards, and to undulate, as only the reference motion shows. The reference is a clip that Go reads.
+// Command gymnasium_amp trains AMP on an environment that is Python (fish.py): a fish learns to swim at the speed it is
+// asked for, as the task rewards, and to undulate, as only the reference motion shows. The reference is a clip that Go
+// reads.
 //
-// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. With -style 0 the fish swims straight.
+// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. With -style 0 the fish swims
+// straight.
 package main
 
 import (
@@ -128,6 +130,7 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		return err
 	}
 	m := result.Metrics
-	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return, m["speed_error"], m["frequency"], m["orbit_error"])
+	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return,
+		m["speed_error"], m["frequency"], m["orbit_error"])
 	return nil
 }

@@ -77,7 +77,8 @@ func film(ctx context.Context, agent *ppo.Agent, seed int64, out string) (err er
 		return errors.Join(err, env.Close())
 	}
 	defer func() { err = errors.Join(err, recorded.Close()) }()
-	if _, err := trainers.Evaluate(ctx, recorded, agent, trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
+	if _, err := trainers.Evaluate(ctx, recorded, agent,
+		trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
 		return err
 	}
 	fmt.Println("film in", out)

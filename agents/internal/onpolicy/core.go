@@ -148,14 +148,16 @@ func New(o Options) (c *Core, err error) {
 		return nil, err
 	}
 	if o.NumEnvs < 0 {
-		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer", strings.ToLower(o.Name), o.NumEnvs)
+		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer",
+			strings.ToLower(o.Name), o.NumEnvs)
 	}
 	device, err := tensor.ParseDevice(cfg.Device)
 	if err != nil {
 		return nil, fmt.Errorf("%s: \"device\": %w", strings.ToLower(o.Name), err)
 	}
 	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
-		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name), got, o.Spaces.Action, want)
+		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name),
+			got, o.Spaces.Action, want)
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
@@ -219,15 +221,19 @@ func (c *Core) Bind(numEnvs int) error {
 // nothing.
 func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
-	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()},
+		{Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob",
+			Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages",
+			Width: 1}}
 	if w := sp.State.Width(); w > 0 {
 		fields = append(fields, memory.Field{Name: "states", Width: w})
 		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
 	}
 	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...),
+		c.Device); err != nil {
 		return err
 	}
 	o := int64(sp.Observation.Width())
@@ -248,13 +254,16 @@ func (c *Core) probe() error {
 	v := c.Value.Forward(s, in)
 	judged := c.Policy.Evaluate(s, in, mode).LogProb
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
+		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation,
+			c.spaces.Action, err)
 	}
 	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got,
+			c.spaces.Action.Width())
 	}
 	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
+		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")",
+			strings.ToLower(c.name), got)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)

@@ -96,7 +96,8 @@ func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 		}
 		return s.Narrow(t, 0, span.Start, span.Len)
 	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
+		Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
 	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
 	for _, t := range b.Extra {
 		out.Extra = append(out.Extra, cut(t))

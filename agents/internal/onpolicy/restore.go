@@ -29,7 +29,8 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
 	}
 	if format, err := snap.Int(layout.Format); err != nil || format != snapshotFormat {
-		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
+		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format,
+			snapshotFormat)
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
