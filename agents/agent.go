@@ -27,8 +27,8 @@ type Agent interface {
 	Record(t Transition) error
 	// Ready reports whether enough is recorded for Update to learn from.
 	Ready() bool
-	// Update learns from what is recorded. A cancelled context stops it between minibatches with the context's error; Update
-	// can then be called again.
+	// Update learns from what is recorded. A cancelled context stops it between minibatches with the context's error;
+	// Update can then be called again.
 	Update(ctx context.Context) error
 	// Close releases every tensor the agent holds. It may be called twice.
 	Close() error

@@ -26,18 +26,18 @@ const RunningStandardScaler = "RunningStandardScaler"
 //
 // The first paragraph of a field's comment says what it is, the second what a larger and a smaller value do.
 type OnPolicy struct {
-	// Rollouts is the number of environment steps between updates, T.
+	// Rollouts is the number of timesteps between updates, T.
 	//
-	// An update learns from T × N transitions. A larger value gives estimates with less noise and fewer updates for the
-	// same number of steps; a smaller one updates sooner, from fewer transitions. Use more with few environments.
+	// An update learns from T × N environment steps. A larger value gives estimates with less noise and fewer updates for
+	// the same number of timesteps; a smaller one updates sooner, from less experience. Use more with few environments.
 	Rollouts int `yaml:"rollouts" config:"min=1"`
 	// LearningEpochs is the number of passes over a rollout in one update.
 	//
-	// More passes take more from the same steps, at more time an update, and move the policy further from the one that
+	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none is
-	// dropped.
+	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none
+	// is dropped.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
 	// a GPU. Aim at minibatches of some hundreds of rows or more.
@@ -55,9 +55,9 @@ type OnPolicy struct {
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
 	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1,
-	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when it
-	// is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one row
-	// has no deviation and stays as it is.
+	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when
+	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one
+	// row has no deviation and stays as it is.
 	//
 	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise where minibatches are small. With
 	// "none" the size of rewards changes the size of the policy's steps; choose it where rewards are scaled with care.
@@ -84,10 +84,11 @@ type OnPolicy struct {
 	// A larger value makes the steps of parameters with small gradients smaller; a smaller one makes all steps about as
 	// large as the learning rate. Only adam and adamw have it.
 	AdamEpsilon float64 `yaml:"adam_epsilon" config:"gt=0"`
-	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and 0.999.
+	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and
+	// 0.999.
 	//
-	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam and
-	// adamw have them.
+	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam
+	// and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
@@ -102,11 +103,11 @@ type OnPolicy struct {
 	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
 	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
 
-	// RandomTimesteps is the number of first steps in which actions are uniformly random.
+	// RandomTimesteps is the number of first timesteps in which actions are uniformly random.
 	//
 	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is usual.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
-	// LearningStarts is the number of first steps during which no update is made.
+	// LearningStarts is the number of first timesteps during which no update is made.
 	//
 	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
@@ -147,7 +148,7 @@ type OnPolicy struct {
 	//
 	// Switch it off where the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
-	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of steps so far.
+	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of timesteps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
 	//
@@ -237,7 +238,8 @@ func DefaultOnPolicy() OnPolicy {
 		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
 		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, TimeLimitBootstrap: true,
 		RewardsShaperScale: 1, Device: "cpu",
-		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true}, CheckpointInterval: Interval{Auto: true}},
+		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true},
+			CheckpointInterval: Interval{Auto: true}},
 	}
 }
 

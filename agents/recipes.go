@@ -10,8 +10,8 @@ import (
 type Hyperparameter struct {
 	// Library is one of [Libraries]. Name and Default are the library's.
 	Library, Name, Default string
-	// Key is the setting of gorl, "" where it has none. A key of another section than agent: begins with the section's name
-	// ("trainer.timesteps").
+	// Key is the setting of gorl, "" where it has none. A key of another section than agent: begins with the section's
+	// name ("trainer.timesteps").
 	Key string
 	// Note says how the values relate, or what gorl has instead.
 	Note string
@@ -22,13 +22,13 @@ func Libraries() []string { return slices.Clone(libraries) }
 
 var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
 
-// Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets ppo.py),
-// Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games (params.config and
-// params.network of a2c_continuous). docs/reference/recipes.md is made of it.
+// Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
+// ppo.py), Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games
+// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it.
 func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
 
-// Hints returns, by another library's name of a setting, what it is here: what an error about an unknown key says. Names
-// of PyTorch's Adam are among them.
+// Hints returns, by another library's name of a setting, what it is here: what an error about an unknown key says.
+// Names of PyTorch's Adam are among them.
 func Hints() map[string]string {
 	hints := map[string]string{}
 	for _, h := range slices.Concat(hyperparameters, torch) {
@@ -61,7 +61,7 @@ var torch = []Hyperparameter{
 
 // The notes that several rows share.
 const (
-	perEnvironment = "counts environment steps; timesteps are steps of the whole batch: divide by num_envs"
+	perEnvironment = "counts environment steps: divide by num_envs for timesteps"
 	minibatches    = "a number of rows; mini_batches is rollouts × num_envs / this"
 	halved         = "half the number"
 )
@@ -83,7 +83,8 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "learning_rate", "3e-4 (2.5e-4)", "learning_rate", ""},
 	{"CleanRL", "num_envs", "1 (4)", "environment.num_envs", ""},
 	{"CleanRL", "num_steps", "2048 (128)", "rollouts", ""},
-	{"CleanRL", "anneal_lr", "True", "learning_rate_scheduler", "LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto}"},
+	{"CleanRL", "anneal_lr", "True", "learning_rate_scheduler",
+		"LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto}"},
 	{"CleanRL", "gamma", "0.99", "discount_factor", ""},
 	{"CleanRL", "gae_lambda", "0.95", "gae_lambda", ""},
 	{"CleanRL", "num_minibatches", "32 (4)", "mini_batches", ""},
@@ -99,10 +100,12 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "minibatch_size", "batch_size / num_minibatches", "mini_batches", minibatches},
 	{"CleanRL", "num_iterations", "total_timesteps / batch_size", "", "the number of updates is timesteps / rollouts"},
 	{"CleanRL", "eps of Adam, in the code", "1e-5", "adam_epsilon", ""},
-	{"CleanRL", "layer_init, in the code", "orthogonal, √2; 0.01; 1", "models.initialization", "orthogonal; its gains are the defaults"},
+	{"CleanRL", "layer_init, in the code", "orthogonal, √2; 0.01; 1", "models.initialization",
+		"orthogonal; its gains are the defaults"},
 	{"CleanRL", "actor_logstd, in the code", "0", "", "the log standard deviation of {mlp: ...} starts at 0"},
 	{"CleanRL", "Agent, in the code", "64-64, tanh", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
-	{"CleanRL", "make_env, in the code", "(none)", "environment.wrappers", "clip_action, normalize_observation, clip_observation, normalize_reward, clip_reward"},
+	{"CleanRL", "make_env, in the code", "(none)", "environment.wrappers",
+		"clip_action, normalize_observation, clip_observation, normalize_reward, clip_reward"},
 	{"CleanRL", "dones, in the code", "ended or cut", "time_limit_bootstrap", "false: a truncation counts as an end"},
 
 	{"Stable-Baselines3", "policy", "MlpPolicy", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
@@ -114,7 +117,8 @@ var hyperparameters = []Hyperparameter{
 	{"Stable-Baselines3", "gamma", "0.99", "discount_factor", ""},
 	{"Stable-Baselines3", "gae_lambda", "0.95", "gae_lambda", ""},
 	{"Stable-Baselines3", "clip_range", "0.2", "ratio_clip", "a number: it does not change with the progress"},
-	{"Stable-Baselines3", "clip_range_vf", "None", "value_clip", "0 for None; there the clipped loss counts alone, here the larger one does"},
+	{"Stable-Baselines3", "clip_range_vf", "None", "value_clip",
+		"0 for None; there the clipped loss counts alone, here the larger one does"},
 	{"Stable-Baselines3", "normalize_advantage", "True", "advantage_normalization", "minibatch, or none for False"},
 	{"Stable-Baselines3", "ent_coef", "0", "entropy_loss_scale", ""},
 	{"Stable-Baselines3", "vf_coef", "0.5", "value_loss_scale", "the same number"},
@@ -127,7 +131,8 @@ var hyperparameters = []Hyperparameter{
 	{"Stable-Baselines3", "stats_window_size", "100", "", "figures of episodes are means over the last 100"},
 	{"Stable-Baselines3", "tensorboard_log", "None", "trainer.directory", ""},
 	{"Stable-Baselines3", "policy_kwargs", "None", "models.mlp", "see the names that follow"},
-	{"Stable-Baselines3", "net_arch", "[64, 64] each", "models.mlp", "networks of two shapes: models.policy and models.value in full"},
+	{"Stable-Baselines3", "net_arch", "[64, 64] each", "models.mlp",
+		"networks of two shapes: models.policy and models.value in full"},
 	{"Stable-Baselines3", "activation_fn", "Tanh", "models.activation", ""},
 	{"Stable-Baselines3", "ortho_init", "True", "models.initialization", "orthogonal; its gains are the defaults"},
 	{"Stable-Baselines3", "log_std_init", "0", "models.policy.initial_log_std", "{mlp: ...} starts at 0"},
@@ -135,7 +140,8 @@ var hyperparameters = []Hyperparameter{
 	{"Stable-Baselines3", "use_expln", "False", "", "it belongs to use_sde"},
 	{"Stable-Baselines3", "squash_output", "False", "models.policy.output", `"tanh(ACTIONS)" squashes the mean`},
 	{"Stable-Baselines3", "features_extractor_class", "FlattenExtractor", "models.policy.network", ""},
-	{"Stable-Baselines3", "share_features_extractor", "True", "models.separate", "false lets policy and value share a trunk"},
+	{"Stable-Baselines3", "share_features_extractor", "True", "models.separate",
+		"false lets policy and value share a trunk"},
 	{"Stable-Baselines3", "normalize_images", "True", "", "observations are rows of numbers"},
 	{"Stable-Baselines3", "optimizer_class", "Adam", "optimizer", ""},
 	{"Stable-Baselines3", "optimizer_kwargs", "{eps: 1e-5}", "adam_epsilon", "and adam_betas, weight_decay"},
@@ -151,18 +157,23 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "save_interval", "50", "trainer.checkpoint_interval", "counts updates; times num_steps_per_env"},
 	{"rsl_rl", "experiment_name", "", "trainer.directory", ""},
 	{"rsl_rl", "run_name", "", "trainer.name", ""},
-	{"rsl_rl", "logger", "tensorboard", "trainer.trackers", "TensorBoard's files are always written; [wandb] or [mlflow] besides"},
+	{"rsl_rl", "logger", "tensorboard", "trainer.trackers",
+		"TensorBoard's files are always written; [wandb] or [mlflow] besides"},
 	{"rsl_rl", "resume", "False", "trainer.resume", ""},
 	{"rsl_rl", "load_run", "", "trainer.name", "gorl train --resume RUN"},
 	{"rsl_rl", "load_checkpoint", "", "", "a resumed run goes on from its newest checkpoint"},
 	{"rsl_rl", "clip_actions", "None", "environment.wrappers", "clip_action clips to the action space"},
 	{"rsl_rl", "obs_groups", "", "", "an environment shows observations and states; models name their input"},
-	{"rsl_rl", "empirical_normalization", "False", "observation_preprocessor", "RunningStandardScaler, which learns once an update, there every step"},
-	{"rsl_rl", "actor_obs_normalization", "False", "observation_preprocessor", "RunningStandardScaler, which learns once an update, there every step"},
-	{"rsl_rl", "critic_obs_normalization", "False", "state_preprocessor", "RunningStandardScaler; without states the value network reads what the policy does"},
+	{"rsl_rl", "empirical_normalization", "False", "observation_preprocessor",
+		"RunningStandardScaler, which learns once an update, there every step"},
+	{"rsl_rl", "actor_obs_normalization", "False", "observation_preprocessor",
+		"RunningStandardScaler, which learns once an update, there every step"},
+	{"rsl_rl", "critic_obs_normalization", "False", "state_preprocessor",
+		"RunningStandardScaler; without states the value network reads what the policy does"},
 	{"rsl_rl", "obs_normalization", "False", "observation_preprocessor", "of the critic: state_preprocessor"},
 	{"rsl_rl", "actor_hidden_dims", "[256, 256, 256]", "models.mlp", ""},
-	{"rsl_rl", "critic_hidden_dims", "[256, 256, 256]", "models.mlp", "another shape: models.policy and models.value in full"},
+	{"rsl_rl", "critic_hidden_dims", "[256, 256, 256]", "models.mlp",
+		"another shape: models.policy and models.value in full"},
 	{"rsl_rl", "hidden_dims", "[256, 256, 256]", "models.mlp", ""},
 	{"rsl_rl", "activation", "elu", "models.activation", ""},
 	{"rsl_rl", "init_noise_std", "1.0", "models.policy.initial_log_std", "its logarithm"},
@@ -178,14 +189,18 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "use_clipped_value_loss", "True", "value_clip", "the number of clip_param, or 0 for False"},
 	{"rsl_rl", "entropy_coef", "0.01", "entropy_loss_scale", ""},
 	{"rsl_rl", "learning_rate", "1e-3", "learning_rate", ""},
-	{"rsl_rl", "max_grad_norm", "1.0", "grad_norm_clip", "one number a network, [1, 1]: newer versions clip each by itself, older ones both together"},
+	{"rsl_rl", "max_grad_norm", "1.0", "grad_norm_clip",
+		"one number a network, [1, 1]: newer versions clip each by itself, older ones both together"},
 	{"rsl_rl", "optimizer", "adam", "optimizer", ""},
-	{"rsl_rl", "schedule", "adaptive", "learning_rate_scheduler", "KLAdaptiveLR, which steps once an epoch, there at every minibatch"},
+	{"rsl_rl", "schedule", "adaptive", "learning_rate_scheduler",
+		"KLAdaptiveLR, which steps once an epoch, there at every minibatch"},
 	{"rsl_rl", "desired_kl", "0.01", "learning_rate_scheduler_kwargs", "{kl_threshold: 0.01, min_lr: 1e-5}"},
-	{"rsl_rl", "normalize_advantage_per_mini_batch", "False", "advantage_normalization", "rollout for False, minibatch for True"},
+	{"rsl_rl", "normalize_advantage_per_mini_batch", "False", "advantage_normalization",
+		"rollout for False, minibatch for True"},
 	{"rsl_rl", "rnd_cfg", "None", "", "there is no reward for curiosity"},
 	{"rsl_rl", "symmetry_cfg", "None", "", "an environment can mirror what it shows"},
-	{"rsl_rl", "time_outs, of the environment", "bootstrapped", "time_limit_bootstrap", "true: by the value of the last observation, there by that of the one before"},
+	{"rsl_rl", "time_outs, of the environment", "bootstrapped", "time_limit_bootstrap",
+		"true: by the value of the last observation, there by that of the one before"},
 
 	{"rl_games", "name", "", "trainer.name", ""},
 	{"rl_games", "env_name", "", "environment.id", ""},
@@ -199,10 +214,13 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "gamma", "", "discount_factor", ""},
 	{"rl_games", "tau", "", "gae_lambda", ""},
 	{"rl_games", "learning_rate", "", "learning_rate", ""},
-	{"rl_games", "lr_schedule", "", "learning_rate_scheduler", "adaptive: KLAdaptiveLR; linear: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto}"},
+	{"rl_games", "lr_schedule", "", "learning_rate_scheduler",
+		"adaptive: KLAdaptiveLR; linear: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto}"},
 	{"rl_games", "schedule_type", "legacy", "", "KLAdaptiveLR steps once an epoch, which is standard"},
-	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs", "{kl_threshold: ...}; the agent's own kl_threshold ends an update early"},
-	{"rl_games", "schedule_entropy", "False", "", "entropy_loss_scale does not change with time; a population can change it"},
+	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs",
+		"{kl_threshold: ...}; the agent's own kl_threshold ends an update early"},
+	{"rl_games", "schedule_entropy", "False", "",
+		"entropy_loss_scale does not change with time; a population can change it"},
 	{"rl_games", "e_clip", "", "ratio_clip", "and value_clip, with clip_value"},
 	{"rl_games", "clip_value", "", "value_clip", "the number of e_clip, or 0 for False"},
 	{"rl_games", "use_smooth_clamp", "False", "", "the surrogate is clipped as in the paper"},
@@ -218,8 +236,10 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "normalize_rms_advantage", "False", "", "advantages are normalised by their own rollout or minibatch"},
 	{"rl_games", "normalize_input", "", "observation_preprocessor", "RunningStandardScaler"},
 	{"rl_games", "normalize_value", "False", "value_preprocessor", "RunningStandardScaler"},
-	{"rl_games", "value_bootstrap", "None", "time_limit_bootstrap", "by the value of the last observation, there by that of the one before"},
-	{"rl_games", "reward_shaper", "", "rewards_shaper_scale", "its scale_value; there is no shift_value, clip_reward has min_val and max_val"},
+	{"rl_games", "value_bootstrap", "None", "time_limit_bootstrap",
+		"by the value of the last observation, there by that of the one before"},
+	{"rl_games", "reward_shaper", "", "rewards_shaper_scale",
+		"its scale_value; there is no shift_value, clip_reward has min_val and max_val"},
 	{"rl_games", "max_epochs", "-1", "trainer.timesteps", "times horizon_length"},
 	{"rl_games", "max_frames", "-1", "trainer.timesteps", perEnvironment},
 	{"rl_games", "score_to_win", "", "", "a run ends at its timesteps"},
@@ -241,9 +261,11 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "separate", "False", "models.separate", ""},
 	{"rl_games", "units", "", "models.mlp", ""},
 	{"rl_games", "activation", "", "models.activation", ""},
-	{"rl_games", "initializer", "default", "models.initialization", "orthogonal for orthogonal_initializer; default is PyTorch's"},
+	{"rl_games", "initializer", "default", "models.initialization",
+		"orthogonal for orthogonal_initializer; default is PyTorch's"},
 	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
-	{"rl_games", "fixed_sigma", "True", "", "the standard deviation is the same in all states; models.policy.fixed_log_std keeps it at its start"},
+	{"rl_games", "fixed_sigma", "True", "",
+		"the standard deviation is the same in all states; models.policy.fixed_log_std keeps it at its start"},
 	{"rl_games", "rnn", "None", "", "models have no memory"},
 }

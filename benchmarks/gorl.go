@@ -53,7 +53,8 @@ func normal(rng *rand.Rand, n int) []float32 {
 
 // update times one update and one rollout step (act and record).
 func update(sh shape) ([]measure, error) {
-	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions), AMPObservation: spaces.Unbounded(sh.ampObservations)}
+	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
+		AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
 		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations), Seed: 1,
 		Dict: map[string]any{
@@ -68,7 +69,8 @@ func update(sh shape) ([]measure, error) {
 	defer agent.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
 	observations, never := normal(rng, sh.envs*sh.observations), make([]bool, sh.envs)
-	t := agents.Transition{Rewards: normal(rng, sh.envs), Terminated: never, Truncated: never, NextObservations: observations, AMPObservations: normal(rng, sh.envs*sh.ampObservations)}
+	t := agents.Transition{Rewards: normal(rng, sh.envs), Terminated: never, Truncated: never,
+		NextObservations: observations, AMPObservations: normal(rng, sh.envs*sh.ampObservations)}
 	var steps, updates []float64
 	for round := range sh.repeats + 1 {
 		begin := time.Now()

@@ -1,5 +1,5 @@
-// Command benchmarks times gorl, and skrl beside it in the same run where `make peers` has been run: one update, one rollout
-// step, and training end to end. It is what docs/performance.md quotes.
+// Command benchmarks times gorl, and skrl beside it in the same run where `make peers` has been run: one update, one
+// rollout step, and training end to end. It is what docs/performance.md quotes.
 //
 //	go run ./benchmarks                 # the table
 //	go run ./benchmarks -only gorl      # gorl alone
@@ -24,7 +24,8 @@ func main() {
 	threads := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on both sides")
 	flag.Parse()
 	tensor.SetThreads(1)
-	fmt.Printf("libtorch %s, matrix kernels %q, one compute thread, %d CPUs, MuJoCo stepped on %d threads\n\n", tensor.TorchVersion(), tensor.BLASKernels(), runtime.NumCPU(), *threads)
+	fmt.Printf("libtorch %s, matrix kernels %q, one compute thread, %d CPUs, MuJoCo stepped on %d threads\n\n",
+		tensor.TorchVersion(), tensor.BLASKernels(), runtime.NumCPU(), *threads)
 	peers := ""
 	if *only != "gorl" {
 		peers = findPeers()
@@ -83,7 +84,8 @@ func compare(size, peers string, rounds, threads int) ([][]string, error) {
 			if peers == "" {
 				continue
 			}
-			row = append(row, fmt.Sprintf(unit, peer.median(measure)), fmt.Sprintf("%.2f", mine.median(measure)/peer.median(measure)))
+			row = append(row, fmt.Sprintf(unit, peer.median(measure)),
+				fmt.Sprintf("%.2f", mine.median(measure)/peer.median(measure)))
 		}
 		rows = append(rows, row)
 	}

@@ -28,7 +28,8 @@ func findPeers() string {
 	return python
 }
 
-// skrl runs the other side in a process of its own. kernels, where not empty, makes OpenBLAS use the same kernels as gorl.
+// skrl runs the other side in a process of its own. kernels, where not empty, makes OpenBLAS use the same kernels as
+// gorl.
 func skrl(python, size string, threads int, kernels string) ([]measure, error) {
 	args := []string{filepath.Join("benchmarks", "skrl_update.py"), size}
 	if size == "walker" {

@@ -71,8 +71,8 @@ func readData(fsys durable.FS, path string, m Manifest) (*Snapshot, error) {
 	return snap, nil
 }
 
-// copyData copies a data file to w, and returns an error where it has not the size and the checksum of its manifest. The
-// size is compared first, before there is memory for it.
+// copyData copies a data file to w, and returns an error where it has not the size and the checksum of its manifest.
+// The size is compared first, before there is memory for it.
 func copyData(w io.Writer, fsys durable.FS, path string, m Manifest) error {
 	f, err := openExactly(fsys, path, m.Size)
 	if err != nil {

@@ -95,7 +95,8 @@ func (s *Store) list() (listing, error) {
 		}
 	}
 	slices.SortFunc(l.manifests, func(a, b Manifest) int {
-		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.WrittenAt, a.WrittenAt), cmp.Compare(a.File, b.File))
+		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.WrittenAt, a.WrittenAt),
+			cmp.Compare(a.File, b.File))
 	})
 	return l, nil
 }
@@ -221,9 +222,11 @@ func find(fsys durable.FS, path string) (data string, m Manifest, err error) {
 		var isData bool
 		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
 			if err == nil && info.IsDir() {
-				return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path, dataSuffix)
+				return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path,
+					dataSuffix)
 			}
-			return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix, manifestSuffix, pickleHint(path))
+			return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix,
+				manifestSuffix, pickleHint(path))
 		}
 	}
 	if err != nil {

@@ -61,7 +61,8 @@ func decodeManifest(text []byte) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("not a manifest: its format is %.40q, want %q", kind.Format, manifestFormat)
 	}
 	if kind.Version < 1 || kind.Version > manifestVersion {
-		return Manifest{}, fmt.Errorf("format version %d, where this program reads up to %d; use a newer gorl", kind.Version, manifestVersion)
+		return Manifest{}, fmt.Errorf("format version %d, where this program reads up to %d; use a newer gorl", kind.Version,
+			manifestVersion)
 	}
 	var m Manifest
 	if err := durable.Unseal(text, &m, &m.Check); err != nil {
@@ -81,7 +82,8 @@ func summary(values map[string]any) json.RawMessage {
 		switch v := reflect.ValueOf(values[key]); {
 		case len(plain) == most, len(key) > longest:
 			continue
-		case v.Kind() == reflect.String && v.Len() <= longest, v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
+		case v.Kind() == reflect.String &&
+			v.Len() <= longest, v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
 			plain[key] = values[key]
 		}
 	}

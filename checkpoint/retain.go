@@ -95,8 +95,8 @@ func (s *Store) sweep() error {
 	return errors.Join(errs...)
 }
 
-// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and no writer has
-// committed it.
+// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and no writer
+// has committed it.
 func (s *Store) sweepData(temp, manifest string) error {
 	text, err := readFile(s.fs, temp, maxManifest)
 	if err != nil {

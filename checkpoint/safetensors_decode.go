@@ -14,8 +14,8 @@ import (
 )
 
 // DecodeSafetensors reads a file in the safetensors format, of gorl or of any other program. The arrays of the snapshot
-// share data's memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets, holes,
-// overlaps, names given twice. Nothing is executed.
+// share data's memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets,
+// holes, overlaps, names given twice. Nothing is executed.
 func DecodeSafetensors(data []byte) (*Snapshot, error) {
 	s, err := decode(data)
 	if err != nil {

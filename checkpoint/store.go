@@ -122,7 +122,8 @@ func checkName(name string) error {
 	bad := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}
-	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) || strings.Contains(name, durable.Temporary) {
+	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) || strings.Contains(name,
+		durable.Temporary) {
 		return fmt.Errorf("checkpoint: %.140q cannot name a snapshot; use up to 128 letters, digits, '.', '_' and '-'", name)
 	}
 	return nil

@@ -16,8 +16,8 @@ func TestAbsurdSettings(t *testing.T) {
 	write(t, "population.yaml", populations["isaaclab"].text)
 	long := strings.Repeat("n", 300)
 	for _, x := range []struct{ file, set, words string }{
-		{"short", "agent.rollouts=1000000000000", `a rollout of 1000000000000 steps × 4 environments would need \d{15,} bytes of memory \(\S+ PiB\); there are \d+ \(`},
-		{"short", "agent.rollouts=576460752303423488", `a rollout of 576460752303423488 steps × 4 environments would need \S+ bytes`},
+		{"short", "agent.rollouts=1000000000000", `a rollout of 1000000000000 timesteps × 4 environments would need \d{15,} bytes of memory \(\S+ PiB\); there are \d+ \(`},
+		{"short", "agent.rollouts=576460752303423488", `a rollout of 576460752303423488 timesteps × 4 environments would need \S+ bytes`},
 		{"short", "agent.rollouts=9223372036854775807", `would need \S+ bytes`},
 		{"short", "models.mlp=[1048576, 1048576]", `a layer of 1048576 inputs and 1048576 outputs would need 2199025\d* bytes`},
 		{"evolution", "network.head_config={hidden_size: [1000000, 1000000], max_mlp_nodes: 1000000}", `outputs would need \d+ bytes`},

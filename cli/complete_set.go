@@ -21,7 +21,8 @@ import (
 
 // completeSet completes KEY=VALUE of --set: the values of keys that name something, and keys by the configuration that
 // the command line gives so far.
-func (f *trainFlags) completeSet(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (f *trainFlags) completeSet(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	if key, _, ok := strings.Cut(typed, "="); ok {
 		return starting(typed, key+"=", valuesOf(key)), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -23,16 +23,15 @@ type record struct {
 	scalars []tracking.Scalar
 }
 
-// usual are the tags that are drawn where none is asked for: returns, lengths of episodes, losses and learning rates, as gorl,
-// skrl, Stable-Baselines3 and RLlib call them.
-// shapedReturn is left out beside rawReturn.
+// usual are the tags that are drawn where none is asked for: returns, lengths of episodes, losses and learning rates,
+// as gorl, skrl, Stable-Baselines3 and RLlib call them. shapedReturn is left out beside rawReturn.
 var usual = []string{
 	"*episode / return", "*total reward (mean)", "*ep_rew_mean", "*return", "*return*mean*", "*total timesteps (mean)",
 	"*ep_len_mean", "*loss*", "*learning*rate*",
 }
 
-// gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn, and
-// what stands before it is used.
+// gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn,
+// and what stands before it is used.
 func gather(paths []string, warn io.Writer) ([]record, error) {
 	type source struct{ path, name string }
 	var sources []source
@@ -55,7 +54,8 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		}
 		if len(dirs) == 0 {
 			if _, err := os.Stat(filepath.Join(path, "journal.jsonl")); err == nil {
-				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path, path)
+				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path,
+					path)
 			}
 			return nil, fmt.Errorf("%s has no runs: no *.jsonl, event file or *.csv in it or below", path)
 		}
@@ -136,13 +136,15 @@ func tags(records []record, patterns []string) ([]string, error) {
 	return chosen, nil
 }
 
-// The tags of returns: of the environment's own rewards, and of what the agent is given, which wrappers may have changed.
+// The tags of returns: of the environment's own rewards, and of what the agent is given, which wrappers may have
+// changed.
 const (
 	rawReturn    = tracking.TagReturn
 	shapedReturn = tracking.TagTotalReward + " (mean)"
 )
 
-// onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent was given.
+// onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent was
+// given.
 func onlyShaped(r record) bool {
 	has := func(tag string) bool {
 		return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tag })
@@ -247,7 +249,8 @@ func elapsed(records []record) (axis, error) {
 }
 
 // panels makes a panel of every tag, with a curve of every run that has it, in the order of x.
-func panels(records []record, chosen []string, x axis, smooth float64, logarithmic func(tag string) bool) ([]plot.Panel, error) {
+func panels(records []record, chosen []string, x axis, smooth float64, logarithmic func(tag string) bool) ([]plot.Panel,
+	error) {
 	var list []plot.Panel
 	for _, tag := range chosen {
 		p := plot.Panel{Title: tag, XLabel: x.label}

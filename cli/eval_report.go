@@ -68,7 +68,11 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 	if f.stochastic {
 		how = "actions drawn from the policy"
 	}
-	if _, err := fmt.Fprintf(out, "%s, step %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
+	unit := "timestep"
+	if c.Kind() != runfile.Single { // a population counts environment steps
+		unit = "environment step"
+	}
+	if _, err := fmt.Fprintf(out, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit, saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
 		return err
 	}
 	var rows [][]string

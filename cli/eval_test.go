@@ -190,7 +190,7 @@ func TestEvalTable(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2", "--set", "environment.max_episode_steps=9")
 	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
-	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, step \d+: 3 episodes of CartPole, by the mean or most probable action, seed 1`,
+	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by the mean or most probable action, seed 1`,
 		`mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`, `The first episode is in pole\.GIF`)
 	file, err := os.Open("pole.GIF")
 	if err != nil {

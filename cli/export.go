@@ -54,7 +54,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
 	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
 	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
-	metadata := c.Flags().StringToString("metadata", nil, "further `key=value` pairs for the model's metadata (may be repeated)")
+	metadata := c.Flags().StringToString("metadata", nil,
+		"further `key=value` pairs for the model's metadata (may be repeated)")
 	force := c.Flags().BoolP("force", "f", false, "replace OUT where it exists")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		out := args[1]
@@ -111,7 +112,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 	return c
 }
 
-// ofRun is the path of the checkpoint of a run that --checkpoint names. Damaged ones that are passed over are told to warn.
+// ofRun is the path of the checkpoint of a run that --checkpoint names. Damaged ones that are passed over are told to
+// warn.
 func ofRun(dir, which string, warn io.Writer) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
@@ -132,12 +134,14 @@ func spoils(out string) error {
 		return nil
 	}
 	if _, err := os.Lstat(manifest(out)); err == nil {
-		return commandline.Usagef("%s lies beside %s, which makes that a checkpoint of a trainer's; choose another name", manifest(out), out)
+		return commandline.Usagef("%s lies beside %s, which makes that a checkpoint of a trainer's; choose another name",
+			manifest(out), out)
 	}
 	return nil
 }
 
-// ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it returns err.
+// ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it
+// returns err.
 func ofGroup(path string, member int, err error) error {
 	if member >= 0 {
 		return err
@@ -173,7 +177,8 @@ func ports(p *infer.Policy, format string) [][]string {
 	}
 	rows := [][]string{
 		{"input", "observations", batch(s.Observation.Width()), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized)},
-		{"output", "actions", batch(s.Action.Width()), kind, strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
+		{"output", "actions", batch(s.Action.Width()), kind,
+			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
 	}
 	if format != ".onnx" {
 		return rows

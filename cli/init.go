@@ -62,7 +62,8 @@ gorl init walker --replace ../gorl`,
 		ValidArgsFunction: commandline.Files(),
 	}
 	module := c.Flags().String("module", "", "`path` of the module (default: the folder's name)")
-	replace := c.Flags().String("replace", "", "`folder` of the checkout of gorl to build with, instead of a published version")
+	replace := c.Flags().String("replace", "",
+		"`folder` of the checkout of gorl to build with, instead of a published version")
 	_ = c.MarkFlagDirname("replace")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir := "."

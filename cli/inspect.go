@@ -42,7 +42,8 @@ gorl inspect agent_20000.pt                    # of skrl`,
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")
 	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
-	keys := c.Flags().StringArrayP("key", "k", nil, "list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
+	keys := c.Flags().StringArrayP("key", "k", nil,
+		"list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
 		if len(*keys) > 0 {

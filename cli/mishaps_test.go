@@ -68,7 +68,7 @@ func TestEvalWithoutExtension(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	stdout, _ := gorl(t, 0, "eval", "-e", "2", "runs/pole/checkpoints/agent_32")
-	matches(t, stdout, `agent_32\.safetensors, step 32: \d+ episodes`)
+	matches(t, stdout, `agent_32\.safetensors, timestep 32: \d+ episodes`)
 }
 
 // Names that a run's configuration could not hold, or that lead elsewhere, are refused before anything is written.

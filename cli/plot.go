@@ -35,14 +35,17 @@ gorl plot runs                                 # all runs in a folder`,
 		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
 	}
 	c.ValidArgsFunction = commandline.Files("jsonl", "csv")
-	patterns := c.Flags().StringArrayP("tag", "t", nil, "draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
+	patterns := c.Flags().StringArrayP("tag", "t", nil,
+		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
-	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step or time, the `axis` of time since a run's first value", "step", "time")
+	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step (a trainer's timestep) or time, the `axis` of time since a run's first value", "step", "time")
 	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
-	logarithmic := c.Flags().StringArray("log", nil, "draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
+	logarithmic := c.Flags().StringArray("log", nil,
+		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
 	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
 	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
-	list := c.Flags().Bool("list", false, "print the tags with their values' number, first, last, least and greatest, and draw nothing")
+	list := c.Flags().Bool("list", false,
+		"print the tags with their values' number, first, last, least and greatest, and draw nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !(*smooth >= 0 && *smooth < 1):
@@ -88,7 +91,8 @@ gorl plot runs                                 # all runs in a folder`,
 		if err := plot.WritePNG(*out, *title, drawn, *columns); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s\n", *out, plural(len(drawn), "panel"), plural(len(records), "run"))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s\n", *out, plural(len(drawn), "panel"),
+			plural(len(records), "run"))
 		return err
 	}
 	return c

@@ -77,7 +77,8 @@ func writeRunFile(dir string, text []byte) error {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s", program, shellword.Quote(filepath.Join(dir, runFile)), text)
+		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s",
+			program, shellword.Quote(filepath.Join(dir, runFile)), text)
 		return err
 	})
 }

@@ -61,7 +61,8 @@ gorl train --config cartpole.yaml --check
 gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume", args[0])
+				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume",
+					args[0])
 			}
 			return nil
 		},
@@ -73,9 +74,11 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
 	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.StringArrayVarP(&f.set, "set", "s", nil,
+		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
-	flags.Int64Var(&f.timesteps, "timesteps", 0, "steps of the batch of environments, instead of trainer.timesteps")
+	flags.Int64Var(&f.timesteps, "timesteps", 0,
+		"timesteps, each a step of all environments, instead of trainer.timesteps")
 	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
 	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
@@ -87,7 +90,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("set", f.completeSet)
-	_ = c.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("device",
+		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -135,7 +139,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
-		return nil, commandline.Usagef("--timesteps is %d; want a number of steps", f.timesteps)
+		return nil, commandline.Usagef("--timesteps is %d; want a number of timesteps", f.timesteps)
 	case f.given("seed") && f.seed < 0:
 		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	}
@@ -160,8 +164,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	return c, nil
 }
 
-// place returns the folder and the name of a run: those of the command line, else those of the configuration, else a name
-// with the time.
+// place returns the folder and the name of a run: those of the command line, else those of the configuration, else a
+// name with the time.
 func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
 	if f.resume != "" {
 		directory, name := split(f.resume)
@@ -192,7 +196,8 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	return directory, name, nil
 }
 
-// split is the folder that a run's folder lies in, and its name: the real one of the folder that gorl is started in, too.
+// split is the folder that a run's folder lies in, and its name: the real one of the folder that gorl is started in,
+// too.
 func split(run string) (directory, name string) {
 	clean := filepath.Clean(run)
 	if name = filepath.Base(clean); name == "." || name == ".." {
@@ -226,8 +231,8 @@ func wrong(err error) error {
 	return commandline.Usagef("%w", err)
 }
 
-// blame is wrong where an error is a setting's, also that of a size that no memory has room for, and leaves other errors as
-// they are.
+// blame is wrong where an error is a setting's, also that of a size that no memory has room for, and leaves other
+// errors as they are.
 func blame(err error) error {
 	var setting *config.Error
 	var size *capacity.Error

@@ -80,8 +80,8 @@ func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 	return evolution.FromDict(c.Of(runfile.Evolutions))
 }
 
-// evolutionInEffect is an evolution's configuration with every default in it, and what of it does not suit the run. It makes
-// a member, to see whether that works before anything is written.
+// evolutionInEffect is an evolution's configuration with every default in it, and what of it does not suit the run. It
+// makes a member, to see whether that works before anything is written.
 func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	delete(full, "tournament_selection") // the older name of selection_strategy
@@ -110,8 +110,10 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 	return full, trainee.Notes(), trainee.Close()
 }
 
-// evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come to.
-func evolved(c runfile.Sections, network *evolution.Network, seed int64, restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
+// evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come
+// to.
+func evolved(c runfile.Sections, network *evolution.Network, seed int64,
+	restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
 	env, err := makeEnvironment(c)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,8 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64, restori
 	return trainers.NewTrainee(env, build, trainers.Config{Seed: seed, SaveBuffers: true})
 }
 
-func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64, restoring *checkpoint.Snapshot) (agents.Agent, error) {
+func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
+	restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	sp := env.Spaces()
 	shapes := map[string]models.Architecture{}
 	value := sp.Observation
@@ -141,7 +144,8 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 	delete(settings, "class")
 	switch class {
 	case "PPO":
-		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
+		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
+			models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +160,8 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 				return nil, err
 			}
 		}
-		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
+		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"],
+			shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
 		if err != nil {
 			return nil, err
 		}

@@ -303,7 +303,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err := p.table(stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d steps, %s %.1f. The population is in %s. Evaluate the best: %s eval %s\n",
+	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.1f. The population is in %s. Evaluate the best: %s eval %s\n",
 		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, shellword.Quote(filepath.Clean(crowd.dir)))
 	return err
 }

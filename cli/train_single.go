@@ -63,7 +63,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	}
 	switch err := trainer.Open(ctx); {
 	case errors.Is(err, durable.ErrInUse):
-		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name", run.dir)
+		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name",
+			run.dir)
 	case err != nil:
 		return err
 	}
@@ -86,13 +87,15 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 			trainer.Timestep(), total)
 	}
 	if goal := run.cfg.StopAtReturn; err == nil && goal != nil && trainer.Timestep() < int64(total) {
-		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when an evaluation reached stop_at_return (%g).\n", trainer.Timestep(), total, *goal)
+		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when an evaluation reached stop_at_return (%g).\n",
+			trainer.Timestep(), total, *goal)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
 		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
-		return fmt.Errorf("%w; once that is repaired, %s train --resume %s goes on from the newest checkpoint", err, program, run.dir)
+		return fmt.Errorf("%w; once that is repaired, %s train --resume %s goes on from the newest checkpoint", err, program,
+			run.dir)
 	case err != nil:
 		return err
 	case f.quiet:
@@ -121,8 +124,8 @@ type singleRun struct {
 	watch       stopwatch
 }
 
-// trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it that it
-// left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
+// trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it
+// that it left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
 func (f *trainFlags) trainer(
 	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
 ) (*trainers.Trainer, error) {
@@ -175,7 +178,7 @@ func several(err error) bool {
 	return ok && len(joined.Unwrap()) > 1
 }
 
-// stopwatch measures steps a second from a run's first step on.
+// stopwatch measures environment steps a second from a run's first step on.
 type stopwatch struct {
 	begun time.Time
 	at    int64
@@ -216,9 +219,10 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 		}
 		return "-"
 	}
-	if err := tracking.Table(out, []string{"steps", "episodes", "return", "length", "best checkpoint", "steps/s"}, [][]string{{
-		fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
-	}}); err != nil {
+	if err := tracking.Table(out,
+		[]string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}, [][]string{{
+			fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
+		}}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, shellword.Quote(t.Dir()))

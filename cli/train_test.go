@@ -98,7 +98,7 @@ func absent(t testing.TB, path string) {
 func TestTrainRepeats(t *testing.T) {
 	here(t, "short.yaml", short)
 	stdout, stderr := gorl(t, 0, "train", "--config", "short.yaml")
-	matches(t, stdout, `steps +episodes +return +length +best checkpoint +steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
+	matches(t, stdout, `environment steps +episodes +return +length +best checkpoint +environment steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
 	matches(t, stderr, `runs/pole: PPO in CartPole, seed \d+`, `384/384`)
 	scalars, err := tracking.ReadFile(filepath.Join("runs", "pole", tracking.ScalarsFile))
 	if err != nil || len(scalars) == 0 {
@@ -167,7 +167,7 @@ func TestTrainCheck(t *testing.T) {
 	absent(t, "runs")
 }
 
-// stopping is a pole that calls stop at a step of the batch.
+// stopping is a pole that calls stop at a timestep.
 type stopping struct {
 	envs.Env
 	at, steps int
@@ -574,7 +574,7 @@ func TestTrainPopulations(t *testing.T) {
 			dir := filepath.Join("runs", name)
 			seed := []string{"--seed", "6"}
 			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
-			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval `+dir)
+			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval `+dir)
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
@@ -605,13 +605,13 @@ func TestTrainPopulations(t *testing.T) {
 				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
 			}
 			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
-			matches(t, stdout, dir+`/best/\d+\.safetensors, step \d+: 4 episodes of Stopping`)
+			matches(t, stdout, dir+`/best/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
 			members, err := filepath.Glob(filepath.Join(dir, "members", "001", "*.safetensors"))
 			if err != nil || len(members) == 0 {
 				t.Fatalf("members: %v, %v", members, err)
 			}
 			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "-e", "4")
-			matches(t, stdout, members[len(members)-1]+`, step 1536: 4 episodes`)
+			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
 			matches(t, stderr, "is a population")
 		})
@@ -628,7 +628,7 @@ func TestTrainAsynchronous(t *testing.T) {
 	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set", "environment.at=150")
 	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. Go on with: gorl train --resume runs/crew`)
 	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
-	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval runs/crew`)
+	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
 	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
 	events, err := journal.ReadWorkspace("runs/crew")
 	if err != nil {
@@ -674,7 +674,7 @@ func playsBest(t *testing.T, dir string) {
 	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
 	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
 		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
-		matches(t, stdout, best+`, step \d+: 4 episodes of `)
+		matches(t, stdout, best+`, environment step \d+: 4 episodes of `)
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
 	}
@@ -683,7 +683,7 @@ func playsBest(t *testing.T, dir string) {
 		t.Fatalf("files of member 1: %v, %v", files, err)
 	}
 	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
-	matches(t, stdout, files[len(files)-1]+`, step \d+: 4 episodes of `)
+	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
 }
 
 // The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.

@@ -42,7 +42,8 @@ func Check(env Env, steps int, seed int64) error {
 		return err
 	}
 	if !slices.Equal(first, first2) {
-		return fmt.Errorf("envs: Reset(%d) gave different observations the second time; seed every source of randomness", seed)
+		return fmt.Errorf("envs: Reset(%d) gave different observations the second time; seed every source of randomness",
+			seed)
 	}
 	if !slices.Equal(second, second2) {
 		return fmt.Errorf("envs: the first step after Reset(%d) gave different observations the second time; seed every source of randomness and reset all state", seed)

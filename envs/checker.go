@@ -174,7 +174,8 @@ func (c *Checker) checkFinals(s *Step) error {
 	}{{"FinalObservations", c.set.Observation, s.FinalObservations}, {"FinalStates", c.set.State, s.FinalStates}} {
 		w := f.space.Width()
 		if len(f.rows) != c.n*w {
-			return fmt.Errorf("%s has %d values where episodes ended; it must have %d (%d environments × %d)", f.name, len(f.rows), c.n*w, c.n, w)
+			return fmt.Errorf("%s has %d values where episodes ended; it must have %d (%d environments × %d)", f.name,
+				len(f.rows), c.n*w, c.n, w)
 		}
 		if w == 0 {
 			continue

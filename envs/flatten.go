@@ -65,7 +65,8 @@ func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]
 
 // walkShaping copies a tree with every number and boolean replaced by what leaf makes of it, in the order of keys and
 // indices.
-func walkShaping(v reflect.Value, path string, depth int, leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
+func walkShaping(v reflect.Value, path string, depth int,
+	leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
 	if depth > maxShapingDepth {
 		return v, fmt.Errorf("envs: reward parameter %.80q…: it is nested more than %d deep", path, maxShapingDepth)
 	}
@@ -102,7 +103,8 @@ func walkShaping(v reflect.Value, path string, depth int, leaf func(key string, 
 	return v, fmt.Errorf("envs: reward parameter %q is of type %v; want a number, a boolean, a text, a list or a map with text keys", path, v.Type())
 }
 
-func walkMap(v reflect.Value, path string, depth int, leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
+func walkMap(v reflect.Value, path string, depth int,
+	leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
 	if v.Type().Key().Kind() != reflect.String {
 		return v, fmt.Errorf("envs: reward parameter %q is of type %v; the keys of a map must be texts", path, v.Type())
 	}

@@ -22,8 +22,8 @@ type RewardShaper interface {
 	// an error) nothing. Values has the keys and types of what RewardShaping returns; a key left out keeps its value.
 	// A list that is empty but not nil only checks the values. Values is only read, and not kept.
 	//
-	// It may be called at any time, before the first Reset too, and is in force from the next step on. Trainers only call it
-	// where an episode begins.
+	// It may be called at any time, before the first Reset too, and is in force from the next step on. Trainers only call
+	// it where an episode begins.
 	SetRewardShaping(values map[string]any, environments []int) error
 }
 
@@ -36,9 +36,9 @@ type SingleRewardShaper interface {
 	SetRewardShaping(values map[string]any) error
 }
 
-// Curriculum is implemented by environments, and by a [Single], that become more difficult as their agent becomes better. That
-// state belongs with the agent's weights: it is saved with them, and taken over with them by other members of a
-// population.
+// Curriculum is implemented by environments, and by a [Single], that become more difficult as their agent becomes
+// better. That state belongs with the agent's weights: it is saved with them, and taken over with them by other members
+// of a population.
 type Curriculum interface {
 	// CurriculumState returns how far the curriculum has come.
 	CurriculumState() ([]byte, error)
@@ -47,8 +47,8 @@ type Curriculum interface {
 	SetCurriculumState(state []byte) error
 }
 
-// AssignShaping writes values over the numbers that targets points to, by their keys as [FlattenShaping] makes them, all
-// or, if a key is unknown or no number, none. It is meant for SetRewardShaping of a [SingleRewardShaper].
+// AssignShaping writes values over the numbers that targets points to, by their keys as [FlattenShaping] makes them,
+// all or, if a key is unknown or no number, none. It is meant for SetRewardShaping of a [SingleRewardShaper].
 func AssignShaping(values map[string]any, targets map[string]*float64) error {
 	flat, err := FlattenShaping(values)
 	if err != nil {
@@ -56,7 +56,8 @@ func AssignShaping(values map[string]any, targets map[string]*float64) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(flat)) {
 		if targets[key] == nil {
-			return fmt.Errorf("envs: there is no reward parameter %q; there are %s", key, strings.Join(slices.Sorted(maps.Keys(targets)), ", "))
+			return fmt.Errorf("envs: there is no reward parameter %q; there are %s", key,
+				strings.Join(slices.Sorted(maps.Keys(targets)), ", "))
 		}
 	}
 	for key, x := range flat {

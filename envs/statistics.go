@@ -23,10 +23,10 @@ type RunningStatistics interface {
 	Freeze(on bool) (was bool)
 }
 
-// RunningSums is the name, among the statistics of [RunningStatistics], of one number an environment that belongs to its
-// episode in progress, such as the discounted sum of its rewards. A resumed run goes on with them; a copy of
-// the weights in another environment does without. SetStatistics keeps the wrapper's own where they are absent or those
-// of another number of environments.
+// RunningSums is the name, among the statistics of [RunningStatistics], of one number an environment that belongs to
+// its episode in progress, such as the discounted sum of its rewards. A resumed run goes on with them; a copy of the
+// weights in another environment does without. SetStatistics keeps the wrapper's own where they are absent or those of
+// another number of environments.
 const RunningSums = "sums"
 
 // ObservationTransform is what a wrapper does to every observation: first it normalises, (x - Mean) / √(Variance +

@@ -6,8 +6,8 @@ import "math"
 // float32 alone, and much nearer to the exact sum.
 const chunk = 64
 
-// linear computes n rows of y = x·Wᵀ + b. Four rows at a time share a row of weights; what is left over takes four rows of
-// weights at a time. Both sum in the same order.
+// linear computes n rows of y = x·Wᵀ + b. Four rows at a time share a row of weights; what is left over takes four rows
+// of weights at a time. Both sum in the same order.
 func linear(x, weight, bias, y []float32, n int) {
 	out, in := len(y)/n, len(x)/n
 	r := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// ErrUndescribed is what errors wrap where a checkpoint does not say what its policy computes: it is of an earlier gorl,
-// or of a model of one's own without the method Describe of models.Described.
+// ErrUndescribed is what errors wrap where a checkpoint does not say what its policy computes: it is of an earlier
+// gorl, or of a model of one's own without the method Describe of models.Described.
 var ErrUndescribed = description.ErrUndescribed
 
 // Load reads the policy of a checkpoint that a trainer wrote, by the path of its .safetensors file or of its manifest,
@@ -103,8 +103,8 @@ func Member(snap *checkpoint.Snapshot, i int) (*Policy, error) {
 	return FromSnapshot(own)
 }
 
-// New makes a policy of a description and the arrays that it names, for checkpoints without one. Arrays that are missing, of
-// another shape, or not finite are errors. It shares no memory with the snapshot.
+// New makes a policy of a description and the arrays that it names, for checkpoints without one. Arrays that are
+// missing, of another shape, or not finite are errors. It shares no memory with the snapshot.
 func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
@@ -179,8 +179,8 @@ func (p *Policy) shapes() map[string][]int64 {
 	return shapes
 }
 
-// WriteFile writes the policy alone, a small safetensors file that [Load] and [Decode] read. The file at path is replaced
-// at once or not at all.
+// WriteFile writes the policy alone, a small safetensors file that [Load] and [Decode] read. The file at path is
+// replaced at once or not at all.
 func (p *Policy) WriteFile(path string) error {
 	if !strings.HasSuffix(path, ".safetensors") {
 		return fmt.Errorf("infer: %s: a policy's file is named *.safetensors", path)
@@ -188,8 +188,8 @@ func (p *Policy) WriteFile(path string) error {
 	return checkpoint.WriteFile(path, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, p.Snapshot()) })
 }
 
-// Transform is a transform of observations ready to be applied: (x − Mean) / Deviation in float64, where there is a Mean,
-// and then the limits, where Low is below High.
+// Transform is a transform of observations ready to be applied: (x − Mean) / Deviation in float64, where there is a
+// Mean, and then the limits, where Low is below High.
 type Transform struct {
 	Mean, Deviation []float64
 	Low, High       float32

@@ -16,7 +16,8 @@ import (
 // there is no action.
 var ErrNotFinite = errors.New("not finite")
 
-// At most maxBlock rows pass through the network together; fewer where their results would be more than maxResults values.
+// At most maxBlock rows pass through the network together; fewer where their results would be more than maxResults
+// values.
 const (
 	maxBlock   = 16
 	maxResults = 1 << 22
@@ -72,12 +73,12 @@ func (p *Policy) Describe() description.Policy { return p.d }
 // deviation, and nil for another name. It must not be changed.
 func (p *Policy) Float32s(name string) []float32 { return p.float32s[name] }
 
-// Transforms returns what is done to observations first, one after the other, as the wrappers of the training environment
-// did it. It must not be changed.
+// Transforms returns what is done to observations first, one after the other, as the wrappers of the training
+// environment did it. It must not be changed.
 func (p *Policy) Transforms() []Transform { return p.transforms }
 
-// Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with, and
-// the limit of the result; nil where nothing is. They must not be changed.
+// Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with,
+// and the limit of the result; nil where nothing is. They must not be changed.
 func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 	if p.scaler == nil {
 		return nil, nil, 0
@@ -132,10 +133,10 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the limits
-// that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width of the
-// observation space, action that of the action space. It allocates nothing. An action that would not be finite is
-// [ErrNotFinite].
+// Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the
+// limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width
+// of the observation space, action that of the action space. It allocates nothing. An action that would not be finite
+// is [ErrNotFinite].
 func (p *Policy) Act(observation, action []float32) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err
@@ -143,7 +144,8 @@ func (p *Policy) Act(observation, action []float32) error {
 	return p.mode(p.forward(observation, 1), action)
 }
 
-// ActBatch is Act for several observations, one after another in observations, as are the actions. The numbers are Act's.
+// ActBatch is Act for several observations, one after another in observations, as are the actions. The numbers are
+// Act's.
 func (p *Policy) ActBatch(observations, actions []float32) error {
 	w, a := p.widths[0], p.d.Action.Width()
 	n := len(observations) / w
@@ -205,8 +207,8 @@ func draw(probabilities []float32, u float64) int {
 	return last // the sum was a little less than one
 }
 
-// Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any limits,
-// the logits of a categorical policy. outputs has Spaces().Action.Outputs() values.
+// Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any
+// limits, the logits of a categorical policy. outputs has Spaces().Action.Outputs() values.
 func (p *Policy) Outputs(observation, outputs []float32) error {
 	if err := p.check(observation, outputs, 1, p.d.Action.Outputs(), "the outputs"); err != nil {
 		return err
@@ -218,7 +220,8 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 // Probabilities computes those of every choice for one observation, index after index, for categorical policies.
 func (p *Policy) Probabilities(observation, probabilities []float32) error {
 	if p.d.Distribution.Kind != description.Categorical {
-		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs", p.d.Distribution.Kind)
+		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs",
+			p.d.Distribution.Kind)
 	}
 	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
 		return err
@@ -231,7 +234,8 @@ func (p *Policy) check(observations, results []float32, n, width int, what strin
 		return fmt.Errorf("infer: %d values of observations; an observation has %d", len(observations), p.widths[0])
 	}
 	if len(results) != n*width {
-		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results), what, p.d.Action, width, n)
+		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results), what,
+			p.d.Action, width, n)
 	}
 	for i, x := range observations {
 		if x-x != 0 {

@@ -17,13 +17,14 @@ type Replay struct {
 	length   int64
 }
 
-// NewReplay allocates a replay memory of capacity rows of the given width. Like [NewRollout] it refuses what does not fit
-// into memory.
+// NewReplay allocates a replay memory of capacity rows of the given width. Like [NewRollout] it refuses what does not
+// fit into memory.
 func NewReplay(capacity, width int, d tensor.Device) (*Replay, error) {
 	if capacity <= 0 || width <= 0 {
 		return nil, fmt.Errorf("memory: a replay of %d rows × %d values: both must be positive", capacity, width)
 	}
-	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width), 4*float64(capacity)*float64(width), d); err != nil {
+	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width),
+		4*float64(capacity)*float64(width), d); err != nil {
 		return nil, err
 	}
 	r := &Replay{scope: tensor.NoGrad().On(d), capacity: int64(capacity), width: int64(width)}

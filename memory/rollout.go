@@ -1,5 +1,5 @@
-// Package memory stores what agents experience: a [Rollout] of the last T steps of N environments, which an on-policy
-// update reads whole, and a [Replay] of rows in a circle, which a discriminator samples.
+// Package memory stores what agents experience: a [Rollout] of the last T timesteps of N environments, which an
+// on-policy update reads whole, and a [Replay] of rows in a circle, which a discriminator samples.
 package memory
 
 import (
@@ -15,7 +15,7 @@ type Field struct {
 	Width int
 }
 
-// Rollout is T steps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
+// Rollout is T timesteps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
 // time-major: row t·N + i of the flat view is step t of environment i.
 type Rollout struct {
 	scope   *tensor.Scope
@@ -43,11 +43,11 @@ func room(what string, bytes float64, d tensor.Device) error {
 	return capacity.CheckDevice(what, bytes)
 }
 
-// NewRollout allocates a rollout of the given steps and environments. One that does not fit into the machine's memory is an
-// error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
+// NewRollout allocates a rollout of the given timesteps and environments. One that does not fit into the machine's
+// memory is an error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
 func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, error) {
 	if steps <= 0 || envs <= 0 {
-		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: both must be positive", steps, envs)
+		return nil, fmt.Errorf("memory: a rollout of %d timesteps × %d environments: both must be positive", steps, envs)
 	}
 	seen, row := map[string]bool{}, 0.0 // bytes
 	for _, f := range fields {
@@ -61,7 +61,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 		row += 4 * float64(f.Width)
 	}
 	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
-	if err := room(fmt.Sprintf("memory: a rollout of %d steps × %d environments", steps, envs), bytes, d); err != nil {
+	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes, d); err != nil {
 		return nil, err
 	}
 	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields, columns: map[string]column{}}
@@ -76,7 +76,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 	}
 	if err := r.scope.Err(); err != nil {
 		r.Close()
-		return nil, fmt.Errorf("memory: a rollout of %d steps × %d environments: %w", steps, envs, err)
+		return nil, fmt.Errorf("memory: a rollout of %d timesteps × %d environments: %w", steps, envs, err)
 	}
 	return r, nil
 }
@@ -87,10 +87,10 @@ func (r *Rollout) Steps() int { return r.steps }
 // Envs is N.
 func (r *Rollout) Envs() int { return r.envs }
 
-// Len is the number of steps recorded since the last [Rollout.Clear].
+// Len is the number of timesteps recorded since the last [Rollout.Clear].
 func (r *Rollout) Len() int { return r.next }
 
-// Full reports whether all T steps are recorded.
+// Full reports whether all T timesteps are recorded.
 func (r *Rollout) Full() bool { return r.next == r.steps }
 
 // Fields lists the columns.
@@ -103,7 +103,7 @@ func (r *Rollout) Row(name string) tensor.Tensor { return r.At(name, r.next) }
 func (r *Rollout) At(name string, t int) tensor.Tensor {
 	rows := r.column(name).rows
 	if t >= len(rows) {
-		panic(fmt.Sprintf("memory: step %d of a rollout of %d", t, r.steps))
+		panic(fmt.Sprintf("memory: timestep %d of a rollout of %d", t, r.steps))
 	}
 	return rows[t]
 }
@@ -111,13 +111,13 @@ func (r *Rollout) At(name string, t int) tensor.Tensor {
 // Advance ends the step being recorded.
 func (r *Rollout) Advance() { r.next++ }
 
-// Clear forgets all steps.
+// Clear forgets all timesteps.
 func (r *Rollout) Clear() { r.next = 0 }
 
-// SetLen sets the number of recorded steps, for restoring a rollout.
+// SetLen sets the number of recorded timesteps, for restoring a rollout.
 func (r *Rollout) SetLen(n int) error {
 	if n < 0 || n > r.steps {
-		return fmt.Errorf("memory: %d recorded steps do not fit a rollout of %d", n, r.steps)
+		return fmt.Errorf("memory: %d recorded timesteps do not fit a rollout of %d", n, r.steps)
 	}
 	r.next = n
 	return nil

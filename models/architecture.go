@@ -58,7 +58,8 @@ func (p Part) inputs() int {
 
 // NewArchitecture is the usual shape for an observation space: encoder layers and latent for every part, then the head.
 // A Dict has a part for every entry, in order of its columns. With a latent of 0 and one part there is only the head.
-func NewArchitecture(observation spaces.Space, encoder []int, latent int, head []int, activation string) (Architecture, error) {
+func NewArchitecture(observation spaces.Space, encoder []int, latent int, head []int, activation string) (Architecture,
+	error) {
 	a := Architecture{Latent: latent, Head: Stack{Hidden: slices.Clone(head)}, Activation: activation}
 	if err := observation.Validate(); err != nil {
 		return a, err
@@ -73,7 +74,8 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 		case spaces.Discrete, spaces.MultiDiscrete:
 			p.Choices = slices.Clone(leaf.Space.NVec)
 		default:
-			return a, fmt.Errorf("models: no encoder reads the space %v; want Box, Discrete, MultiDiscrete or a Dict of them", leaf.Space)
+			return a, fmt.Errorf("models: no encoder reads the space %v; want Box, Discrete, MultiDiscrete or a Dict of them",
+				leaf.Space)
 		}
 		a.Parts = append(a.Parts, p)
 	}
@@ -176,8 +178,8 @@ func (a Architecture) columns() int {
 	return n
 }
 
-// String is a short notation: "4→[64]→64→[64 64] tanh" with the encoders' hidden layers, the latent, the head's, and the
-// activation; hidden layers with another one say so, as in "4→[64 64:elu] tanh".
+// String is a short notation: "4→[64]→64→[64 64] tanh" with the encoders' hidden layers, the latent, the head's, and
+// the activation; hidden layers with another one say so, as in "4→[64 64:elu] tanh".
 func (a Architecture) String() string {
 	parts := make([]string, len(a.Parts))
 	for i, p := range a.Parts {

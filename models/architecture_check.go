@@ -20,7 +20,8 @@ func (a Architecture) Validate() error {
 		return fmt.Errorf("models: architecture: %w", err)
 	}
 	if a.Latent < 0 || a.Latent == 0 && len(a.Parts) > 1 || a.Latent > maxLayerWidth {
-		return fmt.Errorf("models: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent, len(a.Parts), maxLayerWidth)
+		return fmt.Errorf("models: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent, len(a.Parts),
+			maxLayerWidth)
 	}
 	names := map[string]bool{}
 	for _, p := range a.Parts {
@@ -54,7 +55,8 @@ func (p Part) validate() error {
 
 func (s Stack) validate(what string) error {
 	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
-		return fmt.Errorf("models: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden), len(s.Activations))
+		return fmt.Errorf("models: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden),
+			len(s.Activations))
 	}
 	for i, w := range s.Hidden {
 		if w < 1 || w > maxLayerWidth {

@@ -32,7 +32,8 @@ type Shaped interface {
 	Architecture() Architecture
 }
 
-// ArchitectureOf returns the architecture of a network, or of the network of a [Stochastic] policy, and whether it has one.
+// ArchitectureOf returns the architecture of a network, or of the network of a [Stochastic] policy, and whether it has
+// one.
 func ArchitectureOf(x any) (a Architecture, ok bool) {
 	if p, is := x.(*Stochastic); is {
 		x = p.Net

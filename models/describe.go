@@ -9,9 +9,10 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Described is implemented by networks that can say in plain data what they compute, with the names of their parameters:
-// [MLP], [Evolvable], and what a [Spec] builds. A custom network that implements it too can act in package infer and be
-// exported to ONNX; agents compare what it says with what it computes, and believe it only where the two agree.
+// Described is implemented by networks that can say in plain data what they compute, with the names of their
+// parameters: [MLP], [Evolvable], and what a [Spec] builds. A custom network that implements it too can act in package
+// infer and be exported to ONNX; agents compare what it says with what it computes, and believe it only where the two
+// agree.
 type Described interface {
 	Describe() (description.Network, error)
 }
@@ -22,8 +23,8 @@ type DescribedDistribution interface {
 	Describe() (description.Distribution, error)
 }
 
-// DescribedPolicy is implemented by policies that can say in plain data what they compute. Spaces and the normalizer, which
-// are their agent's, are left empty. [Stochastic] implements it where its parts do.
+// DescribedPolicy is implemented by policies that can say in plain data what they compute. Spaces and the normalizer,
+// which are their agent's, are left empty. [Stochastic] implements it where its parts do.
 type DescribedPolicy interface {
 	Describe() (description.Policy, error)
 }
@@ -108,7 +109,8 @@ func (m Module) describe(n *description.Network, at, outputs int, last string) i
 		if i < len(m.Hidden) {
 			out, f = l.Outputs, m.Activations[i]
 		}
-		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight", Bias: l.Name + ".bias", Outputs: out, Activation: written(f)})
+		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight",
+			Bias: l.Name + ".bias", Outputs: out, Activation: written(f)})
 	}
 	return at
 }

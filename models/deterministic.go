@@ -15,7 +15,8 @@ type Deterministic struct {
 	limits
 }
 
-// NewDeterministic returns it for a Box action space. With clip, actions are limited to the space, which must be bounded.
+// NewDeterministic returns it for a Box action space. With clip, actions are limited to the space, which must be
+// bounded.
 func NewDeterministic(action spaces.Space, clip bool) (*Deterministic, error) {
 	if action.Kind != spaces.Box {
 		return nil, fmt.Errorf("models: a Deterministic policy needs a Box action space, got %v", action)
@@ -75,7 +76,8 @@ type limits struct {
 
 func clippable(action spaces.Space) error {
 	if !action.Bounded() {
-		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none somewhere", action)
+		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none somewhere",
+			action)
 	}
 	return nil
 }

@@ -76,9 +76,11 @@ func (l Limits) Validate() error {
 		what           string
 		least          int
 		minimum, maxim int
-	}{{"hidden layers", 0, l.MinLayers, l.MaxLayers}, {"nodes", 1, l.MinNodes, l.MaxNodes}, {"latent", 1, l.MinLatent, l.MaxLatent}} {
+	}{{"hidden layers", 0, l.MinLayers, l.MaxLayers}, {"nodes", 1, l.MinNodes, l.MaxNodes}, {"latent", 1, l.MinLatent,
+		l.MaxLatent}} {
 		if b.minimum < b.least || b.maxim < b.minimum {
-			return fmt.Errorf("models: limits of %s are %d to %d; want at least %d, in ascending order", b.what, b.minimum, b.maxim, b.least)
+			return fmt.Errorf("models: limits of %s are %d to %d; want at least %d, in ascending order", b.what, b.minimum,
+				b.maxim, b.least)
 		}
 	}
 	return nil

@@ -115,10 +115,10 @@ func (s *Stack) fill(usual string) {
 	}
 }
 
-// IdentityAfter says how a layer put after one with the activation before begins as the identity: with identity weights,
-// every bias equal to shift, and the activation returned, its outputs are its inputs plus shift. That is so because
-// outputs of before are at least −shift, and elu and relu are the identity above zero. Only leaky_relu has no least
-// value: it goes below −1 where its own input is below −100, and there the layer damps what it passes on.
+// IdentityAfter says how a layer put after one with the activation before begins as the identity: with identity
+// weights, every bias equal to shift, and the activation returned, its outputs are its inputs plus shift. That is so
+// because outputs of before are at least −shift, and elu and relu are the identity above zero. Only leaky_relu has no
+// least value: it goes below −1 where its own input is below −100, and there the layer damps what it passes on.
 func IdentityAfter(before string) (activation string, shift float64) {
 	f, _ := tensor.ParseActivation(before)
 	switch f {

@@ -14,7 +14,8 @@ func (a Architecture) Random(rng *rand.Rand, newLayer float64) Edit {
 			choices = append(choices, Edit{Kind: AddLatentNode}, Edit{Kind: RemoveLatentNode})
 			for _, p := range a.Parts {
 				if len(p.Encoder.Hidden) > 0 {
-					choices = append(choices, Edit{Kind: AddNode, Module: "encoder." + p.Name}, Edit{Kind: RemoveNode, Module: "encoder." + p.Name})
+					choices = append(choices, Edit{Kind: AddNode, Module: "encoder." + p.Name},
+						Edit{Kind: RemoveNode, Module: "encoder." + p.Name})
 				}
 			}
 		}

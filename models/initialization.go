@@ -14,8 +14,8 @@ import (
 // Initialization says how the weights and biases of linear layers start. The zero value is PyTorch's Linear, with the
 // policy's output layer a hundred times smaller.
 type Initialization struct {
-	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe et
-	// al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
+	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe
+	// et al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
 	// Stable-Baselines3 begin PPO orthogonally.
 	Kind string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
 	// HiddenGain multiplies the weights of hidden layers. 0 is the default: 1, with orthogonal weights √2.
@@ -52,7 +52,8 @@ type start struct {
 // checkLinear refuses a layer that cannot be trained in the machine's memory: its weights, gradients, the copy that an
 // update can be undone by, and Adam's two moments.
 func checkLinear(in, out int) error {
-	return capacity.Check(fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out), 5*4*(float64(in)+1)*float64(out))
+	return capacity.Check(fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out),
+		5*4*(float64(in)+1)*float64(out))
 }
 
 // newLinear returns the weight (out, in) and bias (out) of a layer. A layer that checkLinear refuses fails the scope.
@@ -77,9 +78,9 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) 
 	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
 }
 
-// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length gain:
-// the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every such
-// matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
+// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length
+// gain: the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every
+// such matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
 func orthogonal(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) tensor.Tensor {
 	long, short := max(in, out), min(in, out)
 	drawn, err := tensor.Float32s(s.Randn(gen, int64(long), int64(short)))

@@ -78,7 +78,8 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
 	}
 	if len(cfg.Activations) > 0 && len(cfg.Activations) != len(cfg.Hidden) {
-		return nil, fmt.Errorf("models: MLP has %d hidden layers and %d activations; give one a layer, or Activation for all", len(cfg.Hidden), len(cfg.Activations))
+		return nil, fmt.Errorf("models: MLP has %d hidden layers and %d activations; give one a layer, or Activation for all",
+			len(cfg.Hidden), len(cfg.Activations))
 	}
 	if cfg.Source != "" && cfg.Source != "observations" && cfg.Source != "states" {
 		return nil, fmt.Errorf("models: MLP source %q: want observations or states", cfg.Source)
@@ -91,7 +92,8 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		return nil, err
 	}
 	defer gen.Close()
-	m := &MLP{&network{net: description.Network{Inputs: cfg.Inputs}, states: cfg.Source == "states", scope: tensor.NoGrad()}}
+	m := &MLP{&network{net: description.Network{Inputs: cfg.Inputs}, states: cfg.Source == "states",
+		scope: tensor.NoGrad()}}
 	in := cfg.Inputs
 	for i := 0; i <= len(cfg.Hidden); i++ {
 		out, name, from := cfg.Outputs, cfg.OutputActivation, start{cfg.Initialization.orthogonal(), cfg.OutputGain}

@@ -13,8 +13,8 @@ import (
 )
 
 // Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
-// from a dictionary; [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment, and [BuildShared]
-// builds a policy and a value on one trunk.
+// from a dictionary; [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment, and
+// [BuildShared] builds a policy and a value on one trunk.
 //
 // A model is a list of containers and an output. Each container computes its input expression, passes it through its
 // layers, and gives the result its name. Expressions know:
@@ -92,7 +92,8 @@ const (
 	classDeterministic        = "Deterministic"
 )
 
-var classes = []string{classGaussian, classMultivariateGaussian, classCategorical, classMultiCategorical, classDeterministic}
+var classes = []string{classGaussian, classMultivariateGaussian, classCategorical, classMultiCategorical,
+	classDeterministic}
 
 // classOf returns the canonical name of a class.
 func classOf(name string) (string, error) {
@@ -110,7 +111,8 @@ func classOf(name string) (string, error) {
 	if near == "" {
 		near = config.Hint(name, all)
 	}
-	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, near, strings.Join(all, ", "))
+	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, near,
+		strings.Join(all, ", "))
 }
 
 // The keys that a dictionary may have, by class.
@@ -260,7 +262,8 @@ func (s Spec) Validate() error {
 		switch {
 		case !identifier.MatchString(c.Name):
 			return fmt.Errorf("models: %s.name: %q is not a name; use letters, digits and underscores", path, c.Name)
-		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || c.Name == "concatenate" || c.Name == "one_hot_encoding":
+		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || c.Name == "concatenate" ||
+			c.Name == "one_hot_encoding":
 			return fmt.Errorf("models: %s.name: %q has a meaning in expressions; choose another", path, c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("models: %s.name: two containers are named %q", path, c.Name)
@@ -274,14 +277,16 @@ func (s Spec) Validate() error {
 	return err
 }
 
-// parseActivation reads what follows a layer: "softmax" over the row, an activation as steps write it, or "" for nothing.
+// parseActivation reads what follows a layer: "softmax" over the row, an activation as steps write it, or "" for
+// nothing.
 func parseActivation(path, name string) (string, error) {
 	if strings.EqualFold(name, description.Softmax) {
 		return description.Softmax, nil
 	}
 	if _, err := tensor.ParseActivation(name); err != nil {
 		names := append(tensor.ActivationNames(), description.Softmax)
-		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names), strings.Join(names, ", "))
+		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names),
+			strings.Join(names, ", "))
 	}
 	return written(name), nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the given
-// seed as [NewMLP] draws them.
+// BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the
+// given seed as [NewMLP] draws them.
 func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	dist, err := s.distribution(sp.Action)
 	if err != nil {
@@ -26,7 +26,8 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	net, width, err := s.assemble(sp, s.Output, dist.Outputs(), seed)
 	if err == nil && width != int64(dist.Outputs()) {
 		net.Close()
-		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width, dist.Outputs())
+		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width,
+			dist.Outputs())
 	}
 	if err != nil {
 		dist.Close()
@@ -35,8 +36,9 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	return NewPolicy(net, dist)
 }
 
-// BuildNetwork builds the spec, which must be Deterministic, as a value network, or as a discriminator: then sp.Observation
-// is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result implements [Linears].
+// BuildNetwork builds the spec, which must be Deterministic, as a value network, or as a discriminator: then
+// sp.Observation is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result implements
+// [Linears].
 func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
@@ -46,7 +48,8 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 		return s.own.network(s.Class, Role{Spaces: sp, Outputs: 1, Seed: seed})
 	}
 	if class != classDeterministic {
-		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class, classDeterministic)
+		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class,
+			classDeterministic)
 	}
 	if s.ClipActions {
 		if err := clippable(sp.Action); err != nil {
@@ -59,14 +62,15 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	}
 	if width != int64(sp.Action.Width()) {
 		net.Close()
-		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d", s.Output, width, sp.Action.Width())
+		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d", s.Output,
+			width, sp.Action.Width())
 	}
 	return newClipped(net, sp.Action)
 }
 
-// BuildShared builds a policy and a value on one trunk (skrl: models.separate: false). The trunk is the policy's network;
-// the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own output
-// expression, which may use ACTIONS or ONE and the last container's name.
+// BuildShared builds a policy and a value on one trunk (skrl: models.separate: false). The trunk is the policy's
+// network; the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own
+// output expression, which may use ACTIONS or ONE and the last container's name.
 func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
 	for _, s := range []Spec{policy, value} {
 		if s.own != nil {
@@ -100,7 +104,8 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	}
 	owned = append(owned, policyHead)
 	if n != int64(dist.Outputs()) {
-		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as many", policy.Output, n, dist.Outputs())
+		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as many",
+			policy.Output, n, dist.Outputs())
 	}
 	valueHead, n, err := value.head("value", last, width, sp, dist.Outputs(), seed+2)
 	if err != nil {
@@ -196,7 +201,8 @@ func (s Spec) last() string {
 }
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
-func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net Network, n int64, err error) {
+func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net Network, n int64,
+	err error) {
 	a, err := s.newAssembler(int(width), seed)
 	if err != nil {
 		return nil, 0, err

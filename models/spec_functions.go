@@ -35,7 +35,8 @@ func (c *compiler) call(n *node) term {
 	}
 	if functions[n.name] == nil {
 		known := append(slices.Sorted(maps.Keys(functions)), "concatenate", "one_hot_encoding")
-		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
+		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known),
+			strings.Join(known, ", "))
 	}
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))

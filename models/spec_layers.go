@@ -137,7 +137,8 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 	case "linear":
 		return parseLinear(path, args)
 	}
-	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear", "flatten"}), layerForms)
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind,
+		config.Hint(kind, []string{"linear", "flatten"}), layerForms)
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
@@ -244,7 +245,8 @@ func (c Container) activations(path string) ([]string, error) {
 	}
 	n := len(c.Layers)
 	if k := len(parsed); k > 1 && k != n && k != c.linears() {
-		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a layer", path, k, n)
+		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a layer",
+			path, k, n)
 	}
 	each := make([]string, n)
 	linear := 0

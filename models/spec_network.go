@@ -106,7 +106,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 				return nil, err
 			}
 			if int64(in) != a.width {
-				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out", at, in, a.width)
+				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out", at,
+					in, a.width)
 			}
 		}
 		if int64(out)*a.width > 1<<31 {
@@ -180,8 +181,8 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	return a.network, output.width, nil
 }
 
-// plain returns the network as an [MLP], with the same parameters, where it is no more than that: layers one after another
-// upon an input, and perhaps an activation of the output layer, which token names.
+// plain returns the network as an [MLP], with the same parameters, where it is no more than that: layers one after
+// another upon an input, and perhaps an activation of the output layer, which token names.
 func (a *assembler) plain(token string) *MLP {
 	c := a.chains[0]
 	if c == nil || slices.ContainsFunc(a.net.Steps[1:c.last], func(s description.Step) bool { return s.Inputs != nil }) {

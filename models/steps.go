@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a [Spec]
-// compiles to where it is more than an MLP.
+// network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a
+// [Spec] compiles to where it is more than an MLP.
 type network struct {
 	net     description.Network
 	states  bool           // the steps read rows of states in the place of observations
@@ -108,8 +108,8 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return results[len(steps)]
 }
 
-// step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks at
-// the step.
+// step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks
+// at the step.
 func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	switch st := n.net.Steps[i]; st.Op {
 	case description.Number:

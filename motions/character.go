@@ -61,7 +61,8 @@ func (c *character) description() (*Description, error) {
 			return nil, fmt.Errorf("joint %d has no Name", i)
 		}
 		if j.Parent == nil || *j.Parent >= i || *j.Parent < -1 || (*j.Parent == -1) != (i == 0) {
-			return nil, fmt.Errorf("joint %d (%s): Parent must be -1 for the first joint and an earlier joint for the others", i, j.Name)
+			return nil, fmt.Errorf("joint %d (%s): Parent must be -1 for the first joint and an earlier joint for the others", i,
+				j.Name)
 		}
 		switch {
 		case i == 0 && j.Type == "none":

@@ -38,7 +38,8 @@ type GaitConfig struct {
 func DefaultGaitConfig() GaitConfig {
 	return GaitConfig{
 		CycleTime: 1.1, Cycles: 1, TimeStep: 0.02,
-		Hip: GaitCurve{Waves: []GaitWave{{Order: 0, Amplitude: 9}, {Order: 1, Amplitude: 19}, {Order: 2, Amplitude: 2.5, Phase: 0.6 - math.Pi/2}}},
+		Hip: GaitCurve{Waves: []GaitWave{{Order: 0, Amplitude: 9}, {Order: 1, Amplitude: 19},
+			{Order: 2, Amplitude: 2.5, Phase: 0.6 - math.Pi/2}}},
 		Knee: GaitCurve{Harmonics: 8, Knots: [][2]float64{{0, 5}, {.06, 10}, {.12, 16}, {.2, 16}, {.3, 11}, {.4, 6}, {.5, 9},
 			{.6, 35}, {.66, 52}, {.72, 61}, {.8, 50}, {.9, 18}, {.96, 5}, {1, 5}}},
 		Ankle: GaitCurve{Harmonics: 8, Knots: [][2]float64{{0, 0}, {.07, -5}, {.15, 0}, {.3, 6}, {.4, 9}, {.45, 9}, {.5, 4},
@@ -89,7 +90,8 @@ func Gait(cfg GaitConfig) (*Clip, error) {
 		f[0], f[1] = speed*cfg.TimeStep*float64(k), heights[k]
 		durations[k] = cfg.TimeStep
 	}
-	return NewClip(ClipConfig{Name: "gait", Loop: LoopWrap, Frames: frames, Durations: durations, Description: gaitDescription()})
+	return NewClip(ClipConfig{Name: "gait", Loop: LoopWrap, Frames: frames, Durations: durations,
+		Description: gaitDescription()})
 }
 
 func (cfg *GaitConfig) check() error {
@@ -108,10 +110,12 @@ func (cfg *GaitConfig) check() error {
 		}
 	}
 	if cfg.Cycles < 1 || cfg.HeightHarmonics < 0 {
-		return fmt.Errorf("Cycles must be at least 1 and HeightHarmonics at least 0, and are %d and %d", cfg.Cycles, cfg.HeightHarmonics)
+		return fmt.Errorf("Cycles must be at least 1 and HeightHarmonics at least 0, and are %d and %d", cfg.Cycles,
+			cfg.HeightHarmonics)
 	}
 	if n := float64(cfg.Cycles) * cfg.CycleTime / cfg.TimeStep; n < 4 || n > 1e6 {
-		return fmt.Errorf("CycleTime %g s over TimeStep %g s makes %.0f frames; between 4 and a million are possible", cfg.CycleTime, cfg.TimeStep, n)
+		return fmt.Errorf("CycleTime %g s over TimeStep %g s makes %.0f frames; between 4 and a million are possible",
+			cfg.CycleTime, cfg.TimeStep, n)
 	}
 	for _, c := range []struct {
 		name  string

@@ -59,7 +59,8 @@ func sameLayout(a, b *Clip) error {
 		// A clip that does not go on from loop to loop may stand beside one that does.
 		travels := (ca[i].Kind == Travel && cb[i].Kind == Linear) || (ca[i].Kind == Linear && cb[i].Kind == Travel)
 		if ca[i].Name != cb[i].Name || (ca[i].Kind != cb[i].Kind && !travels) {
-			return fmt.Errorf("column %d is %s (%s) in one and %s (%s) in the other", i, ca[i].Name, ca[i].Kind, cb[i].Name, cb[i].Kind)
+			return fmt.Errorf("column %d is %s (%s) in one and %s (%s) in the other", i, ca[i].Name, ca[i].Kind, cb[i].Name,
+				cb[i].Kind)
 		}
 	}
 	if len(ca) != len(cb) {

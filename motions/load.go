@@ -22,8 +22,10 @@ func Load(path string) (*Clip, error) {
 		}
 		return isaacLab(file, clipName(path), path)
 	}
-	if text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n"); bytes.HasPrefix(text, []byte("{")) {
+	if text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n"); bytes.HasPrefix(text,
+		[]byte("{")) {
 		return parseDeepMimic(data, clipName(path), path, nil)
 	}
-	return nil, fmt.Errorf("motions: %s: %w", path, errors.New("neither a DeepMimic clip (JSON) nor an Isaac Lab one (npz)"))
+	return nil, fmt.Errorf("motions: %s: %w", path,
+		errors.New("neither a DeepMimic clip (JSON) nor an Isaac Lab one (npz)"))
 }

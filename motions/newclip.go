@@ -66,7 +66,8 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 			return nil, fmt.Errorf("frame 0 has %d values, the description %d", w, d.Width())
 		}
 	}
-	c := &Clip{name: cfg.Name, loop: cfg.Loop, weight: weight, description: d, described: cfg.Description != nil, n: n, w: w, v: d.VelocityWidth()}
+	c := &Clip{name: cfg.Name, loop: cfg.Loop, weight: weight, description: d, described: cfg.Description != nil, n: n,
+		w: w, v: d.VelocityWidth()}
 	if err := c.setTimes(cfg.Durations); err != nil {
 		return nil, err
 	}
@@ -149,7 +150,8 @@ func (c *Clip) normalise(k int) error {
 			return fmt.Errorf("frame %d: %s is a zero quaternion", k, col.Name)
 		}
 		if n < 0.5 || n > 2 {
-			return fmt.Errorf("frame %d: %s has length %.3g, so it is no rotation; check the description of the columns", k, col.Name, n)
+			return fmt.Errorf("frame %d: %s has length %.3g, so it is no rotation; check the description of the columns", k,
+				col.Name, n)
 		}
 		for i := range q {
 			q[i] /= n

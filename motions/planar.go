@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// Planar projects a clip of DeepMimic's humanoid (y up, 43 values a frame) onto the plane of its travel, for the legs of
-// cfg: a clip of the nine columns of [Gait]. The walker of package mujoco imitates it. Pitch, hips, knees and ankles are
-// the rotations about the axis across that plane; arms, chest and what leaves the plane are dropped. The pelvis rises and
-// falls as the humanoid's, lifted so far that no foot is below the ground. Of cfg only the lengths and HipHeight count.
+// Planar projects a clip of DeepMimic's humanoid (y up, 43 values a frame) onto the plane of its travel, for the legs
+// of cfg: a clip of the nine columns of [Gait]. The walker of package mujoco imitates it. Pitch, hips, knees and ankles
+// are the rotations about the axis across that plane; arms, chest and what leaves the plane are dropped. The pelvis
+// rises and falls as the humanoid's, lifted so far that no foot is below the ground. Of cfg only the lengths and
+// HipHeight count.
 //
 // It fails where the clip is of another skeleton.
 func Planar(c *Clip, cfg GaitConfig) (*Clip, error) {
@@ -70,7 +71,8 @@ func planar(c *Clip, cfg GaitConfig) (*Clip, error) {
 	for _, f := range frames {
 		f[1] += lift
 	}
-	return NewClip(ClipConfig{Name: c.name, Loop: c.loop, Weight: c.weight, Frames: frames, Durations: durations, Description: gaitDescription()})
+	return NewClip(ClipConfig{Name: c.name, Loop: c.loop, Weight: c.weight, Frames: frames, Durations: durations,
+		Description: gaitDescription()})
 }
 
 // across is a rotation's part about the third axis, in (−π, π].

@@ -92,7 +92,8 @@ func (s *jsonScanner) malformed(want string) error {
 	if s.at >= len(s.data) {
 		return fmt.Errorf("truncated at line %d, where %s should be", line, want)
 	}
-	return fmt.Errorf("malformed JSON at line %d near %q, where %s should be", line, s.data[s.at:min(s.at+12, len(s.data))], want)
+	return fmt.Errorf("malformed JSON at line %d near %q, where %s should be", line,
+		s.data[s.at:min(s.at+12, len(s.data))], want)
 }
 
 // value takes one whole JSON value.

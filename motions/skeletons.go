@@ -31,9 +31,11 @@ func guess(frame []float64, quadruped bool) *Description {
 
 // humanoid3D is DeepMimic's humanoid: y is up.
 func humanoid3D() *Description {
-	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel}, {rootRotation, Rotation}, {"chest", Rotation}, {"neck", Rotation}}}
+	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
+		{rootRotation, Rotation}, {"chest", Rotation}, {"neck", Rotation}}}
 	for _, side := range []string{"right_", "left_"} {
-		d.Columns = append(d.Columns, Column{side + "hip", Rotation}, Column{side + "knee", Hinge}, Column{side + "ankle", Rotation},
+		d.Columns = append(d.Columns, Column{side + "hip", Rotation}, Column{side + "knee", Hinge},
+			Column{side + "ankle", Rotation},
 			Column{side + "shoulder", Rotation}, Column{side + "elbow", Hinge})
 	}
 	return d
@@ -42,7 +44,8 @@ func humanoid3D() *Description {
 // quadrupedDescription is the twelve-joint quadruped of the LoopMode files: z is up, quaternions have w
 // last. The long form adds the feet's positions and the velocities of everything.
 func quadrupedDescription(width int) *Description {
-	d := &Description{RotationsWLast: true, Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
+	d := &Description{RotationsWLast: true,
+		Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
 	add := func(name string, n int, kind Kind) {
 		for i := range n {
 			d.Columns = append(d.Columns, Column{fmt.Sprintf("%s_%d", name, i), kind})

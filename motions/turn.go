@@ -9,11 +9,12 @@ type turn struct {
 	shift [2]float64 // loop n+1 = rotate(loop n, angle) + shift, on the ground
 }
 
-// setTurn makes a wrapping clip that ends with its last frame and whose first columns are a root position (x, y on the ground, z up) and a root
-// rotation carry its heading on. Clips of other shapes stay as they are.
+// setTurn makes a wrapping clip that ends with its last frame and whose first columns are a root position (x, y on the
+// ground, z up) and a root rotation carry its heading on. Clips of other shapes stay as they are.
 func (c *Clip) setTurn() {
 	cols := c.description.Columns
-	if c.loop != LoopWrap || c.n < 2 || c.times[c.n] > c.times[c.n-1] || len(cols) < 4 || cols[0].Kind != Travel || cols[1].Kind != Travel || cols[2].Kind != Linear || cols[3].Kind != Rotation {
+	if c.loop != LoopWrap || c.n < 2 || c.times[c.n] > c.times[c.n-1] || len(cols) < 4 || cols[0].Kind != Travel ||
+		cols[1].Kind != Travel || cols[2].Kind != Linear || cols[3].Kind != Rotation {
 		return
 	}
 	first, last := c.Frame(0), c.Frame(c.n-1)

@@ -52,7 +52,7 @@ func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, er
 func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 	if dir := a.opt.Directory; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("pbt: Directory: %w", err)
+			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		unlock, err := lockDirectory(dir)
 		if err != nil {
@@ -71,7 +71,7 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 	default:
 		folder, err := workspace.OpenFolder(a.opt.Directory, a.opt.Members, workspace.FolderOptions{})
 		if err != nil {
-			return fmt.Errorf("pbt: Directory: %w", err)
+			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		place.Store = folder
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was saved;
-// snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error nothing is
-// left open.
+// newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was
+// saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
+// nothing is left open.
 func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
 	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
 	values := o.initial(id)
@@ -25,7 +25,8 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 		values = saved.Hyperparameters.Floats()
 	}
 	// New may use the values, but need not: they are set below in any case.
-	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values, Restoring: snapshot}); err != nil {
+	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values,
+		Restoring: snapshot}); err != nil {
 		return nil, wrapMember(id, err)
 	}
 	defer func() {
@@ -37,7 +38,8 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
 		return m, err
 	}
-	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts back.
+	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts
+	// back.
 	return m, wrapMember(id, guarded(func() error {
 		if snapshot != nil {
 			if err := m.trainee.Restore(snapshot); err != nil {
@@ -57,8 +59,8 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	}))
 }
 
-// construct calls Options.New with a copy of the hyperparameters, and tells the trainee how long it will train. A panic,
-// or a nil trainee, is an error.
+// construct calls Options.New with a copy of the hyperparameters, and tells the trainee how long it will train. A
+// panic, or a nil trainee, is an error.
 func (o *Options) construct(m Member) (t Trainee, err error) {
 	m.Hyperparameters = maps.Clone(m.Hyperparameters)
 	err = guarded(func() (err error) {
@@ -101,8 +103,8 @@ func (m *member) diversify() error {
 	return nil
 }
 
-// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with. Names that
-// members do not have are errors with the nearest name, so that a typing error does not silently tune nothing.
+// checkMember compares a new member with the options; given are the hyperparameters that it is to begin with. Names
+// that members do not have are errors with the nearest name, so that a typing error does not silently tune nothing.
 func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error {
 	if err := o.checkTrainee(t); err != nil {
 		return wrapMember(id, err)
@@ -111,12 +113,14 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 	keys := slices.Sorted(maps.Keys(has))
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key, config.Among(key, keys))
+			return fmt.Errorf("pbt: member %d has no hyperparameter %q (from Initial or Sample): %s", id, key,
+				config.Among(key, keys))
 		}
 	}
 	for _, key := range o.Rebuild {
 		if _, ok := has[key]; !ok {
-			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key, config.Among(key, keys))
+			return fmt.Errorf("pbt: Rebuild names hyperparameter %q, which members do not have: %s", key,
+				config.Among(key, keys))
 		}
 	}
 	if err := o.Explore.Validate(keys); err != nil {
@@ -133,7 +137,7 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 			value = v
 		}
 		if b, ok := o.Explore.BoundsOf(key); ok && (value < b[0] || value > b[1]) {
-			return fmt.Errorf("pbt: member %d begins with %s = %v, outside the bounds of %T, %v", id, key, value, o.Explore, b)
+			return fmt.Errorf("pbt: member %d begins with %s = %v, outside its bounds, %v", id, key, value, b)
 		}
 	}
 	return nil

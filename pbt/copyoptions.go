@@ -12,12 +12,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything. It
-// works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into a
-// snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then copies.
+// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything.
+// It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into
+// a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then
+// copies.
 //
-// Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part where
-// it stands for something that the mutation changes, as an optimizer's moments do for a very different learning rate.
+// Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
+// where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning
+// rate.
 //
 // The yaml tags are the keys under pbt.inherit in a file.
 type CopyOptions struct {
@@ -30,9 +32,9 @@ type CopyOptions struct {
 	// MomentDecay is above 0, at most 1, and used where Optimizer is decay only. A smaller value forgets more of the
 	// source's past gradients.
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
-	// Normalizers are the running scalers, and the running statistics of the environment's wrappers (normalize_observation,
-	// normalize_reward): copy or keep. Weights that were trained behind other scalers seldom work, so keep is for
-	// experiments.
+	// Normalizers are the running scalers, and the running statistics of the environment's wrappers
+	// (normalize_observation, normalize_reward): copy or keep. Weights that were trained behind other scalers seldom work,
+	// so keep is for experiments.
 	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
 	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales is
 	// the member's new hyperparameter in any case.
@@ -63,21 +65,21 @@ func (o CopyOptions) validate() error {
 		part    Part
 		allowed []Part
 	}{
-		{"Optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"Normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
-		{"Schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"Environment", o.Environment, []Part{CopyPart, KeepPart}},
-		{"Buffers", o.Buffers, []Part{CopyPart, KeepPart}},
+		{"optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
+		{"normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
+		{"schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
+		{"environment", o.Environment, []Part{CopyPart, KeepPart}},
+		{"buffers", o.Buffers, []Part{CopyPart, KeepPart}},
 	} {
 		if field.part != "" && !slices.Contains(field.allowed, field.part) {
-			return fmt.Errorf("pbt: Copy.%s is %q; give one of %q", field.name, field.part, field.allowed)
+			return fmt.Errorf("pbt: inherit.%s is %q; give one of %q", field.name, field.part, field.allowed)
 		}
 	}
 	switch decays := o.Optimizer == DecayPart; {
 	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v; give a factor above 0, at most 1, or make Optimizer %q to have no moments", o.MomentDecay, ResetPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer %q to have no moments", o.MomentDecay, ResetPart)
 	case !decays && o.MomentDecay != 0:
-		return fmt.Errorf("pbt: Copy.MomentDecay is %v, but Copy.Optimizer is %q; make that %q, or leave MomentDecay out", o.MomentDecay, o.Optimizer, DecayPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
 	}
 	return nil
 }
@@ -88,7 +90,8 @@ func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 	if own == nil {
 		own = source
 	}
-	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays), Values: cloneValues(source.Values), Metadata: source.Metadata}}
+	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays),
+		Values: cloneValues(source.Values), Metadata: source.Metadata}}
 	agents := layout.Agents(c.to.Values)
 	if len(agents) == 0 || o.all(CopyPart) {
 		return source, nil
@@ -131,8 +134,8 @@ func (o CopyOptions) all(part Part) bool {
 	return true
 }
 
-// combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout. own are
-// the values of the member's own agent.
+// combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout.
+// own are the values of the member's own agent.
 func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
 	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
 	moments := func(name string) bool {
@@ -185,8 +188,8 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		})
 		keepValues(a.Values, own, layout.Memories, layout.RolloutSteps)
 	}
-	// A rollout in progress continues only in the environment in which it began. Where the two come from different members,
-	// a new rollout begins.
+	// A rollout in progress continues only in the environment in which it began. Where the two come from different
+	// members, a new rollout begins.
 	if (o.Buffers == KeepPart) != (o.Environment == KeepPart) {
 		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
 		a.Values[layout.RolloutSteps] = int64(0)
@@ -259,8 +262,8 @@ func otherArchitectures(a, b *checkpoint.Snapshot) bool {
 	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
 }
 
-// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare equal
-// then whether or not the snapshot was read from a file.
+// architecturesOf returns the architectures recorded in a snapshot by the agents' prefixes, as JSON: numbers compare
+// equal then whether or not the snapshot was read from a file.
 func architecturesOf(s *checkpoint.Snapshot) map[string]string {
 	found := make(map[string]string)
 	add := func(prefix string, values map[string]any) {

@@ -73,16 +73,16 @@ func TestCopiesOfWrapperStatistics(t *testing.T) {
 
 func TestCopyOptionsAreChecked(t *testing.T) {
 	for want, h := range map[string]CopyOptions{
-		`Copy.Optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
-		`Copy.Normalizers is "reset"`:                         {Normalizers: ResetPart},
-		`Copy.Schedule is "decay"`:                            {Schedule: DecayPart},
-		`Copy.Environment is "reset"`:                         {Environment: ResetPart},
-		`Copy.Buffers is "decay"`:                             {Buffers: DecayPart},
-		`Copy.MomentDecay is 0; give a factor`:                {Optimizer: DecayPart},
-		`Copy.MomentDecay is 1.5`:                             {Optimizer: DecayPart, MomentDecay: 1.5},
-		`Copy.MomentDecay is NaN`:                             {Optimizer: DecayPart, MomentDecay: math.NaN()},
-		`MomentDecay is 0.5, but Copy.Optimizer is "reset"`:   {Optimizer: ResetPart, MomentDecay: 0.5},
-		`MomentDecay is 0.5, but Copy.Optimizer is ""; make `: {MomentDecay: 0.5},
+		`inherit.optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: {Optimizer: "forget"},
+		`inherit.normalizers is "reset"`:                                             {Normalizers: ResetPart},
+		`inherit.schedule is "decay"`:                                                {Schedule: DecayPart},
+		`inherit.environment is "reset"`:                                             {Environment: ResetPart},
+		`inherit.buffers is "decay"`:                                                 {Buffers: DecayPart},
+		`inherit.moment_decay is 0; give a factor`:                                   {Optimizer: DecayPart},
+		`inherit.moment_decay is 1.5`:                                                {Optimizer: DecayPart, MomentDecay: 1.5},
+		`inherit.moment_decay is NaN`:                                                {Optimizer: DecayPart, MomentDecay: math.NaN()},
+		`moment_decay is 0.5, but inherit.optimizer is "reset"`:                      {Optimizer: ResetPart, MomentDecay: 0.5},
+		`moment_decay is 0.5, but inherit.optimizer is ""; make `:                    {MomentDecay: 0.5},
 	} {
 		c := newColony(2)
 		c.opt.Copy = h

@@ -49,8 +49,9 @@ func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Deci
 }
 
 // settle applies the rules that hold for every strategy: a member is kept before Options.InitialDelay and within
-// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference member are
-// never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in brackets.
+// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference
+// member are never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in
+// brackets.
 func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []strategy.Decision {
 	status := make(map[int]strategy.Status, len(g.Members))
 	for _, m := range g.Members {
@@ -67,11 +68,11 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 		switch {
 		case m.Diverged():
 		case m.Steps < o.InitialDelay:
-			why = fmt.Sprintf("nothing is decided before %d steps", o.InitialDelay)
+			why = fmt.Sprintf("nothing is decided before %d environment steps", o.InitialDelay)
 		case o.SettleMutations && m.SinceChange < min(m.SinceCopy, o.StartAfter):
-			why = fmt.Sprintf("only %d of %d steps since it mutated itself", m.SinceChange, o.StartAfter)
+			why = fmt.Sprintf("only %d of %d environment steps since it mutated itself", m.SinceChange, o.StartAfter)
 		case m.SinceCopy < o.StartAfter:
-			why = fmt.Sprintf("only %d of %d steps since it started or took over weights", m.SinceCopy, o.StartAfter)
+			why = fmt.Sprintf("only %d of %d environment steps since it started or took over weights", m.SinceCopy, o.StartAfter)
 		}
 		switch {
 		case why != "":
@@ -90,7 +91,7 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 // isReference reports whether the member is one of Options.Reference.
 func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
 
-// target returns the number of own steps at which an interval ends.
+// target returns the number of own environment steps at which an interval ends.
 func (o *Options) target(iteration int64) int64 {
 	if iteration >= o.lastIteration() {
 		return o.TotalSteps
@@ -103,7 +104,7 @@ func (o *Options) lastIteration() int64 {
 	return (o.TotalSteps-1)/o.IntervalSteps + 1
 }
 
-// pause returns the number of own steps at which a member with so many steps next reports progress: after
+// pause returns the number of own environment steps at which a member with so many next reports progress: after
 // Options.ProgressSteps, counted from the interval's beginning, or at its end.
 func (o *Options) pause(iteration, steps int64) int64 {
 	end := o.target(iteration)

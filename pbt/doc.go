@@ -15,10 +15,10 @@
 //     the records that the others publish in a workspace.Store. With [TrainAsync] all workers are in one process.
 //   - Every decision is an event of the journal; package journal reads it.
 //
-// More of an objective is better, unless [Measure] says otherwise. A member that fails, or whose objective or weights are
-// no longer finite, counts as the worst, is never copied, and is rescued by another. The same options and seed give the
-// same decisions and, byte for byte, the same journal, however many members train at a time; only workers that do not wait
-// for each other depend on timing.
+// More of an objective is better, unless [Measure] says otherwise. A member that fails, or whose objective or weights
+// are no longer finite, counts as the worst, is never copied, and is rescued by another. The same options and seed give
+// the same decisions and, byte for byte, the same journal, however many members train at a time; only workers that do
+// not wait for each other depend on timing.
 //
 // Start reading at [Population.Train] for the loop, at exploit.go for what a decision does to a running agent, and at
 // peers.go for what one worker knows of the others.

@@ -9,14 +9,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Evolver changes more than the hyperparameters of a copy: also its weights, or the architecture of its networks. It takes
-// the place of an explore.Explorer, and decides about hyperparameters too. Package evolution has AgileRL's. An evolver must
-// not be changed once a population uses it.
+// Evolver changes more than the hyperparameters of a copy: also its weights, or the architecture of its networks. It
+// takes the place of an explore.Explorer, and decides about hyperparameters too. Package evolution has AgileRL's. An
+// evolver must not be changed once a population uses it.
 type Evolver interface {
 	// Evolve returns the candidate that the member continues with, and describes the change for the journal
 	// ("learning_rate", "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random numbers
-	// give equal results. It must not change in; out may share arrays with it, and have the same snapshot where the weights
-	// stay as they are.
+	// give equal results. It must not change in; out may share arrays with it, and have the same snapshot where the
+	// weights stay as they are.
 	Evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error)
 	// Validate checks the evolver against the hyperparameters that members have.
 	Validate(hyperparameters []string) error

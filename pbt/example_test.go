@@ -101,11 +101,11 @@ func ExampleNew() {
 	// member 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
 	// member 2: keep, leader: -10.7374 > -59.6986
 	// the best, member 2, reached -1.1529
-	// member  parent  steps  episode.return  learning_rate
-	// ──────  ──────  ─────  ──────────────  ─────────────
-	//      0       2     10        -2.87296      0.0617591
-	//      1       2     10        -3.72833      0.0501876
-	//      2       -     10        -1.15292            0.1
+	// member  parent  environment steps  episode.return  learning_rate
+	// ──────  ──────  ─────────────────  ──────────────  ─────────────
+	//      0       2                 10        -2.87296      0.0617591
+	//      1       2                 10        -3.72833      0.0501876
+	//      2       -                 10        -1.15292            0.1
 }
 
 func ExampleIsaacLab() {
@@ -201,7 +201,7 @@ func ExampleCopyOptions() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// pbt: Copy.Normalizers is "reset"; give one of ["copy" "keep"]
+	// pbt: inherit.normalizers is "reset"; give one of ["copy" "keep"]
 }
 
 // A population's folder is read while it trains and afterwards.

@@ -427,7 +427,7 @@ func TestOptionsAreCopied(t *testing.T) {
 
 func TestContradictions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"outside the bounds of explore.PB2, [1 2]": func(o *Options) {
+		"outside its bounds, [1 2]": func(o *Options) {
 			o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
 		},
 	} {

@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// heartbeat sends signs of life from a goroutine of its own, so that peers see the member alive while Train or New is busy.
+// heartbeat sends signs of life from a goroutine of its own, so that peers see the member alive while Train or New is
+// busy.
 type heartbeat struct {
 	lease   workspace.Lease
 	mu      sync.Mutex
@@ -21,8 +22,8 @@ type heartbeat struct {
 	stopped chan struct{}
 }
 
-// begin starts the goroutine. It sends nothing before the first call of send. last is the member's last heartbeat, of an
-// earlier process, or nil.
+// begin starts the goroutine. It sends nothing before the first call of send. last is the member's last heartbeat, of
+// an earlier process, or nil.
 func (p *heartbeat) begin(lease workspace.Lease, cfg WorkerOptions, last *workspace.Heartbeat) {
 	p.now.Parent = -1
 	if last != nil {

@@ -30,7 +30,8 @@ func (p *Population) load() (*restored, error) {
 	case r != nil:
 		p.recovered = errors.Join(damage, r.damage)
 	case damage != nil:
-		return nil, fmt.Errorf("pbt: the population in %s cannot be continued; choose another directory to begin anew: %w", p.opt.Directory, damage)
+		return nil, fmt.Errorf("pbt: the population in %s cannot be continued; choose another directory to begin anew: %w",
+			p.opt.Directory, damage)
 	}
 	return r, nil
 }
@@ -46,7 +47,8 @@ func (p *Population) loadState(path string) (*restored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	if err := p.opt.sameRun(path, s.savedRun, setting{"Members", len(s.Members), p.opt.Members}); err != nil {
+	if err := p.opt.sameRun(path, s.savedRun,
+		setting{"the number of members", len(s.Members), p.opt.Members}); err != nil {
 		return nil, err
 	}
 	r := &restored{state: s, data: data, snapshots: make([]*checkpoint.Snapshot, len(s.Members))}
@@ -64,13 +66,15 @@ func (p *Population) loadState(path string) (*restored, error) {
 			r.damage = fmt.Errorf("pbt: %s: best member: %w", path, err)
 			return r, nil
 		}
-		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: b.Hyperparameters.Floats(), Snapshot: snapshot, file: b.Snapshot}
+		r.best = &Result{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective,
+			Hyperparameters: b.Hyperparameters.Floats(), Snapshot: snapshot, file: b.Snapshot}
 	}
 	return r, nil
 }
 
-// loadState reads the state in dir, or, where that is damaged, the one before, and returns which file it was. r is nil where
-// neither can be read; damage says what is wrong with the files passed over. err is that of another population's state.
+// loadState reads the state in dir, or, where that is damaged, the one before, and returns which file it was. r is nil
+// where neither can be read; damage says what is wrong with the files passed over. err is that of another population's
+// state.
 func loadState[T any](dir string, read func(path string) (*T, error)) (r *T, name string, damage, err error) {
 	for _, name := range []string{stateFile, previousStateFile} {
 		path := filepath.Join(dir, name)
@@ -109,11 +113,13 @@ func decodeState(data []byte) (savedState, error) {
 		return s, fmt.Errorf("not a population's state: %w", err)
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || len(s.Members) == 0 {
-		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population", s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
+		return s, fmt.Errorf("iteration %d, sequence %d, journal length %d and %d members do not make a population",
+			s.Iteration, s.Sequence, s.JournalLength, len(s.Members))
 	}
 	for id, m := range s.Members {
-		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-			return s, fmt.Errorf("member %d: steps %d, snapshot %q, parent %d, took over weights of %d steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
+		if m.Steps < 0 || m.Snapshot == "" && m.Failure == "" || m.parent() < -1 || m.parent() >= len(s.Members) ||
+			m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
+			return s, fmt.Errorf("member %d: environment steps %d, snapshot %q, parent %d, took over weights of %d environment steps at %d", id, m.Steps, m.Snapshot, m.parent(), m.Inherited, m.CopiedAt)
 		}
 	}
 	if b := s.Best; b != nil && (b.Member < 0 || b.Member >= len(s.Members) || b.Iteration < 1) {
@@ -135,8 +141,9 @@ type setting struct {
 // saved or in one of the settings.
 func (o *Options) sameRun(path string, saved savedRun, settings ...setting) error {
 	for _, s := range append(settings,
-		setting{"Objective", saved.Objective, o.Objective}, setting{"IntervalSteps", saved.IntervalSteps, o.IntervalSteps},
-		setting{"Seed", saved.Seed, o.Seed}, setting{"Measure.Minimise", saved.Minimise, o.Measure.Minimise},
+		setting{"the objective", saved.Objective, o.Objective}, setting{"the interval in environment steps",
+			saved.IntervalSteps, o.IntervalSteps},
+		setting{"the seed", saved.Seed, o.Seed}, setting{"measure.minimise", saved.Minimise, o.Measure.Minimise},
 	) {
 		if s.saved != s.want {
 			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, s.name, s.saved, s.want, errOtherPopulation)
@@ -175,8 +182,8 @@ func (s savedMember) parent() int {
 	return *s.Parent
 }
 
-// get loads a snapshot by the name that a state has for it. A name with a path in it is refused, because state files can be
-// edited.
+// get loads a snapshot by the name that a state has for it. A name with a path in it is refused, because state files
+// can be edited.
 func get(store *checkpoint.Store, name string) (*checkpoint.Snapshot, error) {
 	if name != filepath.Base(name) {
 		return nil, fmt.Errorf("%q is not the name of a snapshot", name)

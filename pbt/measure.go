@@ -22,8 +22,9 @@ func candidates(objective string) []string {
 	return names
 }
 
-// figureOf finds an objective among figures, and the name under which it is reported. settled is that name from an earlier
-// reading: less specific names are then not tried any more, because another figure is not a later value of this one.
+// figureOf finds an objective among figures, and the name under which it is reported. settled is that name from an
+// earlier reading: less specific names are then not tried any more, because another figure is not a later value of this
+// one.
 func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
 	for _, name := range candidates(objective) {
 		if value, ok := figures[name]; ok {
@@ -36,8 +37,8 @@ func figureOf(figures map[string]float64, objective, settled string) (name strin
 	return "", 0, false
 }
 
-// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals, tables
-// and results have figures.
+// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals,
+// tables and results have figures.
 func (m Measure) signed(x float64) float64 {
 	if m.Minimise {
 		return -x
@@ -45,8 +46,8 @@ func (m Measure) signed(x float64) float64 {
 	return x
 }
 
-// read takes the objective from the trainee's latest figures. Where they do not have it, or not enough measurements of it,
-// the objective stays as it was.
+// read takes the objective from the trainee's latest figures. Where they do not have it, or not enough measurements of
+// it, the objective stays as it was.
 func (m *member) read(iteration int64) {
 	w := m.opt.Measure
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
@@ -70,8 +71,8 @@ func (m *member) read(iteration int64) {
 	m.measured(iteration, value)
 }
 
-// measurements returns up to n of the latest measurements behind a figure: the trainee's own, or else the readings since
-// the last copy, to which this value is added.
+// measurements returns up to n of the latest measurements behind a figure: the trainee's own, or else the readings
+// since the last copy, to which this value is added.
 func (m *member) measurements(name string, value float64, n int) []float64 {
 	if s, ok := m.trainee.(Sampler); ok {
 		if samples := s.Samples(name, n); len(samples) > 0 {
@@ -91,8 +92,8 @@ func (m *member) measured(iteration int64, figure float64) {
 	}
 }
 
-// measureEnd completes what is known of a member at an interval's end: by an evaluation where one is wanted, and whether
-// its weights are finite. A cancelled context leaves it incomplete; it is then done again.
+// measureEnd completes what is known of a member at an interval's end: by an evaluation where one is wanted, and
+// whether its weights are finite. A cancelled context leaves it incomplete; it is then done again.
 func (m *member) measureEnd(ctx context.Context, iteration int64) {
 	if m.failure != "" {
 		return
@@ -127,11 +128,11 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 }
 
 // errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
-var errNoEvaluator = errors.New("Measure.EvaluationEpisodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
+var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
 
-// checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN while
-// the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose snapshot
-// cannot be taken is not judged by it.
+// checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
+// while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
+// snapshot cannot be taken is not judged by it.
 func (m *member) checkWeights() {
 	m.diverged = ""
 	if m.hasObjective && !number.Finite(m.objective) {
@@ -163,8 +164,8 @@ func (m *member) score(iteration int64) {
 	m.scores = slices.Delete(m.scores, 0, max(0, len(m.scores)-maxScores))
 }
 
-// reached reports whether the population has reached Options.Target: every member is healthy, and the mean of its last 10
-// scores is at least the target.
+// reached reports whether the population has reached Options.Target: every member is healthy, and the mean of its last
+// 10 scores is at least the target.
 func (o *Options) reached(g strategy.Generation) bool {
 	const last = 10
 	if o.Target == nil || g.Iteration < max(o.TargetGenerations, 1) {
@@ -202,7 +203,8 @@ type Measure struct {
 	// on a few lucky episodes. Default 0.
 	MinSamples int `yaml:"min_samples" config:"min=0"`
 	// EvaluationEpisodes, when positive, measures the objective by a separate evaluation of that many episodes at the
-	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window must be
+	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window must
+	// be
 	// 0. EvaluationSeed seeds its environments, each time alike; choose one that no member trains on.
 	//
 	// More episodes cost more time and rank members more surely. Exploration noise then does not count.

@@ -247,7 +247,7 @@ func TestTooFewSamples(t *testing.T) {
 	c := newColony(2)
 	c.opt.Measure.MinSamples = 3
 	_, err := mustNew(t, c.opt).Train(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `no member had the 3 measurements of "episode.return" that Measure.MinSamples wants by the end of interval 1, at most 1`) {
+	if err == nil || !strings.Contains(err.Error(), `no member had the 3 measurements of "episode.return" that measure.min_samples wants by the end of interval 1, at most 1`) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -525,14 +525,14 @@ func TestReadingsSurvive(t *testing.T) {
 
 func TestMeasureIsChecked(t *testing.T) {
 	for want, m := range map[string]Measure{
-		"Measure.Window is -1":             {Window: -1},
-		"Measure.MinSamples is -1":         {MinSamples: -1},
-		"Measure.EvaluationEpisodes is -2": {EvaluationEpisodes: -2},
-		`Measure.Reducer is "meen", which does not exist: did you mean "mean"?`: {Window: 2, Reducer: "meen"},
-		`Measure.Reducer is "max", but there is nothing to reduce`:              {Reducer: ReduceMax},
-		"Measure has EvaluationEpisodes and a Window":                           {Window: 2, EvaluationEpisodes: 2},
-		"Measure.MinSamples is 3, but an evaluation has 2":                      {MinSamples: 3, EvaluationEpisodes: 2},
-		"member 0: Measure.EvaluationEpisodes needs trainees":                   {EvaluationEpisodes: 2},
+		"measure.window is -1":              {Window: -1},
+		"measure.min_samples is -1":         {MinSamples: -1},
+		"measure.evaluation_episodes is -2": {EvaluationEpisodes: -2},
+		`measure.reducer is "meen", which does not exist: did you mean "mean"?`: {Window: 2, Reducer: "meen"},
+		`measure.reducer is "max", but there is nothing to reduce`:              {Reducer: ReduceMax},
+		"measure has evaluation_episodes and a window":                          {Window: 2, EvaluationEpisodes: 2},
+		"measure.min_samples is 3, but an evaluation has 2":                     {MinSamples: 3, EvaluationEpisodes: 2},
+		"member 0: measure.evaluation_episodes needs trainees":                  {EvaluationEpisodes: 2},
 		"": {Window: 2, MinSamples: 2, Minimise: true, Reducer: ReduceEMA},
 	} {
 		c := newColony(2)

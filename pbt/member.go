@@ -39,19 +39,19 @@ type Trainee interface {
 	Close() error
 }
 
-// Reseeder is implemented by trainees whose snapshots carry random states. Reseed gives a copy random numbers of its own, so
-// that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the weights it
-// had before, such as the returns of episodes that they began.
+// Reseeder is implemented by trainees whose snapshots carry random states. Reseed gives a copy random numbers of its
+// own, so that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the
+// weights it had before, such as the returns of episodes that they began.
 //
-// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member is
-// put back to its own snapshot, nor where it is built anew with its own weights.
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member
+// is put back to its own snapshot, nor where it is built anew with its own weights.
 type Reseeder interface {
 	// Reseed starts the trainee's random sequences anew from seed.
 	Reseed(seed int64) error
 }
 
-// Planner is implemented by trainees with settings that depend on how long they train, such as a learning rate that falls
-// to 0 at the end.
+// Planner is implemented by trainees with settings that depend on how long they train, such as a learning rate that
+// falls to 0 at the end.
 type Planner interface {
 	// Plan says how many environment steps the trainee will have trained in the end. It comes before Restore and Train.
 	Plan(steps int64)
@@ -140,12 +140,12 @@ func (m *member) status() strategy.Status {
 	return s
 }
 
-// weightSteps returns the environment steps behind the present weights: those of the copied weights at the last copy, and
-// the member's own since.
+// weightSteps returns the environment steps behind the present weights: those of the copied weights at the last copy,
+// and the member's own since.
 func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
 
-// train advances the member to the interval's end, in parts of Options.ProgressSteps, and calls tell after each. An error or
-// a panic of the trainee makes the member a failed one; it does not end the population.
+// train advances the member to the interval's end, in parts of Options.ProgressSteps, and calls tell after each. An
+// error or a panic of the trainee makes the member a failed one; it does not end the population.
 func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 	for target := m.opt.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
 		m.snapshot = nil
@@ -158,9 +158,9 @@ func (m *member) train(ctx context.Context, iteration int64, tell func()) {
 	}
 }
 
-// advance trains until the member has stop own steps, and reads the objective where that reaches end. It returns earlier
-// only when the context is cancelled meanwhile; the objective then stays as it was, so that an interrupted and resumed run
-// measures the same as an uninterrupted one.
+// advance trains until the member has stop own environment steps, and reads the objective where that reaches end. It
+// returns earlier only when the context is cancelled meanwhile; the objective then stays as it was, so that an
+// interrupted and resumed run measures the same as an uninterrupted one.
 func (m *member) advance(ctx context.Context, iteration, stop, end int64) error {
 	// The trainee's own count jumps when it restores a copy, so only the difference is this member's.
 	before, steps := m.trainee.Steps(), stop-m.steps
@@ -173,7 +173,7 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 		return err
 	}
 	if trained < 0 || trained == 0 && !stopped {
-		return fmt.Errorf("Train(%d) changed the number of steps by %d; it must advance", steps, trained)
+		return fmt.Errorf("Train(%d) changed the number of environment steps by %d; it must advance", steps, trained)
 	}
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
@@ -274,8 +274,8 @@ func (m *member) trouble(iteration int64) []journal.Event {
 	return nil
 }
 
-// Every use of randomness has a stream of its own, numbered by these constants, so that one more draw in one place never
-// shifts the draws in another. Journals depend on the numbers: new uses are added at the end.
+// Every use of randomness has a stream of its own, numbered by these constants, so that one more draw in one place
+// never shifts the draws in another. Journals depend on the numbers: new uses are added at the end.
 const (
 	streamSeed      = iota + 1 // a member's seed
 	streamSample               // a member's initial hyperparameters
@@ -299,7 +299,8 @@ func derive(parts ...int64) uint64 {
 	return h
 }
 
-// stream returns random numbers that depend on parts alone: a seed, the purpose, and further numbers such as the iteration.
+// stream returns random numbers that depend on parts alone: a seed, the purpose, and further numbers such as the
+// iteration.
 func stream(parts ...int64) *rand.Rand {
 	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
 }
@@ -333,7 +334,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members' training.
+// guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members'
+// training.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -14,9 +14,9 @@ import (
 type Options struct {
 	// Members is the number of members, 1 to 65536.
 	Members int
-	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length". A name that is
-	// not there is looked for with "episode." before it; then
-	// "true_objective" may also go by "episode.return".
+	// Objective names the figure in Trainee.Metrics to maximise (see Measure to minimise it), e.g. "episode.length". A
+	// name that is not there is looked for with "episode." before it; then "true_objective" may also go by
+	// "episode.return".
 	Objective string
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
 	//
@@ -27,13 +27,14 @@ type Options struct {
 	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may be
 	// shorter, nothing is decided. It may grow when a run is continued.
 	TotalSteps int64
-	// InitialDelay is the number of its own steps that a member trains before the first decision about it (Ray Tune:
-	// burn_in_period). Default 0: from the first interval's end on.
+	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it (Ray
+	// Tune: burn_in_period). Default 0: from the first interval's end on.
 	//
 	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
 	InitialDelay int64
-	// StartAfter is the number of its own steps that a member trains, after it started or was last given a copy, before the
-	// next decision about it. It can still be copied. Members that failed or diverged are rescued at any time. Default 0.
+	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
+	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at any
+	// time. Default 0.
 	//
 	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
 	// is compared again.
@@ -82,8 +83,9 @@ type Options struct {
 	Directory string
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
-	// ProgressSteps divides the intervals: Progress is called after about that many steps of a member. The objective is read
-	// there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval ends only.
+	// ProgressSteps divides the intervals: Progress is called after about that many environment steps of a member. The
+	// objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval ends
+	// only.
 	//
 	// A smaller value shows progress more often; each reading costs a call of Trainee.Metrics. A cancelled context is
 	// noticed at any time, by the trainee.
@@ -105,7 +107,7 @@ type Options struct {
 type Update struct {
 	// Iteration is the interval in progress or just ended.
 	Iteration int64
-	// TargetSteps are the member's own steps at the interval's end.
+	// TargetSteps are the member's own environment steps at the interval's end.
 	TargetSteps int64
 	// Status is where the member stands; its objective is the latest, not only the interval's last, and more of it is
 	// better, as strategies see it.

@@ -32,15 +32,15 @@ type peerFilter struct {
 	// when this process joined, or when the first of the processes joined that had to wait and yielded at once.
 	silence time.Duration
 	since   time.Time
-	// frames are a member's own steps at the end of this iteration, and total all that it trains. Both may have grown since
-	// a peer's last heartbeat.
+	// frames are a member's own environment steps at the end of this iteration, and total all that it trains. Both may
+	// have grown since a peer's last heartbeat.
 	frames, total int64
 	// without are peers whose weights turned out not to be readable.
 	without map[int]bool
 }
 
-// silent reports whether a peer counts as dead: it has sent no heartbeat for longer than silence. A peer that trained to
-// the end, or yielded its turn to another member, need not send any.
+// silent reports whether a peer counts as dead: it has sent no heartbeat for longer than silence. A peer that trained
+// to the end, or yielded its turn to another member, need not send any.
 func (l peerFilter) silent(now time.Time, p workspace.MemberView) bool {
 	last := l.since
 	if h := p.Heartbeat; h != nil {
@@ -113,7 +113,8 @@ func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.
 		if h := p.Heartbeat; h != nil {
 			s.Steps, s.Hyperparameters = h.Steps, maps.Clone(h.Hyperparameters)
 		}
-		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil && p.Heartbeat.Phase == workspace.Failed
+		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil &&
+			p.Heartbeat.Phase == workspace.Failed
 		s.Absent = gone
 		// In synchronous mode a record of this iteration counts even if its member has died since: all members must decide
 		// from the same records.
@@ -195,8 +196,8 @@ func (l peerFilter) hopeful(v workspace.View) bool {
 	return false
 }
 
-// oldest returns the least iteration that any live member is in, this one included. Records older than that are not needed
-// any more.
+// oldest returns the least iteration that any live member is in, this one included. Records older than that are not
+// needed any more.
 func (l peerFilter) oldest(v workspace.View) int64 {
 	oldest := l.iteration
 	for _, p := range v.Members {
@@ -207,7 +208,8 @@ func (l peerFilter) oldest(v workspace.View) int64 {
 	return oldest
 }
 
-// changes returns what a member that waits for news compares: newest records and phases, but not the times of heartbeats.
+// changes returns what a member that waits for news compares: newest records and phases, but not the times of
+// heartbeats.
 func changes(v workspace.View) []any {
 	var n []any
 	for _, p := range v.Members {
@@ -224,8 +226,8 @@ func changes(v workspace.View) []any {
 	return n
 }
 
-// The first and the longest pause of a member that waits. Pauses grow by half each time, so that a shared file system is
-// not asked more often than it helps.
+// The first and the longest pause of a member that waits. Pauses grow by half each time, so that a shared file system
+// is not asked more often than it helps.
 const (
 	firstPause   = 5 * time.Millisecond
 	longestPause = 2 * time.Second
@@ -304,8 +306,8 @@ func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
 // ahead is a heartbeat with a time in the future, and when it was first seen.
 type ahead struct{ seen, since time.Time }
 
-// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were first
-// seen. Otherwise a peer that died before would count as alive until the clock has caught up.
+// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
+// first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
 func (w *Worker) setBack(v *workspace.View) {
 	if w.joined.After(v.Now) {
 		w.joined = v.Now
@@ -325,8 +327,8 @@ func (w *Worker) setBack(v *workspace.View) {
 	}
 }
 
-// gather returns a view of the store: in synchronous mode once all live peers have published this interval's end, otherwise
-// at once.
+// gather returns a view of the store: in synchronous mode once all live peers have published this interval's end,
+// otherwise at once.
 func (w *Worker) gather(ctx context.Context) (workspace.View, error) {
 	view, err := w.view(ctx)
 	if !w.cfg.Synchronous {
@@ -349,15 +351,16 @@ func (w *Worker) gather(ctx context.Context) (workspace.View, error) {
 	return view, err
 }
 
-// awaitChange waits until a peer has published something new. Where no live peer is left it returns the error of a member
-// that cannot be rescued.
+// awaitChange waits until a peer has published something new. Where no live peer is left it returns the error of a
+// member that cannot be rescued.
 func (w *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, wait := changes(old), waiter{worker: w}
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 			return p.Member != w.cfg.Member && w.peers().live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it", w.cfg.Member), w.m.cause)
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it",
+				w.cfg.Member), w.m.cause)
 		}
 		var err error
 		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {

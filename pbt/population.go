@@ -58,8 +58,8 @@ type Result struct {
 // New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
 // back to it. Nothing is trained. Close releases the members.
 //
-// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run; TotalSteps may
-// have grown. Where the latest state is damaged the one before is used, and Recovered says so.
+// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run;
+// TotalSteps may have grown. Where the latest state is damaged the one before is used, and Recovered says so.
 func New(opt Options) (*Population, error) {
 	opt = opt.withDefaults()
 	if err := opt.validate(); err != nil {
@@ -74,14 +74,14 @@ func New(opt Options) (*Population, error) {
 	return p, nil
 }
 
-// open locks the directory, loads what it holds, builds the members, and opens the journal at the length that the loaded state
-// knows of.
+// open locks the directory, loads what it holds, builds the members, and opens the journal at the length that the
+// loaded state knows of.
 func (p *Population) open() error {
 	// The lock comes first: until it is held, another population may be writing.
 	var saved *restored
 	if dir := p.opt.Directory; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("pbt: Directory: %w", err)
+			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		var err error
 		if p.unlock, err = lockDirectory(dir); err != nil {
@@ -111,8 +111,8 @@ func (p *Population) open() error {
 		}
 		p.members = append(p.members, m)
 	}
-	// Events after the saved state's length belong to decisions that are now made again. After the end of training they are
-	// the last events, which are written again too.
+	// Events after the saved state's length belong to decisions that are now made again. After the end of training they
+	// are the last events, which are written again too.
 	var keep int64
 	finished := false
 	if saved != nil {

@@ -349,7 +349,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		}, "Mutation.Rate is NaN"},
 		"range": {func(o *Options) {
 			o.Explore = explore.Mutation{ChangeRange: [2]float64{2, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
-		}, "ChangeRange is [2 1.1]"},
+		}, "change_range is [2 1.1]"},
 		"range below 1": {func(o *Options) {
 			o.Explore = explore.Mutation{ChangeRange: [2]float64{0.5, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
 		}, "at least 1"},
@@ -358,7 +358,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			o.Explore = explore.Mutation{Rules: explore.Rules{"learningrate": explore.MutateFloat}}
 		}, `did you mean "learning_rate"?`},
 		"bounds key": {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"rate": {0, 1}}} }, `"rate"`},
-		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside the bounds of explore.Mutation, [1 2]"},
+		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside its bounds, [1 2]"},
 		"new fails": {func(o *Options) {
 			build := o.New
 			o.New = func(m Member) (Trainee, error) {

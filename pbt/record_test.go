@@ -78,7 +78,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	for i, want := range []string{"member parent steps episode.return discount_factor learning_rate", "", "0 2 500", "failed", "NaN"} {
+	for i, want := range []string{"member parent environment steps episode.return discount_factor learning_rate", "", "0 2 500", "failed", "NaN"} {
 		if got := strings.Join(strings.Fields(lines[i]), " "); !strings.Contains(got, want) {
 			t.Errorf("line %d is %q, want %q in it", i, got, want)
 		}

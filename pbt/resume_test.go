@@ -315,10 +315,10 @@ func TestOtherPopulationsDirectory(t *testing.T) {
 	}
 	before := contents(t, c.opt.Directory)
 	for want, change := range map[string]func(o *Options){
-		"Members is 2 there and 3 here":              func(o *Options) { o.Members = 3 },
-		"Seed is 11 there and 1 here":                func(o *Options) { o.Seed = 1 },
-		"IntervalSteps is 50 there and 51 here":      func(o *Options) { o.IntervalSteps = 51 },
-		"Objective is episode.return there and loss": func(o *Options) { o.Objective = "loss" },
+		"the number of members is 2 there and 3 here":               func(o *Options) { o.Members = 3 },
+		"the seed is 11 there and 1 here":                           func(o *Options) { o.Seed = 1 },
+		"the interval in environment steps is 50 there and 51 here": func(o *Options) { o.IntervalSteps = 51 },
+		"the objective is episode.return there and loss":            func(o *Options) { o.Objective = "loss" },
 	} {
 		opt := c.opt
 		change(&opt)

@@ -22,8 +22,8 @@ import (
 // StateFile is the name of the population's state in its directory. Where it exists New continues.
 const StateFile = "state.json"
 
-// The newest state, and the one saved before it. The snapshots of both are kept, so that a crash at any moment, or a damaged
-// file, leaves one whole population.
+// The newest state, and the one saved before it. The snapshots of both are kept, so that a crash at any moment, or a
+// damaged file, leaves one whole population.
 const (
 	stateFile         = StateFile
 	previousStateFile = "state.previous.json"
@@ -73,8 +73,8 @@ type savedBest struct {
 	Snapshot string `json:"snapshot"`
 }
 
-// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved as
-// figures, so that people can read the file.
+// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved
+// as figures, so that people can read the file.
 type savedMember struct {
 	Steps           int64        `json:"steps"`
 	Parent          *int         `json:"parent,omitempty"`
@@ -82,10 +82,10 @@ type savedMember struct {
 	Failure         string       `json:"failure,omitempty"`
 	FailedIteration int64        `json:"failed_iteration,omitempty"`
 	Hyperparameters number.Map   `json:"hyperparameters"`
-	// CopiedAt are the member's steps when it last took over weights, Inherited the steps behind those.
+	// CopiedAt are the member's environment steps when it last took over weights, Inherited those behind the weights.
 	CopiedAt  int64 `json:"copied_at,omitempty"`
 	Inherited int64 `json:"inherited,omitempty"`
-	// ChangedAt are the member's steps when it last mutated itself, where that was after CopiedAt.
+	// ChangedAt are the member's environment steps when it last mutated itself, where that was after CopiedAt.
 	ChangedAt int64 `json:"changed_at,omitempty"`
 	// MeasuredAt is the interval that Objective belongs to.
 	MeasuredAt int64         `json:"measured_at,omitempty"`
@@ -101,9 +101,9 @@ type savedMember struct {
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// save writes the members' snapshots, then the state that refers to them, and at last deletes the snapshots that neither it
-// nor the state before refers to. A crash at any moment leaves a state whose snapshots are all there. Without a directory
-// save does nothing.
+// save writes the members' snapshots, then the state that refers to them, and at last deletes the snapshots that
+// neither it nor the state before refers to. A crash at any moment leaves a state whose snapshots are all there.
+// Without a directory save does nothing.
 func (p *Population) save(finished bool) error {
 	if p.opt.Directory == "" {
 		return nil
@@ -157,7 +157,8 @@ func (p *Population) state(sequence int64, finished bool, names []string) savedS
 		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
 	}
 	if b := p.best; b != nil {
-		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective, Hyperparameters: number.MapOf(b.Hyperparameters), Snapshot: b.file}
+		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective,
+			Hyperparameters: number.MapOf(b.Hyperparameters), Snapshot: b.file}
 	}
 	for i, m := range p.members {
 		s.Members = append(s.Members, m.state(names[i]))
@@ -207,8 +208,8 @@ func writeFile(path string, data []byte) error {
 	return nil
 }
 
-// put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never used
-// twice.
+// put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never
+// used twice.
 func put(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot) (string, error) {
 	path, err := store.Save(fmt.Sprintf("%06d", sequence), steps, snapshot)
 	return filepath.Base(path), err
@@ -217,9 +218,9 @@ func put(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Sn
 // stem returns the common part of the names of a snapshot's two files.
 func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
 
-// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. The states decide
-// which snapshots are kept, not their age: however often a run dies while saving, a snapshot that the last state needs is
-// never deleted.
+// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. The states
+// decide which snapshots are kept, not their age: however often a run dies while saving, a snapshot that the last state
+// needs is never deleted.
 type stores struct {
 	members []*checkpoint.Store
 	best    *checkpoint.Store

@@ -28,7 +28,7 @@ func TestEveryFlippedBitOfAStateIsNoticed(t *testing.T) {
 		decode func([]byte) (any, error)
 	}{
 		"population": {read(t, c.opt.Directory, stateFile), func(data []byte) (any, error) { return decodeState(data) }},
-		"policy":     {read(t, dir, "000", stateFile), func(data []byte) (any, error) { return decodeWorkerState(data) }},
+		"member":     {read(t, dir, "000", stateFile), func(data []byte) (any, error) { return decodeWorkerState(data) }},
 	} {
 		want, err := s.decode(s.data)
 		if err != nil {

@@ -44,9 +44,9 @@ func (o *Options) table(members []*member) Table {
 	return t
 }
 
-// Write writes the table as aligned text: member, parent, steps, objective and a column for each of Keys.
+// Write writes the table as aligned text: member, parent, environment steps, objective and a column for each of Keys.
 func (t Table) Write(w io.Writer) error {
-	header := append([]string{"member", "parent", "steps", t.Objective}, t.Keys...)
+	header := append([]string{"member", "parent", "environment steps", t.Objective}, t.Keys...)
 	var rows [][]string
 	for _, r := range t.Rows {
 		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}

@@ -43,7 +43,7 @@ func TestSettle(t *testing.T) {
 	kept := func(id int, why string) strategy.Decision {
 		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why}
 	}
-	young, copied := "nothing is decided before 100 steps (why)", "only 49 of 50 steps since it started or took over weights (why)"
+	young, copied := "nothing is decided before 100 environment steps (why)", "only 49 of 50 environment steps since it started or took over weights (why)"
 
 	replace := strategy.Decision{Action: strategy.Replace, Source: 2, From: 2, Mutate: true, Reason: "why"}
 	given := decide(replace)
@@ -91,8 +91,8 @@ func TestSettleMutations(t *testing.T) {
 	kept := func(id int, why string) strategy.Decision {
 		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why + " (why)"}
 	}
-	copied := "only 49 of 50 steps since it started or took over weights"
-	want := []strategy.Decision{kept(0, "only 49 of 50 steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 steps since it mutated itself"), given[4]}
+	copied := "only 49 of 50 environment steps since it started or took over weights"
+	want := []strategy.Decision{kept(0, "only 49 of 50 environment steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 environment steps since it mutated itself"), given[4]}
 	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50, SettleMutations: true})); d != "" {
 		t.Error(d)
 	}
@@ -205,7 +205,7 @@ func TestStartAfter(t *testing.T) {
 		t.Errorf("replaced at %v, want %v", at, want)
 	}
 	for _, e := range kinds(p.Journal(), journal.Keep) {
-		if e.Member == 1 && e.Steps == 200 && e.Cause != "only 50 of 120 steps since it started or took over weights (always)" {
+		if e.Member == 1 && e.Steps == 200 && e.Cause != "only 50 of 120 environment steps since it started or took over weights (always)" {
 			t.Errorf("kept for %q", e.Cause)
 		}
 	}

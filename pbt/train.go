@@ -14,10 +14,10 @@ import (
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
 //
-// When the context is cancelled the members stop, the population is saved, and the error is the context's cause; calling
-// Train again, or New with the same options, continues. A member whose training fails or panics is written to the journal
-// and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up, with
-// ErrNoHealthyMember.
+// When the context is cancelled the members stop, the population is saved, and the error is the context's cause;
+// calling Train again, or New with the same options, continues. A member whose training fails or panics is written to
+// the journal and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up,
+// with ErrNoHealthyMember.
 func (p *Population) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case p.closed:
@@ -59,15 +59,16 @@ func (o *Options) begin(members []*member) []journal.Event {
 		Strategy: strategy.Describe(o.Strategy), Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
-		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original, After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
+		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original,
+			After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
 		m.original, m.mutation = nil, ""
 	}
 	return events
 }
 
-// interval is the loop of population based training: train and measure all members, remember the best, decide, exploit and
-// explore, record, save. After a cancelled context it returns the cause, and the interval is repeated from where its members
-// stopped.
+// interval is the loop of population based training: train and measure all members, remember the best, decide, exploit
+// and explore, record, save. After a cancelled context it returns the cause, and the interval is repeated from where
+// its members stopped.
 func (p *Population) interval(ctx context.Context) error {
 	for _, step := range []func(m *member){
 		func(m *member) { m.train(ctx, p.iteration, func() { m.tell(p.iteration, nil) }) },
@@ -99,8 +100,8 @@ func (p *Population) interval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The journal is written before the state. If the process dies in between, the next one continues from the state before,
-	// decides the same again, and moves these events aside.
+	// The journal is written before the state. If the process dies in between, the next one continues from the state
+	// before, decides the same again, and moves these events aside.
 	events, err := p.exploit(decisions)
 	if err != nil {
 		return err
@@ -127,8 +128,8 @@ func (p *Population) Generation() strategy.Generation {
 	return g
 }
 
-// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps members
-// that still wait for their turn from starting.
+// each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps
+// members that still wait for their turn from starting.
 func (p *Population) each(ctx context.Context, f func(m *member) error) error {
 	slots := make(chan struct{}, p.opt.Parallel)
 	errs := make([]error, len(p.members))
@@ -194,12 +195,13 @@ func (p *Population) rememberBest(g strategy.Generation) error {
 	if err != nil {
 		return wrapMember(b.Member, err)
 	}
-	p.best = &Result{Member: b.Member, Iteration: p.iteration, Steps: b.Steps, Objective: p.opt.Measure.signed(b.Objective), Hyperparameters: b.Hyperparameters, Snapshot: snapshot}
+	p.best = &Result{Member: b.Member, Iteration: p.iteration, Steps: b.Steps,
+		Objective: p.opt.Measure.signed(b.Objective), Hyperparameters: b.Hyperparameters, Snapshot: snapshot}
 	return nil
 }
 
-// finish saves the end of training. The last events are written after the state: a process that is killed in between writes
-// them again when it continues.
+// finish saves the end of training. The last events are written after the state: a process that is killed in between
+// writes them again when it continues.
 func (p *Population) finish() error {
 	if err := p.save(true); err != nil {
 		return err

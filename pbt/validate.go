@@ -24,23 +24,25 @@ func (o Options) validate() error {
 	case o.TotalSteps < 1:
 		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
 	case o.StartAfter < 0:
-		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more steps", o.StartAfter)
+		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more environment steps", o.StartAfter)
 	case o.InitialDelay < 0:
-		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more steps", o.InitialDelay)
+		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more environment steps", o.InitialDelay)
 	case o.Parallel < 1:
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
-		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more steps", o.ProgressSteps)
+		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more environment steps", o.ProgressSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
 	case o.Target != nil && !number.Finite(*o.Target):
 		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
 	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
-		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target", o.TargetGenerations)
+		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target",
+			o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
-		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial), o.Members)
+		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial),
+			o.Members)
 	}
 	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
@@ -95,29 +97,31 @@ func (o Options) validateReference() error {
 func (m Measure) validate() error {
 	switch {
 	case m.Window < 0:
-		return fmt.Errorf("pbt: Measure.Window is %d; give a number of measurements, or 0 for the figure as reported", m.Window)
+		return fmt.Errorf("pbt: measure.window is %d; give a number of measurements, or 0 for the figure as reported",
+			m.Window)
 	case m.MinSamples < 0:
-		return fmt.Errorf("pbt: Measure.MinSamples is %d; give 0 or more measurements", m.MinSamples)
+		return fmt.Errorf("pbt: measure.min_samples is %d; give 0 or more measurements", m.MinSamples)
 	case m.EvaluationEpisodes < 0:
-		return fmt.Errorf("pbt: Measure.EvaluationEpisodes is %d; give 0 or more episodes", m.EvaluationEpisodes)
+		return fmt.Errorf("pbt: measure.evaluation_episodes is %d; give 0 or more episodes", m.EvaluationEpisodes)
 	case m.Reducer != "" && !slices.Contains(reducers, m.Reducer):
 		var names []string
 		for _, r := range reducers {
 			names = append(names, string(r))
 		}
-		return fmt.Errorf("pbt: Measure.Reducer is %q, which does not exist: %s", m.Reducer, config.Among(string(m.Reducer), names))
+		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer,
+			config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
-		return fmt.Errorf("pbt: Measure.Reducer is %q, but there is nothing to reduce; give a Window, the number of measurements", m.Reducer)
+		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
-		return errors.New("pbt: Measure has EvaluationEpisodes and a Window; an evaluation is a measurement of its own, give one of the two")
+		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of its own, give one of the two")
 	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
-		return fmt.Errorf("pbt: Measure.MinSamples is %d, but an evaluation has %d episodes; make EvaluationEpisodes greater", m.MinSamples, m.EvaluationEpisodes)
+		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
 	}
 	return nil
 }
 
-// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no trainee
-// reports.
+// unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no
+// trainee reports.
 func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	names, reported, most := make(map[string]bool), "", 0
 	for _, m := range members {
@@ -132,9 +136,10 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 			reported, most = m.figure, max(most, m.samples)
 		}
 	}
-	later := "if it takes longer to appear, make IntervalSteps or InitialDelay greater"
+	later := "if it takes longer to appear, make the interval or the initial delay longer"
 	if reported != "" {
-		return fmt.Errorf("pbt: no member had the %d measurements of %q that Measure.MinSamples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration,
+		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }

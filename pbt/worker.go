@@ -13,16 +13,16 @@ import (
 )
 
 var (
-	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the member
-	// is to be joined again when a process is free.
+	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the
+	// member is to be joined again when a process is free.
 	ErrYield = errors.New("the member gives its place to another for a while")
-	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter asks for
-	// a new process: everything is saved, and the member is to be joined again at once.
+	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter
+	// asks for a new process: everything is saved, and the member is to be joined again at once.
 	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
 )
 
-// phase is the part of an interval that a worker is in. It is saved, so that a process that continues after a crash does
-// not train, publish or decide twice.
+// phase is the part of an interval that a worker is in. It is saved, so that a process that continues after a crash
+// does not train, publish or decide twice.
 type phase string
 
 const (
@@ -98,7 +98,7 @@ type Worker struct {
 	before    *workerState         // what is in the file of the state before
 	kept      string               // the name of the snapshot saved last
 	keptOf    *checkpoint.Snapshot // which that is, nil where not known
-	savedAt   int64                // the own steps at the last save
+	savedAt   int64                // the own environment steps at the last save
 	joined    time.Time            // by the store's clock
 	ahead     map[int]ahead        // by member
 	cause     string               // the last decision's
@@ -131,27 +131,30 @@ func (p WorkerOptions) validate(o *Options) error {
 	case p.Store == nil:
 		return errors.New("pbt: WorkerOptions.Store is nil; give the store that the members share, e.g. workspace.OpenFolder")
 	case p.Store.Members() != o.Members:
-		return fmt.Errorf("pbt: WorkerOptions.Store is for %d members, and Options.Members is %d; they must be equal", p.Store.Members(), o.Members)
+		return fmt.Errorf("pbt: WorkerOptions.Store is for %d members, and Options.Members is %d; they must be equal",
+			p.Store.Members(), o.Members)
 	case p.Member < 0 || p.Member >= o.Members:
 		return fmt.Errorf("pbt: WorkerOptions.Member is %d; members are 0 to %d", p.Member, o.Members-1)
 	case o.Evolve != nil || o.Target != nil || o.OnInterval != nil:
 		return errors.New("pbt: Options.Evolve, Target and OnInterval need the whole population at hand; use New, which trains it in one process")
 	case p.Slack < 0 || p.SaveSteps < 0 || p.Slice < 0:
-		return fmt.Errorf("pbt: WorkerOptions.Slack is %d, SaveSteps %d, Slice %d; give 0 or more", p.Slack, p.SaveSteps, p.Slice)
+		return fmt.Errorf("pbt: WorkerOptions.Slack is %d, SaveSteps %d, Slice %d; give 0 or more", p.Slack, p.SaveSteps,
+			p.Slice)
 	case p.Heartbeat < 0 || p.Silence < p.Heartbeat:
-		return fmt.Errorf("pbt: WorkerOptions.Heartbeat is %v and Silence %v; Silence must be several heartbeats", p.Heartbeat, p.Silence)
+		return fmt.Errorf("pbt: WorkerOptions.Heartbeat is %v and Silence %v; Silence must be several heartbeats",
+			p.Heartbeat, p.Silence)
 	}
 	return nil
 }
 
 // Join takes a member's place in a population of Options.Members, builds its trainee and, where the member has trained
-// before, puts it back to its private state: the same options continue where the last process ended. While another process
-// holds the member, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
+// before, puts it back to its private state: the same options continue where the last process ended. While another
+// process holds the member, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
 //
 // Options mean the same as for [New], with these exceptions: Directory and Parallel are ignored, New is called for this
-// member only, and so is Progress; Evolve, Target and OnInterval are refused, and strategies see no Status.Scores of peers.
-// Decisions of members that do not wait for each other depend on timing, but each is made from the records of peers of equal
-// or less experience and from a random stream of its own.
+// member only, and so is Progress; Evolve, Target and OnInterval are refused, and strategies see no Status.Scores of
+// peers. Decisions of members that do not wait for each other depend on timing, but each is made from the records of
+// peers of equal or less experience and from a random stream of its own.
 //
 // Close leaves the population; peers then see the member as stopped, or as what Train ended with.
 func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) {
@@ -182,8 +185,8 @@ func (w *Worker) fail(cause error) {
 	_ = w.heartbeat.send()
 }
 
-// open takes the lease, starts the heartbeat, reads the private state and builds the member, in this order: a process that
-// does not hold the lease must not write, and building may take long, so peers must see the heartbeat before.
+// open takes the lease, starts the heartbeat, reads the private state and builds the member, in this order: a process
+// that does not hold the lease must not write, and building may take long, so peers must see the heartbeat before.
 func (w *Worker) open(ctx context.Context) (err error) {
 	if w.lease, err = w.cfg.Store.Join(ctx, w.cfg.Member); err != nil {
 		return fmt.Errorf("pbt: %w", err)
@@ -201,7 +204,8 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
-	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded && wentOn(view, own.Seen, w.cfg.Silence) {
+	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
+		wentOn(view, own.Seen, w.cfg.Silence) {
 		w.joined = *saved.state.WaitingSince
 	}
 	var keep int64
@@ -236,11 +240,12 @@ func (w *Worker) Iteration() int64 { return w.iteration }
 // Copies returns how often the member was replaced, and the member copied last; -1 for none.
 func (w *Worker) Copies() (copies int64, parent int) { return w.copies, w.m.parent }
 
-// Journal returns the member's own events so far, earlier processes' included. See journal.ReadWorkspace for all members'.
+// Journal returns the member's own events so far, earlier processes' included. See journal.ReadWorkspace for all
+// members'.
 func (w *Worker) Journal() []journal.Event { return append([]journal.Event(nil), w.journal.Events...) }
 
-// Recovered is nil, or says what was damaged in the member's folder, so that Join used the state before, and, once Train has
-// returned, in the best member's.
+// Recovered is nil, or says what was damaged in the member's folder, so that Join used the state before, and, once
+// Train has returned, in the best member's.
 func (w *Worker) Recovered() error { return w.recovered }
 
 // Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when

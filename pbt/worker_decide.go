@@ -42,8 +42,8 @@ func (w *Worker) decideAndApply(ctx context.Context) error {
 		if w.m.failure == "" || w.cfg.Synchronous {
 			return w.nextInterval(view, events)
 		}
-		// The member cannot train and was not rescued. It waits for new records of its peers, and writes only what has changed
-		// since the last round: not once more that it was kept.
+		// The member cannot train and was not rescued. It waits for new records of its peers, and writes only what has
+		// changed since the last round: not once more that it was kept.
 		if slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.Keep || e.Kind == journal.SelfMutate }) {
 			events = nil
 		}
@@ -67,9 +67,10 @@ func (w *Worker) peers() peerFilter {
 	}
 }
 
-// awaitHealthy lets a member that failed or diverged wait until there is a healthy peer to copy, as long as one may still
-// appear. It returns the filter and the view to decide by; without hope it gives up.
-func (w *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View, error) {
+// awaitHealthy lets a member that failed or diverged wait until there is a healthy peer to copy, as long as one may
+// still appear. It returns the filter and the view to decide by; without hope it gives up.
+func (w *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
+	error) {
 	wait := waiter{worker: w}
 	for {
 		own := w.m.status()
@@ -106,8 +107,8 @@ func (w *Worker) awaitHealthy(ctx context.Context, l peerFilter, view workspace.
 	}
 }
 
-// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still report
-// one are waited for.
+// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
+// report one are waited for.
 func (w *Worker) awaitKnown(ctx context.Context) error {
 	wait := waiter{worker: w}
 	w.known = w.known || w.m.status().HasObjective
@@ -134,10 +135,11 @@ func (w *Worker) awaitKnown(ctx context.Context) error {
 	return err
 }
 
-// checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers have
-// published something: the objective's name is probably wrong.
+// checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
+// have published something: the objective's name is probably wrong.
 func (w *Worker) checkKnown(l peerFilter, view workspace.View) error {
-	if w.known || w.opt.target(w.iteration) < w.opt.InitialDelay && w.iteration < w.opt.lastIteration() || w.m.status().Failed {
+	if w.known || w.opt.target(w.iteration) < w.opt.InitialDelay && w.iteration < w.opt.lastIteration() ||
+		w.m.status().Failed {
 		return nil
 	}
 	for _, p := range view.Members {
@@ -174,8 +176,8 @@ func (w *Worker) troubles() []journal.Event {
 	return w.m.trouble(w.iteration)
 }
 
-// decide asks the strategy, applies its decision about this member, and returns the events to write. A source whose weights
-// cannot be read is left out of the generation, and the strategy is asked again.
+// decide asks the strategy, applies its decision about this member, and returns the events to write. A source whose
+// weights cannot be read is left out of the generation, and the strategy is asked again.
 func (w *Worker) decide(ctx context.Context, l peerFilter, view workspace.View) ([]journal.Event, error) {
 	events := w.troubles()
 	l.without = make(map[int]bool)

@@ -13,7 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// Three policies that share nothing but a board. Processes do the same, each with its own policy, over a
+// Three members that share nothing but a board. Processes do the same, each with its own member, over a
 // workspace.OpenFolder that all can reach.
 func ExampleJoin() {
 	opt := pbt.Options{
@@ -28,9 +28,9 @@ func ExampleJoin() {
 	board := workspace.NewMemory(3)
 	journals := make([][]journal.Event, 3)
 	var wg sync.WaitGroup
-	for policy := range 3 {
+	for member := range 3 {
 		wg.Go(func() {
-			worker, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: policy, Store: board, Synchronous: true})
+			worker, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: member, Store: board, Synchronous: true})
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func ExampleJoin() {
 			if _, err := worker.Train(context.Background()); err != nil {
 				log.Fatal(err)
 			}
-			journals[policy] = worker.Journal()
+			journals[member] = worker.Journal()
 		})
 	}
 	wg.Wait()
@@ -94,9 +94,9 @@ func ExampleNewAsync() {
 		log.Fatal(err)
 	}
 	// Output:
-	// member  parent  steps  episode.return  learning_rate
-	// ──────  ──────  ─────  ──────────────  ─────────────
-	//      0       -     10        -96.0751          0.001
-	//      1       -     10        -66.7608           0.01
-	//      2       -     10        -1.15292            0.1
+	// member  parent  environment steps  episode.return  learning_rate
+	// ──────  ──────  ─────────────────  ──────────────  ─────────────
+	//      0       -                 10        -96.0751          0.001
+	//      1       -                 10        -66.7608           0.01
+	//      2       -                 10        -1.15292            0.1
 }

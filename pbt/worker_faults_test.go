@@ -73,7 +73,7 @@ func TestWorkerTroublesAsPopulation(t *testing.T) {
 	}
 }
 
-// watch collects what is published, and checks what every policy may look at.
+// watch collects what is published, and checks what every member may look at.
 type watch struct {
 	workspace.Store
 	mu      sync.Mutex
@@ -232,7 +232,7 @@ func (l *evictable) Prune(k workspace.Keep) error {
 	return l.held(func() error { return l.Lease.Prune(k) })
 }
 
-// TestWorkerWithoutTheDead: policies that never started, or ended without a word, hold the others up only for a while.
+// TestWorkerWithoutTheDead: members that never started, or ended without a word, hold the others up only for a while.
 func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		board := &evicting{Store: workspace.NewMemory(4)}
@@ -241,7 +241,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
 		gone := errors.New("killed")
-		// Policy 3 never comes; policy 2 dies in interval 3 without a word.
+		// Member 3 never comes; member 2 dies in interval 3 without a word.
 		r.faults.train = func(m *climber) error {
 			if m.id == 2 && m.steps == 120 {
 				if err := board.evict(2); err != nil {
@@ -306,7 +306,7 @@ func TestWorkerClockSetBack(t *testing.T) {
 	board := &setBack{Store: workspace.NewMemory(3), dead: 1}
 	r := newTribe(3, board)
 	r.cfg.Synchronous = true
-	dead, s := r.join(t, 1), r.join(t, 0) // and policy 2 never comes
+	dead, s := r.join(t, 1), r.join(t, 0) // and member 2 never comes
 	dead.heartbeat.end()
 	t.Cleanup(func() { dead.Close(); s.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -381,7 +381,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 			}
 			r := newTribe(5, board)
 			r.cfg.Synchronous = true
-			// Policy 4 is the best, and 3 a leader as well.
+			// Member 4 is the best, and 3 a leader as well.
 			r.opt.Initial = []map[string]float64{{"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}, {"learning_rate": 0.06}, {"learning_rate": 0.1}}
 			r.opt.Reference = []int{0, 1, 2, 3, 4}
 			r.mustTrain(t)
@@ -544,7 +544,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 	}
 }
 
-// TestWorkerNobodyToRescue: a policy that failed, whose peers are gone, gives up with what went wrong.
+// TestWorkerNobodyToRescue: a member that failed, whose peers are gone, gives up with what went wrong.
 func TestWorkerNobodyToRescue(t *testing.T) {
 	r := newTribe(2, workspace.NewMemory(2))
 	r.cfg.Silence, r.cfg.Heartbeat = 20*time.Millisecond, 5*time.Millisecond
@@ -560,7 +560,7 @@ func TestWorkerNobodyToRescue(t *testing.T) {
 	}
 }
 
-// TestWorkerTakenOver: a policy whose lease is lost writes nothing any more.
+// TestWorkerTakenOver: a member whose lease is lost writes nothing any more.
 func TestWorkerTakenOver(t *testing.T) {
 	board := &evicting{Store: workspace.NewMemory(2)}
 	r := newTribe(2, board)

@@ -44,7 +44,7 @@ func TestWorkerKilled(t *testing.T) {
 					after = 1 << 30
 				}
 				cmd := exec.Command(os.Args[0], "-test.run=^TestWorkerKilled$")
-				cmd.Env = append(os.Environ(), "PBT_TEST_SOLO_KILLED="+dir, fmt.Sprintf("PBT_TEST_POLICY=%d", id), fmt.Sprintf("PBT_TEST_AFTER=%d", after))
+				cmd.Env = append(os.Environ(), "PBT_TEST_SOLO_KILLED="+dir, fmt.Sprintf("PBT_TEST_MEMBER=%d", id), fmt.Sprintf("PBT_TEST_AFTER=%d", after))
 				out, err := cmd.CombinedOutput()
 				var exit *exec.ExitError
 				if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -87,8 +87,8 @@ func (l lethal) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 	return l.Store.Fetch(r)
 }
 
-func (l lethal) Join(ctx context.Context, policy int) (workspace.Lease, error) {
-	s, err := l.Store.Join(ctx, policy)
+func (l lethal) Join(ctx context.Context, member int) (workspace.Lease, error) {
+	s, err := l.Store.Join(ctx, member)
 	return lethalSeat{s, l.count}, err
 }
 
@@ -107,7 +107,7 @@ func (l lethalSeat) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lea
 func (l lethalSeat) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.count()) }
 
 func workerKilled(t *testing.T, dir string) {
-	policy, err1 := strconv.Atoi(os.Getenv("PBT_TEST_POLICY"))
+	member, err1 := strconv.Atoi(os.Getenv("PBT_TEST_MEMBER"))
 	after, err2 := strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func workerKilled(t *testing.T, dir string) {
 	r.faults.set = func(m *climber, _ map[string]float64) error { return die() }
 	r.opt.Progress = func(Update) { _ = die() }
 	r.cfg.Synchronous, r.cfg.SaveSteps = true, 15
-	s := r.join(t, policy)
+	s := r.join(t, member)
 	defer s.Close()
 	if s.Recovered() != nil {
 		t.Error(s.Recovered())

@@ -60,7 +60,8 @@ func (w *Worker) publish() error {
 	return w.beat(workspace.Training)
 }
 
-// published reports whether the store has this record already: a process that was killed after publishing continues here.
+// published reports whether the store has this record already: a process that was killed after publishing continues
+// here.
 func published(v workspace.View, r workspace.Record) bool {
 	for _, old := range v.Members[r.Member].Records {
 		if old.Iteration == r.Iteration {
@@ -99,5 +100,6 @@ func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
 	if r.HasEvaluation {
 		objective = r.Evaluation
 	}
-	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective, Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
+	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective,
+		Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// workerHerd trains policies over a folder, each in a goroutine that joins again until run lets it end.
+// workerHerd trains members over a folder, each in a goroutine that joins again until run lets it end.
 func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
 	t.Helper()
 	r := newTribe(4, folder(t, dir, 4))
@@ -60,7 +60,7 @@ func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx con
 	return r
 }
 
-// compareWorkspace checks that policies in a folder wrote what a population wrote.
+// compareWorkspace checks that members in a folder wrote what a population wrote.
 func compareWorkspace(t *testing.T, want *Population, dir string) {
 	t.Helper()
 	events, err := journal.ReadWorkspace(dir)
@@ -121,11 +121,11 @@ func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 	}
 	compareWorkspace(t, want, dir)
 	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
-		t.Error("a policy that was asked to stop had written too much")
+		t.Error("a member that was asked to stop had written too much")
 	}
 }
 
-// TestWorkerTakesTurns: four policies where there is room for two end as four that train at once.
+// TestWorkerTakesTurns: four members where there is room for two end as four that train at once.
 func TestWorkerTakesTurns(t *testing.T) {
 	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
@@ -164,7 +164,7 @@ func TestWorkerTakesTurns(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-// TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a policy that never comes, or that cannot
+// TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a member that never comes, or that cannot
 // come back after it has yielded.
 func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	t.Parallel()
@@ -192,7 +192,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 				switch {
 				case id == 2 && turn > 0 && broken.Swap(true):
 					if err == nil || !strings.Contains(err.Error(), "no such simulator") {
-						t.Errorf("a policy that cannot be built: %v", err)
+						t.Errorf("a member that cannot be built: %v", err)
 					}
 					return
 				case err == nil:
@@ -412,7 +412,7 @@ func TestWorkerDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestWorkerMoreSteps: a policy that trained to the end goes on when there is more to train.
+// TestWorkerMoreSteps: a member that trained to the end goes on when there is more to train.
 func TestWorkerMoreSteps(t *testing.T) {
 	t.Parallel()
 	want := mustTrain(t, newColony(4).opt)
@@ -439,11 +439,11 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(o *Options, p *WorkerOptions){
-		"Seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
-		"Objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
-		"must be equal":                              func(o *Options, _ *WorkerOptions) { o.Members = 3 },
-		"members are 0 to 1":                         func(_ *Options, p *WorkerOptions) { p.Member = 2 },
-		"give 0 or more":                             func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
+		"the seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
+		"the objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
+		"must be equal":      func(o *Options, _ *WorkerOptions) { o.Members = 3 },
+		"members are 0 to 1": func(_ *Options, p *WorkerOptions) { p.Member = 2 },
+		"give 0 or more":     func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
 		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
 		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
 		"Store is nil":                               func(_ *Options, p *WorkerOptions) { p.Store = nil },
@@ -455,11 +455,11 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		}
 	}
 	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
-		t.Errorf("what does not belong there changed the policy's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
+		t.Errorf("what does not belong there changed the member's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
 	if _, err := Join(cancelled, r.opt, WorkerOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
-		t.Errorf("a policy that is held: %v", err)
+		t.Errorf("a member that is held: %v", err)
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)

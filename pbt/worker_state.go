@@ -17,7 +17,8 @@ import (
 const workerSnapshots = "state"
 
 // workerState is a member's private state. It is kept together with the last one before it that refers to another
-// snapshot, so that any one file may be damaged. The key "policy" is the member's number; keys are older than the names.
+// snapshot, so that any one file may be damaged. The key "policy" is the member's number; keys are older than the
+// names.
 type workerState struct {
 	Schema  int `json:"schema"`
 	Policy  int `json:"policy"`
@@ -59,14 +60,15 @@ func (s workerState) names() []string {
 	return names
 }
 
-// decodeWorkerState reads a member's state file and checks that its parts agree, so that the rest of the package can rely on
-// it.
+// decodeWorkerState reads a member's state file and checks that its parts agree, so that the rest of the package can
+// rely on it.
 func decodeWorkerState(data []byte) (workerState, error) {
 	var s workerState
 	if err := openState(data, &s, &s.Check); err != nil {
 		return s, fmt.Errorf("not a member's state: %w", err)
 	}
-	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 || s.Policy >= s.Members {
+	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
+		s.Policy >= s.Members {
 		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
 	}
 	switch s.Phase {
@@ -82,8 +84,10 @@ func decodeWorkerState(data []byte) (workerState, error) {
 			return s, err
 		}
 	}
-	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 || max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("steps %d, parent %d, took over weights of %d steps at %d", m.Steps, m.parent(), m.Inherited, m.CopiedAt)
+	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 || max(m.CopiedAt,
+		m.ChangedAt) > m.Steps || m.Inherited < 0 {
+		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d", m.Steps,
+			m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
 }
@@ -107,7 +111,8 @@ func (w *Worker) load() (*restoredWorker, error) {
 			w.before = w.readBefore()
 		}
 	case damage != nil:
-		return nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it anew: %w", w.cfg.Member, dir, damage)
+		return nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it anew: %w", w.cfg.Member, dir,
+			damage)
 	}
 	return r, nil
 }
@@ -136,7 +141,7 @@ func (w *Worker) loadState(path string) (*restoredWorker, error) {
 		return nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
 	if err := w.opt.sameRun(path, state.savedRun,
-		setting{"Policy", state.Policy, w.cfg.Member}, setting{"Members", state.Members, w.opt.Members},
+		setting{"the member", state.Policy, w.cfg.Member}, setting{"the number of members", state.Members, w.opt.Members},
 	); err != nil {
 		return nil, err
 	}
@@ -208,8 +213,8 @@ func (w *Worker) announce(m savedMember) error {
 	return w.heartbeat.send()
 }
 
-// outdate makes records stale that this member published after the state which it now continues from, as after damage to the
-// newest state: copies counts the generations of weights, and peers ignore records of older ones.
+// outdate makes records stale that this member published after the state which it now continues from, as after damage
+// to the newest state: copies counts the generations of weights, and peers ignore records of older ones.
 func (w *Worker) outdate() error {
 	view, err := w.cfg.Store.View()
 	if err != nil {
@@ -223,8 +228,8 @@ func (w *Worker) outdate() error {
 	return nil
 }
 
-// good returns a snapshot of weights that are worth keeping, nil where there are none. A trainee that gives no snapshot has
-// failed.
+// good returns a snapshot of weights that are worth keeping, nil where there are none. A trainee that gives no snapshot
+// has failed.
 func (w *Worker) good() *checkpoint.Snapshot {
 	m := w.m
 	if m.failure != "" || m.status().Diverged() {
@@ -241,9 +246,10 @@ func (w *Worker) good() *checkpoint.Snapshot {
 	return snapshot
 }
 
-// persist saves the private state: snapshots first, then the state that refers to them; at last it deletes the snapshots that
-// neither this state nor the one before refers to. A crash in between leaves one whole state. The weights of a member that
-// failed or diverged are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
+// persist saves the private state: snapshots first, then the state that refers to them; at last it deletes the
+// snapshots that neither this state nor the one before refers to. A crash in between leaves one whole state. The
+// weights of a member that failed or diverged are not kept: the state then refers to the last good ones. With a store
+// in memory it does nothing.
 func (w *Worker) persist() error {
 	w.savedAt = w.m.steps
 	if w.store == nil {
@@ -278,7 +284,8 @@ func (w *Worker) persist() error {
 	if err != nil {
 		return fmt.Errorf("pbt: state: %w", err)
 	}
-	// A previous state with the same snapshot could not replace this one where the snapshot is damaged: the one before stays.
+	// A previous state with the same snapshot could not replace this one where the snapshot is damaged: the one before
+	// stays.
 	var previous []byte
 	if w.last != nil && (w.before == nil || w.last.state.Member.Snapshot != name) {
 		previous, w.before = w.last.data, &w.last.state

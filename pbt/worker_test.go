@@ -29,7 +29,7 @@ func quick(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// tribe are the policies of one board, each in a goroutine.
+// tribe are the members of one board, each in a goroutine.
 type tribe struct {
 	*colony
 	board  workspace.Store
@@ -54,7 +54,7 @@ func newTribe(members int, board workspace.Store) *tribe {
 	return t
 }
 
-// join joins one policy.
+// join joins one member.
 func (r *tribe) join(t *testing.T, id int) *Worker {
 	t.Helper()
 	place, opt := r.cfg, r.opt
@@ -69,7 +69,7 @@ func (r *tribe) join(t *testing.T, id int) *Worker {
 	return s
 }
 
-// train joins all policies and trains them to the end of each.
+// train joins all members and trains them to the end of each.
 func (r *tribe) train(t *testing.T) {
 	t.Helper()
 	r.workers, r.errs, r.results = nil, nil, nil
@@ -124,7 +124,7 @@ func lines(t *testing.T, events []journal.Event) string {
 	return b.String()
 }
 
-// TestWorkerDecidesAsPopulation: policies that wait for each other write, each for itself, what a population writes.
+// TestWorkerDecidesAsPopulation: members that wait for each other write, each for itself, what a population writes.
 func TestWorkerDecidesAsPopulation(t *testing.T) {
 	t.Parallel()
 	for name, adjust := range map[string]func(o *Options){
@@ -173,7 +173,7 @@ func TestWorkerDecidesAsPopulation(t *testing.T) {
 					status, st := s.Status(), standings[id]
 					copies, parent := s.Copies()
 					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
-						t.Errorf("the journal replays to %+v, and the policy is %+v, %d copies, the last of %d", st, status, copies, parent)
+						t.Errorf("the journal replays to %+v, and the member is %+v, %d copies, the last of %d", st, status, copies, parent)
 					}
 				}
 			}
@@ -241,9 +241,9 @@ func TestWorkersPredictEachOther(t *testing.T) {
 	compareWorkspace(t, want, dir)
 }
 
-func folder(t *testing.T, dir string, policies int) *workspace.Folder {
+func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
-	board, err := workspace.OpenFolder(dir, policies, workspace.FolderOptions{})
+	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 	}
 }
 
-// TestWorkerObjectiveOfOthers: a policy without an objective of its own at the end of training waits for those who may have
+// TestWorkerObjectiveOfOthers: a member without an objective of its own at the end of training waits for those who may have
 // one, and is finished where one has.
 func TestWorkerObjectiveOfOthers(t *testing.T) {
 	r := newTribe(2, workspace.NewMemory(2))

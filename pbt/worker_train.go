@@ -9,17 +9,17 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// Train trains the member to Options.TotalSteps, deciding about it at the end of every interval, and returns the best that
-// any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it cannot be
-// read; Recovered then says why.
+// Train trains the member to Options.TotalSteps, deciding about it at the end of every interval, and returns the best
+// that any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it
+// cannot be read; Recovered then says why.
 //
-// When the context is cancelled the member stops, its private state is saved, and the error is the context's cause; calling
-// Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after saving;
-// [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this member has diverged
-// and so have all peers that might have rescued it: its last good state stays as it was.
+// When the context is cancelled the member stops, its private state is saved, and the error is the context's cause;
+// calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
+// saving; [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this member
+// has diverged and so have all peers that might have rescued it: its last good state stays as it was.
 //
-// A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a peer
-// at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
+// A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a
+// peer at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
 func (w *Worker) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case w.closed:
@@ -56,7 +56,8 @@ func (w *Worker) Train(ctx context.Context) (*Result, error) {
 	case errors.Is(err, ErrRestart):
 		err = errors.Join(err, w.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", w.cfg.Member, w.iteration, w.opt.lastIteration(), err)
+		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", w.cfg.Member, w.iteration, w.opt.lastIteration(),
+			err)
 		if w.phase == phaseTraining {
 			err = errors.Join(err, w.checkpoint())
 		}
@@ -95,8 +96,8 @@ func (w *Worker) yield() error {
 	return fmt.Errorf("pbt: member %d, interval %d: %w", w.cfg.Member, w.iteration, ErrYield)
 }
 
-// interval trains to the interval's end, saves, publishes, decides, and applies the decision. A phase that an earlier process
-// has completed is not repeated.
+// interval trains to the interval's end, saves, publishes, decides, and applies the decision. A phase that an earlier
+// process has completed is not repeated.
 func (w *Worker) interval(ctx context.Context) error {
 	if w.phase == phaseTraining {
 		if err := w.beat(workspace.Training); err != nil {
@@ -133,8 +134,8 @@ func (w *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 	return f(ctx)
 }
 
-// train advances the member to the interval's end and completes what is known of it there. An error of the trainee makes the
-// member a failed one; it is not an error of train.
+// train advances the member to the interval's end and completes what is known of it there. An error of the trainee
+// makes the member a failed one; it is not an error of train.
 func (w *Worker) train(ctx context.Context) error {
 	m, target := w.m, w.opt.target(w.iteration)
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {

@@ -70,7 +70,8 @@ func (n Iterations) check(name, key string) error {
 }
 
 // newCurve checks base and the whole configuration, of which limits are a part. A curve that has no end has length 0.
-func newCurve(name string, base float64, cfg any, limits Limits, length Iterations, at func(base float64, t, end int64) float64) (*Curve, error) {
+func newCurve(name string, base float64, cfg any, limits Limits, length Iterations,
+	at func(base float64, t, end int64) float64) (*Curve, error) {
 	if err := checkBase(base); err != nil {
 		return nil, err
 	}

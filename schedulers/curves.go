@@ -27,8 +27,8 @@ type LinearConfig struct {
 	// A decay to zero, as PPO on Atari games uses it, is 1 and 0.
 	StartFactor float64 `yaml:"start_factor" config:"gt=0,max=1"`
 	EndFactor   float64 `yaml:"end_factor" config:"min=0,max=1"`
-	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto") is the
-	// number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
+	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto") is
+	// the number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
 	TotalIters Iterations `yaml:"total_iters"`
 	Limits     `yaml:",inline"`
 }

@@ -83,8 +83,8 @@ func (k *KLAdaptive) Step(kl float64) {
 	}
 }
 
-// SetBase scales the current rate by lr / Base(). The result stays within the limits, which it may only leave as far as lr
-// itself does.
+// SetBase scales the current rate by lr / Base(). The result stays within the limits, which it may only leave as far as
+// lr itself does.
 func (k *KLAdaptive) SetBase(lr float64) error {
 	if err := checkBase(lr); err != nil {
 		return err

@@ -51,7 +51,8 @@ func read(name string, base float64, kwargs map[string]any) (Scheduler, map[stri
 		cfg.Limits = limits
 		return build(canonical, base, cfg, kwargs, nil, NewLinear)
 	case "CosineLR":
-		return build(canonical, base, CosineConfig{Limits: limits}, kwargs, map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}, NewCosine)
+		return build(canonical, base, CosineConfig{Limits: limits}, kwargs,
+			map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}, NewCosine)
 	case "StepLR":
 		return build(canonical, base, StepConfig{Gamma: 0.1, Limits: limits}, kwargs, nil, NewStep)
 	case "ExponentialLR":
@@ -80,7 +81,8 @@ func resolve(name string) (string, error) {
 }
 
 // build merges kwargs over the defaults, hands them to the constructor, and returns them all.
-func build[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any, aliases map[string]config.Alias, construct func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
+func build[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any, aliases map[string]config.Alias,
+	construct func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
 	if err := config.Merge(&cfg, kwargs, config.Options{Prefix: "schedulers: " + name, Aliases: aliases}); err != nil {
 		return nil, nil, err
 	}

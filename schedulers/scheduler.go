@@ -47,8 +47,8 @@ type Scheduler interface {
 }
 
 // Warmup is a linear rise of the learning rate at the beginning of training: epoch t < Steps runs at
-// Factor + (1 − Factor)·t/Steps times the base rate, and the schedule proper begins at epoch Steps. The zero value is no
-// warm-up.
+// Factor + (1 − Factor)·t/Steps times the base rate, and the schedule proper begins at epoch Steps. The zero value is
+// no warm-up.
 type Warmup struct {
 	// Steps is how many epochs the warm-up takes; 0 is none.
 	Steps int64 `yaml:"warmup_steps" config:"min=0"`

@@ -234,7 +234,7 @@ func TestFromYAML(t *testing.T) {
 func TestPBTAMP(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "2", "-envs", "8", "-steps", "2048", "-interval", "1024", "-out", "demo"}
-	want(t, run(t, dir, "pbt_amp", args...), `Best: member [01] after \d+ steps`, `walk\.gif`, `population\.png`, `journal\.jsonl`)
+	want(t, run(t, dir, "pbt_amp", args...), `Best: member [01] after \d+ environment steps`, `walk\.gif`, `population\.png`, `journal\.jsonl`)
 	demo := filepath.Join(dir, "demo")
 	if n := frames(t, filepath.Join(demo, "walk.gif")); n < 100 {
 		t.Errorf("the film has %d pictures, want 6 seconds", n)
@@ -297,7 +297,7 @@ func TestPBTReplay(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "2", "-steps", "8192", "-interval", "4096", "-episodes", "2", "-out", "replayed"}
 	output := run(t, dir, "pbt_replay", args...)
-	want(t, output, `from step +member +learning rate`, `the best of the population +\d+ +-\d+`, `the schedule, from another seed +\d+ +-\d+`, `a common choice`, `report\.html`)
+	want(t, output, `from environment step +member +learning rate`, `the best of the population +\d+ +-\d+`, `the schedule, from another seed +\d+ +-\d+`, `a common choice`, `report\.html`)
 	s, err := schedule.Read(filepath.Join(dir, "replayed", "schedule.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -449,14 +449,14 @@ launcher: {name: small, max_parallel: 2}
 		t.Fatal(err)
 	}
 	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
-	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`, `Best: member [012] after \d+ steps, episode\.return -\d+`)
-	for policy := range 3 {
-		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", policy), journal.File))
+	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`, `Best: member [012] after \d+ environment steps, episode\.return -\d+`)
+	for member := range 3 {
+		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", member), journal.File))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
-			t.Errorf("member %d ended with %+v, want the end of training after 512 steps", policy, last)
+			t.Errorf("member %d ended with %+v, want the end of training after 512 environment steps", member, last)
 		}
 	}
 	// Started again it finds everything done.
@@ -466,7 +466,7 @@ launcher: {name: small, max_parallel: 2}
 func TestPBTFromYAML(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
-	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
+	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ environment steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
 	events, err := journal.Read(filepath.Join(dir, "runs", "pbt_from_yaml", journal.File))
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ func (s Space) Check(rows []float32, n int) error {
 		}
 		choices := leaf.NVec[d]
 		if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
-			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d", s, i/w, i%w, v, choices-1)
+			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d", s, i/w,
+				i%w, v, choices-1)
 		}
 	}
 	return nil

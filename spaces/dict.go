@@ -23,8 +23,8 @@ func NewDict(entries map[string]Space) Space {
 	return s
 }
 
-// Leaves lists the parts of a row that are no Dicts themselves, in order of their columns. Those of a Dict within a Dict
-// have names with dots: "arm.joints". Of a space that is no Dict it is the space itself, without a name.
+// Leaves lists the parts of a row that are no Dicts themselves, in order of their columns. Those of a Dict within a
+// Dict have names with dots: "arm.joints". Of a space that is no Dict it is the space itself, without a name.
 func (s Space) Leaves() []Entry {
 	if s.Kind != Dict {
 		return []Entry{{Space: s}}

@@ -243,7 +243,8 @@ func (s Set) Validate() error {
 		}
 	}
 	if s.Observation.Kind == None || s.Action.Kind == None {
-		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v", s.Observation, s.Action)
+		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v",
+			s.Observation, s.Action)
 	}
 	return nil
 }

@@ -106,7 +106,8 @@ func (s *Scope) As(a Tensor, dtype DType) Tensor {
 
 // Read copies t's elements, converted, into dst, which must have as many. On CUDA it waits for them.
 func Read[T Element](t Tensor, dst []T) error {
-	msg := C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(dst)), C.int64_t(len(dst)))
+	msg := C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(dst)),
+		C.int64_t(len(dst)))
 	runtime.KeepAlive(t.T)
 	if msg != nil {
 		return failure("Read", msg, t)
@@ -116,7 +117,8 @@ func Read[T Element](t Tensor, dst []T) error {
 
 // Write copies src, converted, over t's elements in place; t must have as many.
 func Write[T Element](t Tensor, src []T) error {
-	msg := C.gorl_write(handle("Write", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(src)), C.int64_t(len(src)))
+	msg := C.gorl_write(handle("Write", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(src)),
+		C.int64_t(len(src)))
 	runtime.KeepAlive(t.T)
 	if msg != nil {
 		return failure("Write", msg, t)

@@ -19,7 +19,8 @@ type Parameter struct {
 	Fixed bool
 }
 
-// Entry is one line of a [Flat]'s table of contents: elements [Offset, Offset+Size) are the parameter Name of shape Shape.
+// Entry is one line of a [Flat]'s table of contents: elements [Offset, Offset+Size) are the parameter Name of shape
+// Shape.
 type Entry struct {
 	Name   string
 	Shape  []int64
@@ -78,7 +79,8 @@ func NewFlat(params []Parameter, d Device) (*Flat, error) {
 		return nil, err
 	}
 	for i, p := range unique {
-		msg := C.gorl_bind(handle("NewFlat", p.Tensor), handle("NewFlat", f.Values), handle("NewFlat", f.Grads), C.int64_t(f.entries[i].Offset))
+		msg := C.gorl_bind(handle("NewFlat", p.Tensor), handle("NewFlat", f.Values), handle("NewFlat", f.Grads),
+			C.int64_t(f.entries[i].Offset))
 		if msg == nil && p.Fixed {
 			msg = C.gorl_requires_grad_(handle("NewFlat", p.Tensor), 0)
 		}

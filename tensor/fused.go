@@ -30,8 +30,8 @@ import (
 // with a backward written by hand, elsewhere the separate operations. Their gradients cannot be differentiated again.
 
 // Critic applies a perceptron with one linear output to x (n, in) and returns the outputs (n, 1) together with the mean
-// over rows of the squared gradient of the output by its input, E[‖∂y/∂x‖²], which is AMP's gradient penalty. No gradient
-// flows to x. Its C++ is gorl_critic in csrc/perceptron.cc.
+// over rows of the squared gradient of the output by its input, E[‖∂y/∂x‖²], which is AMP's gradient penalty. No
+// gradient flows to x. Its C++ is gorl_critic in csrc/perceptron.cc.
 func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
 	const op = "Critic"
 	if s.err == nil {
@@ -59,8 +59,8 @@ func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
 //
 //	−E[ min( r·Â, clamp(r, 1−ε, 1+ε)·Â ) ]
 //
-// Beside it, without gradient, are the estimate of the divergence KL(old‖new), E[(r − 1) − ln r] (Schulman 2020), and the
-// share of ratios outside 1 ± ε. All three are scalars. Its C++ is gorl_surrogate in csrc/losses.cc.
+// Beside it, without gradient, are the estimate of the divergence KL(old‖new), E[(r − 1) − ln r] (Schulman 2020), and
+// the share of ratios outside 1 ± ε. All three are scalars. Its C++ is gorl_surrogate in csrc/losses.cc.
 func (s *Scope) Surrogate(now, old, advantage Tensor, clip float64) (loss, divergence, fraction Tensor) {
 	const op = "Surrogate"
 	return s.results(op, func(a, b, c *C.gorl_t) C.gorl_err {
@@ -90,8 +90,8 @@ func (s *Scope) ValueLoss(predicted, old, returns Tensor, clip float64, kind Val
 	}, predicted, old, returns)
 }
 
-// CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1, both sets
-// weighing the same whatever their sizes.
+// CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1, both
+// sets weighing the same whatever their sizes.
 func (s *Scope) CrossEntropy(fake, real Tensor) Tensor {
 	const op = "CrossEntropy"
 	return s.result(op, func(out *C.gorl_t) C.gorl_err {

@@ -49,7 +49,8 @@ func ParseActivation(name string) (Activation, error) {
 	if a, ok := activationNames[strings.ToLower(name)]; ok {
 		return a, nil
 	}
-	return Identity, fmt.Errorf("tensor: unknown activation %q: want one of %s", name, strings.Join(ActivationNames(), ", "))
+	return Identity, fmt.Errorf("tensor: unknown activation %q: want one of %s", name,
+		strings.Join(ActivationNames(), ", "))
 }
 
 // ActivationNames lists the names that [ParseActivation] knows.
@@ -98,7 +99,8 @@ type Layers struct {
 func (net *Layers) pack(op string) error {
 	n := len(net.Weights)
 	if n == 0 || len(net.Biases) != n || len(net.Activations) != n {
-		return fmt.Errorf("tensor: %s: %d weights, %d biases and %d activations; want as many of each", op, n, len(net.Biases), len(net.Activations))
+		return fmt.Errorf("tensor: %s: %d weights, %d biases and %d activations; want as many of each", op, n,
+			len(net.Biases), len(net.Activations))
 	}
 	if len(net.w) != n {
 		net.w, net.b, net.f = make([]C.gorl_t, n), make([]C.gorl_t, n), make([]C.int32_t, n)
@@ -112,9 +114,9 @@ func (net *Layers) pack(op string) error {
 	return nil
 }
 
-// MLP applies every layer in one native call. x is (n, in), the result (n, out). Where the parameters belong to a [Flat]
-// and x needs no gradient, the whole perceptron is one node of the autograd graph, which [Scope.Backward] lets add to the
-// flat gradients at once; [Scope.Grad] by such parameters is then an error.
+// MLP applies every layer in one native call. x is (n, in), the result (n, out). Where the parameters belong to a
+// [Flat] and x needs no gradient, the whole perceptron is one node of the autograd graph, which [Scope.Backward] lets
+// add to the flat gradients at once; [Scope.Grad] by such parameters is then an error.
 func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 	if s.err != nil {
 		return Tensor{}
@@ -125,7 +127,8 @@ func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 	}
 	h := handle("MLP", x)
 	cell := s.cell()
-	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)), s.grad, (*C.gorl_t)(cell))
+	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)),
+		s.grad, (*C.gorl_t)(cell))
 	runtime.KeepAlive(net)
 	if msg != nil {
 		return s.done("MLP", cell, msg, append([]Tensor{x}, net.Weights...)...)

@@ -58,7 +58,8 @@ type Optimizer struct {
 	Steps int64
 	// ExpAvg and ExpAvgSq are the moments, as long as the parameters (ExpAvg is the momentum buffer of sgd).
 	ExpAvg, ExpAvgSq Tensor
-	// Norms holds, after [Optimizer.ClipGrad], the gradient norm of each clip before clipping; float32 on the parameters' device.
+	// Norms holds, after [Optimizer.ClipGrad], the gradient norm of each clip before clipping; float32 on the parameters'
+	// device.
 	Norms Tensor
 
 	cfg                OptimizerConfig
@@ -84,7 +85,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 		return nil, fmt.Errorf("tensor: optimizer: betas %v: want two numbers in [0, 1)", cfg.Betas)
 	}
 	if !(cfg.Eps > 0) || !(cfg.WeightDecay >= 0) || !(cfg.Momentum >= 0) {
-		return nil, fmt.Errorf("tensor: optimizer: eps %g, weight decay %g or momentum %g is out of range", cfg.Eps, cfg.WeightDecay, cfg.Momentum)
+		return nil, fmt.Errorf("tensor: optimizer: eps %g, weight decay %g or momentum %g is out of range", cfg.Eps,
+			cfg.WeightDecay, cfg.Momentum)
 	}
 	n := flat.Len()
 	for i, g := range groups {
@@ -97,7 +99,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 			}
 		}
 		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
-			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0", g.Name, g.LearningRate)
+			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0", g.Name,
+				g.LearningRate)
 		}
 	}
 	for i, c := range clips {

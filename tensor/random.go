@@ -104,7 +104,8 @@ func (s *Scope) RandPerm(g *Generator, n int64) Tensor {
 	return s.random("RandPerm", C.GORL_RANDPERM, g, 0, 0, []int64{n})
 }
 
-// Multinomial draws n indices a row, with replacement, from rows of probabilities (rows, k); the result is (rows, n) int64.
+// Multinomial draws n indices a row, with replacement, from rows of probabilities (rows, k); the result is (rows, n)
+// int64.
 func (s *Scope) Multinomial(g *Generator, probabilities Tensor, n int64) Tensor {
 	return s.result("Multinomial", func(out *C.gorl_t) C.gorl_err {
 		return C.gorl_multinomial(handle("Multinomial", probabilities), C.int64_t(n), g.source("Multinomial"), out)

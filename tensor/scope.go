@@ -108,8 +108,8 @@ func (s *Scope) Keep(t Tensor) Tensor {
 	return Tensor{}
 }
 
-// Adopt makes the scope the owner of a kept tensor and returns its new handle; the old one counts as released. It must not
-// be called on tensors that gotorch's finalizers own.
+// Adopt makes the scope the owner of a kept tensor and returns its new handle; the old one counts as released. It must
+// not be called on tensors that gotorch's finalizers own.
 func (s *Scope) Adopt(t Tensor) Tensor {
 	h := handle("Adopt", t)
 	cell := s.cell()
@@ -134,9 +134,9 @@ func (s *Scope) cell() *unsafe.Pointer {
 	return p
 }
 
-// result returns the tensor that a native operation makes, owned by the scope. call runs the operation, which writes the
-// new tensor to out; operands are its tensors, for the message of a failure. After the scope's first error nothing runs.
-// A call costs no allocation, because call does not outlive it.
+// result returns the tensor that a native operation makes, owned by the scope. call runs the operation, which writes
+// the new tensor to out; operands are its tensors, for the message of a failure. After the scope's first error nothing
+// runs. A call costs no allocation, because call does not outlive it.
 func (s *Scope) result(op string, call func(out *C.gorl_t) C.gorl_err, operands ...Tensor) Tensor {
 	if s.err != nil {
 		return Tensor{}

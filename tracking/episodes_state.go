@@ -42,11 +42,14 @@ func (e *Episodes) SetState(s EpisodesState) error {
 	n := min(s.Finished, EpisodeWindow)
 	switch {
 	case s.Finished < 0 || s.Drained < 0 || s.Drained > s.Finished:
-		return fmt.Errorf("tracking: %d episodes have finished and %d of them been seen; want 0 <= seen <= finished", s.Finished, s.Drained)
+		return fmt.Errorf("tracking: %d episodes have finished and %d of them been seen; want 0 <= seen <= finished",
+			s.Finished, s.Drained)
 	case int64(len(s.Totals)) != n || int64(len(s.Durations)) != n:
-		return fmt.Errorf("tracking: %d returns and %d lengths of finished episodes, of %d there are %d", len(s.Totals), len(s.Durations), s.Finished, n)
+		return fmt.Errorf("tracking: %d returns and %d lengths of finished episodes, of %d there are %d", len(s.Totals),
+			len(s.Durations), s.Finished, n)
 	case len(s.Returns) != len(s.Lengths):
-		return fmt.Errorf("tracking: %d returns and %d lengths of running episodes; want as many", len(s.Returns), len(s.Lengths))
+		return fmt.Errorf("tracking: %d returns and %d lengths of running episodes; want as many", len(s.Returns),
+			len(s.Lengths))
 	case s.Returns != nil && len(s.Returns) != len(e.returns):
 		return fmt.Errorf("tracking: episodes of %d environments, here are %d", len(s.Returns), len(e.returns))
 	}

@@ -23,7 +23,7 @@ type Sink interface {
 type Scalar struct {
 	// Time is the wall-clock time of writing, the zero time where the format has none (CSV).
 	Time time.Time
-	// Step counts environment steps of the agent.
+	// Step is the timestep of the trainer at which the value was written.
 	Step int64
 	// Tag names the quantity, e.g. "Loss / Policy loss".
 	Tag string

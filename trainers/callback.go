@@ -17,8 +17,8 @@ import (
 //
 // An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is
 // saved, what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and
-// saves nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change hyperparameters
-// and evaluate, but not train or close the trainer.
+// saves nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change
+// hyperparameters and evaluate, but not train or close the trainer.
 type Callback interface {
 	// OnStep is called after every timestep. s is what the environments returned. It is the environments' memory: copy
 	// what should outlast the call.
@@ -95,7 +95,8 @@ func (t *Trainer) stopAsked() (err error) {
 type rendering struct{ BaseCallback }
 
 func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
-	if t.cfg.Headless || t.cfg.OnRender == nil || t.cfg.RenderInterval <= 0 || t.timestep%int64(t.cfg.RenderInterval) != 0 {
+	if t.cfg.Headless || t.cfg.OnRender == nil || t.cfg.RenderInterval <= 0 ||
+		t.timestep%int64(t.cfg.RenderInterval) != 0 {
 		return nil
 	}
 	return renderTo(t.env, t.timestep, t.cfg.OnRender)

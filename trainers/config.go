@@ -19,7 +19,7 @@ import (
 //
 // The first paragraph of a field's comment says what it is, the second when to change it.
 type Config struct {
-	// Timesteps is the number of steps of the whole batch of environments; a run of N environments sees Timesteps × N
+	// Timesteps is the number of timesteps, each a step of all N environments at once: a run sees Timesteps × N
 	// environment steps.
 	//
 	// A resumed run counts those before it, so raising Timesteps and resuming trains on.
@@ -68,8 +68,8 @@ type Config struct {
 	//
 	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
 	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by
-	// any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures are
-	// known where one is two letters or less from it, otherwise at the end of the run.
+	// any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures
+	// are known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
 
 	// EvaluationInterval is the number of timesteps between evaluations of the agent. "auto" is a tenth of the run, 0
@@ -140,7 +140,8 @@ type Config struct {
 // DefaultConfig returns skrl's defaults: 100 000 timesteps in "runs", with checkpoints and tracked values, without
 // pictures.
 func DefaultConfig() Config {
-	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true}, CheckpointInterval: agents.Interval{Auto: true},
+	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true},
+		CheckpointInterval: agents.Interval{Auto: true},
 		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
@@ -191,5 +192,6 @@ const defaultEvaluationEpisodes = 10
 
 // writes reports whether the run has a folder: any of the settings that name one or fill it is given.
 func (c *Config) writes() bool {
-	return c.Directory != "" || c.Name != "" || c.WriteInterval != (agents.Interval{}) || c.CheckpointInterval != (agents.Interval{})
+	return c.Directory != "" || c.Name != "" || c.WriteInterval != (agents.Interval{}) ||
+		c.CheckpointInterval != (agents.Interval{})
 }

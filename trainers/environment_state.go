@@ -36,8 +36,8 @@ func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	return nil
 }
 
-// saveEnvironment adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its whole
-// state and the episodes in progress with SaveBuffers, once there are any.
+// saveEnvironment adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its
+// whole state and the episodes in progress with SaveBuffers, once there are any.
 func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	add := func(name string, b []byte, err error) error {
 		if err != nil {
@@ -80,7 +80,8 @@ func (t *Trainer) takesState(snap *checkpoint.Snapshot) bool {
 	return has && can && t.cfg.SaveBuffers
 }
 
-// stateful returns the environment as one that can restore its state and then show what to act on, and whether it is one.
+// stateful returns the environment as one that can restore its state and then show what to act on, and whether it is
+// one.
 func (t *Trainer) stateful() (s envs.Stateful, o envs.Observer, can bool) {
 	s, restores := envs.As[envs.Stateful](t.env)
 	o, shows := envs.As[envs.Observer](t.env)
@@ -221,7 +222,8 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 }
 
 // restoreState puts the environment's whole state back and returns what undoes it.
-func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
+func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error,
+	err error) {
 	after, err := array.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)

@@ -17,8 +17,8 @@ type EvaluateOptions struct {
 	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
 	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
-	// MaxSteps ends an episode after so many steps, with its return so far. 0, the default, plays episodes to their end.
-	// With a limit all environments are reset together, and each plays one episode between resets.
+	// MaxSteps ends an episode after so many environment steps, with its return so far. 0, the default, plays episodes to
+	// their end. With a limit all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
@@ -39,8 +39,8 @@ type Evaluation struct {
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
 // is an error where Episodes is not positive or MaxSteps is negative.
 //
-// Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none yet
-// (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
+// Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
+// yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
 //
 // The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
 // training in it. [Trainer.Evaluate] does, or restores its state.
@@ -49,7 +49,8 @@ func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 }
 
 // evaluate is Evaluate with pictures of environment 0 for render, nil for none.
-func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation,
+	error) {
 	if o.Episodes <= 0 {
 		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
 	}
@@ -65,7 +66,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 	defer agent.SetTraining(was)
 	defer freeze(s.env)()
 
-	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps, sum: Evaluation{Metrics: map[string]float64{}}}
+	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps,
+		sum: Evaluation{Metrics: map[string]float64{}}}
 	rounds, each := 1, (o.Episodes+n-1)/n
 	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
 		rounds, each = each, 1

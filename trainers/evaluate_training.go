@@ -29,9 +29,10 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 // A population measures its members so. Training is not disturbed: the episodes are played in an environment that
 // Config.EvaluationEnv makes for the purpose or, without one, in the training environment, which must then be able to
 // restore its state (envs.Stateful, envs.Observer). The former is evaluated as it is made, without the parameters and
-// the curriculum of training, but with the running statistics of its wrappers; the latter with the parameters that were set last. The agent's figures and random numbers
-// do not change.
-func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64, err error) {
+// the curriculum of training, but with the running statistics of its wrappers; the latter with the parameters that were
+// set last. The agent's figures and random numbers do not change.
+func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64,
+	err error) {
 	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
 	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {

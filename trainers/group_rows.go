@@ -41,7 +41,8 @@ func slice[T any](g *Group, i int, rows []T, width int) []T {
 // empty.
 func (g *Group) rows(what string, got, width int, optional bool) error {
 	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
-		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want, g.NumEnvs(), width)
+		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want,
+			g.NumEnvs(), width)
 	}
 	return nil
 }
@@ -54,11 +55,13 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(g.rows("observations", len(in.Observations), o, false), g.rows("states", len(in.States), s, false)); err != nil {
+	if err := errors.Join(g.rows("observations", len(in.Observations), o, false),
+		g.rows("states", len(in.States), s, false)); err != nil {
 		return nil, err
 	}
 	return g.action, g.each(func(i int, a agents.Agent) error {
-		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o), States: slice(g, i, in.States, s)})
+		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o),
+			States: slice(g, i, in.States, s)})
 		if err != nil {
 			return err
 		}
@@ -78,7 +81,8 @@ func (g *Group) Record(t agents.Transition) error {
 	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
-		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
+		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1,
+			false), g.rows("truncated flags", len(t.Truncated), 1, false),
 		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
 		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
 		g.rows("AMP observations", len(t.AMPObservations), m, true),

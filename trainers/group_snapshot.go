@@ -70,7 +70,8 @@ func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error)
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
 	}
 	if format, err := snap.Int(layout.Format); err != nil || format != groupFormat {
-		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format, groupFormat)
+		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format,
+			groupFormat)
 	}
 	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(len(g.agents)) {
 		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))

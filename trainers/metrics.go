@@ -113,8 +113,8 @@ func (m *metrics) find(figure string) *ring {
 	return nil
 }
 
-// tagOf returns the tag that an episode figure is written under ("Episode / return", "Agent 1 / Episode / success"), or ""
-// for the length in all environments, which tracking.Episodes writes under skrl's tag.
+// tagOf returns the tag that an episode figure is written under ("Episode / return", "Agent 1 / Episode / success"), or
+// "" for the length in all environments, which tracking.Episodes writes under skrl's tag.
 func tagOf(name string) string {
 	agent, figure, _ := strings.Cut(name, episodeFigure)
 	switch { // Cut at the first "episode.": what stands before it is an agent of a group
@@ -195,9 +195,9 @@ func number(v any) float64 {
 
 // Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
 // figures ("episode.<name>") as means over the last 100 episodes, the same of the last evaluation by
-// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss / Policy loss"), and
-// the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as "episode.<name>". A
-// figure that is not known yet is absent.
+// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss /
+// Policy loss"), and the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as
+// "episode.<name>". A figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 {
 	out := map[string]float64{}
 	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
@@ -214,7 +214,7 @@ func (t *Trainer) Metrics() map[string]float64 {
 }
 
 // Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one per episode, one
-// per update for tracked values, one per step for figures of steps. A figure without measurements has none.
+// per update for tracked values, one per timestep for figures of steps. A figure without measurements has none.
 func (t *Trainer) Samples(figure string, n int) []float64 {
 	r := t.metrics.find(figure)
 	if r == nil || n <= 0 {

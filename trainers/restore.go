@@ -91,8 +91,8 @@ func (t *Trainer) lock() error {
 	return err
 }
 
-// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is none.
-// It changes nothing; what is damaged is for resume to say.
+// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is
+// none. It changes nothing; what is damaged is for resume to say.
 func newest(cfg Config) int64 {
 	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
 	if _, err := os.Stat(dir); err != nil { // a store would make it

@@ -74,11 +74,11 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 	return t, nil
 }
 
-// Dict returns a dictionary of which [FromDict] makes this trainer again, today and with defaults of another version: the
-// one that it was made of, with everything in it that was left to chance and defaults, the seed and all settings of agent
-// and trainer, under their names in skrl 2.0. YAML keeps it, but for settings that are Go functions, which are left out.
-// The sizes of motion_dataset and reply_buffer are among the agent's settings. A trainer that FromDict did not make has
-// none: nil.
+// Dict returns a dictionary of which [FromDict] makes this trainer again, today and with defaults of another version:
+// the one that it was made of, with everything in it that was left to chance and defaults, the seed and all settings of
+// agent and trainer, under their names in skrl 2.0. YAML keeps it, but for settings that are Go functions, which are
+// left out. The sizes of motion_dataset and reply_buffer are among the agent's settings. A trainer that FromDict did
+// not make has none: nil.
 func (t *Trainer) Dict() map[string]any {
 	r := t.made
 	if r == nil {
@@ -171,14 +171,16 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 	}
 	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
 	if i < 0 {
-		return "", nil, fmt.Errorf("trainers: %s.class is %q%s; want %s", name, given, config.Hint(given, classes), strings.Join(classes, " or "))
+		return "", nil, fmt.Errorf("trainers: %s.class is %q%s; want %s", name, given, config.Hint(given, classes),
+			strings.Join(classes, " or "))
 	}
 	rest = maps.Clone(dict)
 	delete(rest, "class")
 	return classes[i], rest, nil
 }
 
-// sequential makes the trainer: the settings of its section over what the agent's experiment says, and adjust over both.
+// sequential makes the trainer: the settings of its section over what the agent's experiment says, and adjust over
+// both.
 func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {
 	e := r.common.Experiment
 	cfg := DefaultConfig()

@@ -79,7 +79,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Dict: r.Agent, Seed: r.seed})
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Dict: r.Agent,
+		Seed: r.seed})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
@@ -98,7 +99,8 @@ func (r *runner) ampRoles() ([]string, error) {
 	var k struct {
 		Separate bool `yaml:"separate_critics"`
 	}
-	if err := config.Merge(&k, map[string]any{"separate_critics": given}, config.Options{Prefix: "trainers: agent: amp"}); err != nil {
+	if err := config.Merge(&k, map[string]any{"separate_critics": given},
+		config.Options{Prefix: "trainers: agent: amp"}); err != nil {
 		return nil, err
 	}
 	if k.Separate {
@@ -114,7 +116,8 @@ type buffer struct {
 }
 
 func (r *runner) buffers() []buffer {
-	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset}, {"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
+	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
+		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
 }
 
 // ampMemories makes settings of the sizes in the sections of AMP's memories.

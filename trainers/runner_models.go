@@ -60,7 +60,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
 		}
 		if !slices.Contains(roles, key) {
-			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key, config.Hint(key, allowed), roles)
+			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
+				config.Hint(key, allowed), roles)
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {

@@ -56,7 +56,8 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 
 // Snapshot returns everything needed to continue training from here: the agent's snapshot (with its memories where
 // SaveBuffers is on), the figures so far, the running statistics of the environment's wrappers, the
-// parameters of its reward, its curriculum, and with SaveBuffers its whole state. It is an error where the agent is no agents.Snapshotter.
+// parameters of its reward, its curriculum, and with SaveBuffers its whole state. It is an error where the agent is no
+// agents.Snapshotter.
 //
 // The agent's arrays and values keep their names. The trainer adds the arrays
 //
@@ -176,7 +177,8 @@ func (t *Trainer) checkBest(end bool) error {
 	if first == nil || !end && !slices.ContainsFunc(known, slip) {
 		return nil
 	}
-	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", t.cfg.Best, config.Among(t.cfg.Best, known))
+	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", t.cfg.Best,
+		config.Among(t.cfg.Best, known))
 }
 
 // improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.

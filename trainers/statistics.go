@@ -98,9 +98,9 @@ func (t *Trainer) setStatistics(given statistics) (undo func() error, err error)
 	return func() error { return set(before) }, set(given)
 }
 
-// RestoreStatistics gives the environment's wrappers the running statistics of a snapshot, and restores nothing else: for
-// programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be missing, because
-// an evaluation does not use them. On an error nothing has changed.
+// RestoreStatistics gives the environment's wrappers the running statistics of a snapshot, and restores nothing else:
+// for programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be missing,
+// because an evaluation does not use them. On an error nothing has changed.
 func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
 	given, err := t.readStatistics(snap, false)
 	if err != nil {

@@ -187,7 +187,8 @@ func (s *stepper) method() string {
 	return "Step"
 }
 
-// name returns the environment's type and, of a wrapper, those that it wraps: "*wrappers.ClipAction around *main.arena".
+// name returns the environment's type and, of a wrapper, those that it wraps: "*wrappers.ClipAction around
+// *main.arena".
 func (s *stepper) name() string {
 	var types []string
 	for _, env := range slices.Backward(envs.All[envs.Env](s.env)) {

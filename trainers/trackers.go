@@ -34,7 +34,8 @@ func (t *Trainer) openRun() error {
 	if warn == nil {
 		warn = func(err error) { slog.Warn(err.Error()) }
 	}
-	t.sinks = trackers.Start(t.cfg.Trackers, trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: configuration, Resumed: t.cfg.Resume}, warn)
+	t.sinks = trackers.Start(t.cfg.Trackers,
+		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: configuration, Resumed: t.cfg.Resume}, warn)
 	run.Sink = tracking.Multi(run.Sink, t.sinks)
 	t.run = run
 	return nil

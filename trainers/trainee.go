@@ -10,8 +10,8 @@ import (
 )
 
 // Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
-// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and pbt.Evaluator.
-// Snapshot and Restore are the trainer's: save.go, restore.go.
+// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and
+// pbt.Evaluator. Snapshot and Restore are the trainer's: save.go, restore.go.
 type Trainee struct {
 	*Trainer
 }
@@ -124,7 +124,7 @@ type limits struct{ steps, loops int }
 // default; a negative number is an error.
 func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	if steps < 0 || loops < 0 {
-		return fmt.Errorf("trainers: LimitEvaluation of %d steps and %d loops; give 0 or more", steps, loops)
+		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps, loops)
 	}
 	m.limits = limits{steps, loops}
 	return nil

@@ -5,7 +5,7 @@
 //	// ...
 //	err = trainer.Train(ctx)
 //
-// A timestep is one step of the whole batch of environments, and the same six things happen in each, in this order: the
+// A timestep is one step of all N environments, and the same six things happen in each, in this order: the
 // agent acts, the environments step, the agent records what followed, figures are counted, the agent learns where its
 // rollout is complete, and what is due is written (see step.go).
 //
@@ -158,7 +158,8 @@ func fit(env envs.Env, agent agents.Agent) error {
 	}
 	// An agent without a discriminator does not mind what AMP observations the environment has.
 	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
-		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation, as.AMPObservation)
+		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation,
+			as.AMPObservation)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.env }
 
-// Timestep returns the number of steps of the batch that have been trained, those before a resumed checkpoint included:
+// Timestep returns the number of timesteps that have been trained, those before a resumed checkpoint included:
 // with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
@@ -227,8 +228,8 @@ func (t *Trainer) complete() error {
 	return t.checkBest(true)
 }
 
-// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has been
-// undone, and the state is saved.
+// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has
+// been undone, and the state is saved.
 func (t *Trainer) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return t.interrupted(err)

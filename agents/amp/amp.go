@@ -77,8 +77,10 @@ func New(o Options) (agent *Agent, err error) {
 		return nil, err
 	}
 	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
-	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
-		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()}, {Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
+	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
+		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()},
+			{Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
 	if !cfg.Skrl20() {
 		options.Scratch = append(options.Scratch, "next_values")
@@ -131,7 +133,8 @@ func (o Options) check() error {
 		return err
 	}
 	if o.Spaces.AMPObservation.Kind != spaces.Box {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box", o.Spaces.AMPObservation)
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box",
+			o.Spaces.AMPObservation)
 	}
 	if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
@@ -144,7 +147,8 @@ func (o Options) check() error {
 func (a *learner) prepare() error {
 	width := a.Spaces().AMPObservation.Width()
 	if a.cfg.AMPObservationPreprocessor != "" {
-		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs, width, a.cfg.Skrl())
+		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs,
+			width, a.cfg.Skrl())
 		if err != nil {
 			return err
 		}
@@ -207,8 +211,8 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can put
-// them back.
+// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
+// put them back.
 func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	length, next := m.Len(), m.Next()

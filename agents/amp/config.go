@@ -146,7 +146,8 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if c.Skrl() && (c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
+	if c.Skrl() && (c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" ||
+		c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
 		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the bce loss, its penalty at motion rows, one critic and one optimizer", c.Compatibility)
 	}
 	return c.OnPolicy.Validate("amp", c.networks())

@@ -37,10 +37,12 @@ func DefaultGaussian() models.GaussianConfig {
 func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...models.Initialization) Models {
 	gaussian := DefaultGaussian()
 	return made(func(m *Models, seed int64) (err error) {
-		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed, initialization...); err != nil {
+		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed,
+			initialization...); err != nil {
 			return err
 		}
-		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {
+		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1,
+			Hidden: hidden, Activation: activation}, seed+2); err != nil {
 			return err
 		}
 		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4, initialization...)

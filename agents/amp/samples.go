@@ -20,8 +20,8 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
-// standardised. There are two: random, and ahead as in skrl. Its methods are exported because tests of package agents
-// replay recorded rows through it.
+// standardised. There are two: random, and ahead as in skrl. Its methods are exported because tests of package
+// agents replay recorded rows through it.
 type sampler interface {
 	// Begin starts an epoch of an update, which ends before s does.
 	Begin(s *tensor.Scope, epoch int)

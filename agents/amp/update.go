@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T steps of N environments:
-// PPO on a combined reward, with a discriminator step beside every policy step.
+// Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T timesteps of N
+// environments: PPO on a combined reward, with a discriminator step beside every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;
 //  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
@@ -214,8 +214,8 @@ func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.
 	return s.CrossEntropy(fake, real)
 }
 
-// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at the
-// samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
+// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
+// the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
 // Perceptrons compute both in one operation (models.Critic); other networks go through penaltyByAutograd.
 func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
@@ -244,8 +244,8 @@ func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor)
 	return real, penalty
 }
 
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network allows: the
-// penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network
+// allows: the penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
 func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})

@@ -9,7 +9,7 @@ import (
 )
 
 // Update is one iteration of proximal policy optimisation (Schulman et al. 2017, algorithm 1) on a complete rollout of
-// T steps of N environments:
+// T timesteps of N environments:
 //
 //  1. estimate: values, advantages and returns of every step, by generalised advantage estimation;
 //  2. learn, once an epoch: for each minibatch the loss L = −L^CLIP + c₁·L^VF − c₂·H (eq. 9) and one optimizer step;
@@ -19,7 +19,8 @@ import (
 func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
 		a.estimate(s)
-		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / KL divergence",
+		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
+			"Policy / KL divergence",
 			"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
 		if err := s.Err(); err != nil {
 			return err
@@ -71,7 +72,8 @@ func (a *learner) estimate(s *tensor.Scope) {
 		a.FillValues(s, "values", a.ValueOf)
 	}
 	m := a.NextValues(s, "values", "final_values", a.ValueOf)
-	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor, a.Config.GAELambda)
+	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor,
+		a.Config.GAELambda)
 	returns := s.Add(advantages, r.Tensor("values"))
 	a.StoreTargets(s, returns, advantages)
 }

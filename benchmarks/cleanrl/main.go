@@ -1,11 +1,11 @@
 // Command cleanrl trains by the recipe of CleanRL's ppo_continuous_action.py in environments of Gymnasium's MuJoCo, one
-// million steps each, and compares the returns with CleanRL's own. It draws the return of the environments' own rewards
-// over the steps, and prints a table.
+// million environment steps each, and compares the returns with CleanRL's own. It draws the return of the environments'
+// own rewards over the environment steps, and prints a table.
 //
 //	go run ./benchmarks/cleanrl -out docs/images/cleanrl.png
 //
-// Each agent is trained by `gorl train` with the example cleanrl-continuous, in a run of its own. A run that is complete
-// is not trained again, and one that was interrupted goes on.
+// Each agent is trained by `gorl train` with the example cleanrl-continuous, in a run of its own. A run that is
+// complete is not trained again, and one that was interrupted goes on.
 package main
 
 import (
@@ -35,8 +35,8 @@ var (
 	out    = flag.String("out", "cleanrl.png", "where the picture goes")
 )
 
-// tasks are the environments with the mean return of CleanRL's agents after a million steps and its spread over three
-// seeds, from the table in CleanRL's documentation of the script.
+// tasks are the environments with the mean return of CleanRL's agents after a million environment steps and its spread
+// over three seeds, from the table in CleanRL's documentation of the script.
 var tasks = []struct {
 	id           string
 	mean, spread float64
@@ -80,10 +80,12 @@ func run(ctx context.Context) error {
 			panel.Series = append(panel.Series, curve)
 		}
 		panel.Series = append(panel.Series, plot.Series{
-			Name: "CleanRL's mean after a million steps", Dashed: true, X: []float64{0, *steps}, Y: []float64{task.mean, task.mean},
+			Name: "CleanRL's mean after a million environment steps", Dashed: true, X: []float64{0,
+				*steps}, Y: []float64{task.mean, task.mean},
 		})
 		panels = append(panels, panel)
-		rows = append(rows, append(row, fmt.Sprintf("%.0f", stat.Mean(last, nil)), fmt.Sprintf("%.0f ± %.0f", task.mean, task.spread)))
+		rows = append(rows, append(row, fmt.Sprintf("%.0f", stat.Mean(last, nil)),
+			fmt.Sprintf("%.0f ± %.0f", task.mean, task.spread)))
 	}
 	header := []string{"environment"}
 	for seed := 1; seed <= *seeds; seed++ {
@@ -110,7 +112,8 @@ func trained(ctx context.Context, program, id string, seed int) (plot.Series, er
 	if err != nil {
 		return curve, err
 	}
-	args = append(args, "--timesteps", fmt.Sprintf("%.0f", *steps), "--set", "environment.id=gymnasium:"+id, "--set", "environment.python="+*python)
+	args = append(args, "--timesteps", fmt.Sprintf("%.0f", *steps), "--set", "environment.id=gymnasium:"+id, "--set",
+		"environment.python="+*python)
 	if _, err := train(ctx, program, example, args...); err != nil {
 		return curve, err
 	}

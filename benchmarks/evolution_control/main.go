@@ -1,7 +1,7 @@
-// Command evolution_control compares an evolution with its control on CartPole: the same six members, with the same seeds,
-// small networks of one hidden layer and learning rates drawn over four decades, trained for the same number of steps
-// without selection or mutation. The best member of each is evaluated over fresh episodes with the mean action; the task
-// counts as solved from a return of 475 on.
+// Command evolution_control compares an evolution with its control on CartPole: the same six members, with the same
+// seeds, small networks of one hidden layer and learning rates drawn over four decades, trained for the same number of
+// environment steps without selection or mutation. The best member of each is evaluated over fresh episodes with the
+// mean action; the task counts as solved from a return of 475 on.
 //
 //	go run ./benchmarks/evolution_control
 package main
@@ -79,11 +79,13 @@ func run(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	fmt.Printf("\nReturn of the best of %d members on CartPole after %d steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
-	if err := tracking.Table(os.Stdout, []string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
+	fmt.Printf("\nReturn of the best of %d members on CartPole after %d environment steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
+	if err := tracking.Table(os.Stdout,
+		[]string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Printf("\nreached %d: evolution %d of %d, control %d of %d\n", solved, reached["evolution"], *seeds, reached["control"], *seeds)
+	_, err := fmt.Printf("\nreached %d: evolution %d of %d, control %d of %d\n", solved, reached["evolution"], *seeds,
+		reached["control"], *seeds)
 	return err
 }
 
@@ -93,7 +95,8 @@ func population(ctx context.Context, kind string, seed int64) (r outcome, err er
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
 	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
-	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25}}
+	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4,
+		ShrinkFactor: 0.25}}
 	opt := evolution.Options{
 		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Mutations: &m, Seed: seed,
 		Sample: map[string]explore.Range{"learning_rate": {Low: *low, High: *high, Log: true}},
@@ -124,7 +127,8 @@ func population(ctx context.Context, kind string, seed int64) (r outcome, err er
 	if err != nil {
 		return r, err
 	}
-	return outcome{result.Return, best.Hyperparameters["learning_rate"], shapes["policy"].String(), time.Since(began).Seconds()}, nil
+	return outcome{result.Return, best.Hyperparameters["learning_rate"], shapes["policy"].String(),
+		time.Since(began).Seconds()}, nil
 }
 
 // member is a PPO agent with sixteen poles.

@@ -1,7 +1,8 @@
-// Command evolve_growth shows what happens to an agent whose networks grow while it learns. PPO balances Pendulum; after
-// 40 % of the steps policy and value network get 64 nodes in their first layer, and a layer. Three copies go on from
-// there: one as it was, one that was grown such that it computes the same, and one whose weights were carried over where
-// old and new ones overlap, with the rest drawn anew and fresh optimizers. Every copy is evaluated as it learns.
+// Command evolve_growth shows what happens to an agent whose networks grow while it learns. PPO balances Pendulum;
+// after 40 % of the environment steps policy and value network get 64 nodes in their first layer, and a layer. Three
+// copies go on from there: one as it was, one that was grown such that it computes the same, and one whose weights were
+// carried over where old and new ones overlap, with the rest drawn anew and fresh optimizers. Every copy is evaluated
+// as it learns.
 //
 //	go run ./benchmarks/evolve_growth -out docs/images/evolution_growth.png
 package main
@@ -60,7 +61,8 @@ func run(ctx context.Context) error {
 	var panels []plot.Panel
 	var table [][]string
 	for seed := int64(1); seed <= int64(*seeds); seed++ {
-		panel := plot.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps", YLabel: "return (mean of evaluation)",
+		panel := plot.Panel{Title: fmt.Sprintf("seed %d", seed), XLabel: "environment steps",
+			YLabel: "return (mean of evaluation)",
 			Events: []plot.Event{{X: float64(at), Label: "grows"}}}
 		snapshot, first, err := begin(ctx, seed, at)
 		if err != nil {
@@ -84,7 +86,7 @@ func run(ctx context.Context) error {
 	for range ways {
 		header = append(header, "at once", "next", "end")
 	}
-	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
+	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d environment steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
@@ -112,13 +114,15 @@ func begin(ctx context.Context, seed, until int64) (snapshot *checkpoint.Snapsho
 }
 
 // continued trains a copy of the agent in the snapshot from there to the end.
-func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapshot, how evolution.Preserve) (s plot.Series, err error) {
+func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapshot,
+	how evolution.Preserve) (s plot.Series, err error) {
 	architectures, err := evolution.Architectures(snapshot)
 	if err != nil {
 		return s, err
 	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
-	for _, e := range []models.Edit{{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64}, {Kind: models.AddLayer, Module: "head"}} {
+	for _, e := range []models.Edit{{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64},
+		{Kind: models.AddLayer, Module: "head"}} {
 		if how == "" {
 			break
 		}
@@ -140,7 +144,7 @@ func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapsho
 		return s, err
 	}
 	if t.Steps() != at {
-		return s, fmt.Errorf("the copy has %d steps behind it, want %d", t.Steps(), at)
+		return s, fmt.Errorf("the copy has %d environment steps behind it, want %d", t.Steps(), at)
 	}
 	return train(ctx, t, *steps)
 }

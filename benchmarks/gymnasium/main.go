@@ -1,5 +1,5 @@
-// Command gymnasium times gorl's bridge to Gymnasium beside Gymnasium's own AsyncVectorEnv (with shared memory): the same
-// environments, reset in the same step, random actions, nothing learnt. The two take turns in one run.
+// Command gymnasium times gorl's bridge to Gymnasium beside Gymnasium's own AsyncVectorEnv (with shared memory): the
+// same environments, reset in the same step, random actions, nothing learnt. The two take turns in one run.
 //
 //	GORL_PEERS=~/.cache/gorl/peers go run ./benchmarks/gymnasium
 package main
@@ -51,7 +51,8 @@ func main() {
 			}
 			var mine, theirs, ratios []float64
 			for range *rounds {
-				a, err := bridge(gymnasium.Options{ID: id, NumEnvs: n, Children: min(n, *children), Spin: *spin, Python: *python}, *length)
+				a, err := bridge(gymnasium.Options{ID: id, NumEnvs: n, Children: min(n, *children), Spin: *spin, Python: *python},
+					*length)
 				if err != nil {
 					log.Fatal(err)
 				}
@@ -61,15 +62,17 @@ func main() {
 				}
 				mine, theirs, ratios = append(mine, a), append(theirs, b), append(ratios, a/b)
 			}
-			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", median(mine)), fmt.Sprintf("%.0f", median(theirs)), fmt.Sprintf("%.1f", median(ratios))})
+			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", median(mine)), fmt.Sprintf("%.0f", median(theirs)),
+				fmt.Sprintf("%.1f", median(ratios))})
 		}
 	}
-	if err := tracking.Table(os.Stdout, []string{"environment", "envs", "gorl, steps/s", "AsyncVectorEnv, steps/s", "ratio"}, rows); err != nil {
+	if err := tracking.Table(os.Stdout, []string{"environment", "envs", "gorl, environment steps/s",
+		"AsyncVectorEnv, environment steps/s", "ratio"}, rows); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// bridge returns how many steps of one environment the bridge makes in a second.
+// bridge returns how many environment steps the bridge makes in a second.
 func bridge(o gymnasium.Options, length time.Duration) (float64, error) {
 	env, err := gymnasium.New(o)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Command pbt_control compares a population with its control: the same members, with the same seeds and first
-// hyperparameters, trained for the same number of steps without copying or mutating. Learning rate and entropy scale
-// are drawn over three decades each, so that most members begin badly. Every member is evaluated at the end.
+// hyperparameters, trained for the same number of environment steps without copying or mutating. Learning rate and
+// entropy scale are drawn over three decades each, so that most members begin badly. Every member is evaluated at the
+// end.
 //
 //	go run ./benchmarks/pbt_control
 package main
@@ -80,8 +81,9 @@ func run(ctx context.Context) error {
 		row = append(row, number(stat.Mean(values, nil)))
 	}
 	rows = append(rows, row)
-	fmt.Printf("\nReturn of Pendulum after %d steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
-	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}, rows)
+	fmt.Printf("\nReturn of Pendulum after %d environment steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
+	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"},
+		rows)
 }
 
 func number(x float64) string { return fmt.Sprintf("%.1f", x) }
@@ -134,7 +136,8 @@ func population(ctx context.Context, kind string, seed int64, bars tracking.Prog
 	}
 	var returns []float64
 	for id := range *members {
-		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
+		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx,
+			trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
 		if err != nil {
 			return result, err
 		}

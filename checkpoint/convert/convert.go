@@ -1,10 +1,10 @@
 // Package convert carries tensors between the files of PyTorch (.pt), of safetensors and of NumPy (.npz).
 //
-// All are read into a snapshot: tensors by name, and what else a file says. In a .pt the names are the keys on the way to a
-// tensor, joined by "/"; the tree of dictionaries and lists around the tensors, with the numbers and texts in it, is
-// kept in the snapshot's Values under "torch", so that a .pt which has been another format in between is again what it
-// was, down to the order of its keys. Values and Metadata live in the header of a safetensors file, in a .npz as text
-// in an array "__metadata__", and in a .pt, where they came from none, under the keys "gorl" and "__metadata__".
+// All are read into a snapshot: tensors by name, and what else a file says. In a .pt the names are the keys on the way
+// to a tensor, joined by "/"; the tree of dictionaries and lists around the tensors, with the numbers and texts in it,
+// is kept in the snapshot's Values under "torch", so that a .pt which has been another format in between is again what
+// it was, down to the order of its keys. Values and Metadata live in the header of a safetensors file, in a .npz as
+// text in an array "__metadata__", and in a .pt, where they came from none, under the keys "gorl" and "__metadata__".
 //
 // Element types stay as they are: one that a format does not have is an error. Nothing that is read is executed.
 package convert
@@ -41,7 +41,8 @@ func FormatOf(path string) (Format, error) {
 	case string(NumPy):
 		return NumPy, nil
 	default:
-		return "", fmt.Errorf("convert: %s: the extension %q means no format that is known; want .pt, .safetensors or .npz", path, ext)
+		return "", fmt.Errorf("convert: %s: the extension %q means no format that is known; want .pt, .safetensors or .npz",
+			path, ext)
 	}
 }
 

@@ -39,7 +39,8 @@ func fromNumPy(f *npz.File) (*checkpoint.Snapshot, error) {
 			}
 		}
 		if dtype == "" {
-			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and truth values can be converted", name, a.DType)
+			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and truth values can be converted", name,
+				a.DType)
 		}
 		shape := make([]int64, len(a.Shape))
 		for i, d := range a.Shape {

@@ -71,8 +71,8 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	return d, nil
 }
 
-// nested arranges arrays in dictionaries by the parts of their names, where no name is also a part of another's; otherwise
-// all stand in one.
+// nested arranges arrays in dictionaries by the parts of their names, where no name is also a part of another's;
+// otherwise all stand in one.
 func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 	top, flat := torchfile.NewDict(), torchfile.NewDict()
 	names := slices.Sorted(maps.Keys(s.Arrays))

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// describe puts the tensors of a value into a snapshot, under the keys that lead to them, and returns the tree around them
-// as plain values: what is not a number, a text, a truth value or None becomes {"tensor": name}, {"list": [...]},
+// describe puts the tensors of a value into a snapshot, under the keys that lead to them, and returns the tree around
+// them as plain values: what is not a number, a text, a truth value or None becomes {"tensor": name}, {"list": [...]},
 // {"dict": [[key, value], ...]} and so on.
 func describe(s *checkpoint.Snapshot, path []string, v any) (any, error) {
 	switch v := v.(type) {

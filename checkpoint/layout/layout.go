@@ -8,7 +8,7 @@
 //	optimizer/exp_avg_sq/policy/net.0.weight      its second moment: ExpAvgSq
 //	observation_preprocessor/running_mean         a statistic of a running scaler: Statistic
 //	random/generator                              state of the tensors' generator: RandomGenerator
-//	rollout/rewards                               the rollout in progress, [steps, environments, width]: Rollout
+//	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
 //	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
@@ -98,7 +98,7 @@ const (
 const (
 	Agent           = "agent"           // its kind, "PPO" or "AMP"
 	Format          = "format"          // version of this layout
-	Timestep        = "timestep"        // steps acted
+	Timestep        = "timestep"        // timesteps acted
 	Updates         = "updates"         // updates done
 	Random          = "random"          // state of the sequence that shuffles, base64
 	Parameters      = "parameters"      // names in the optimizer's order
@@ -106,7 +106,7 @@ const (
 	LearningRate    = "learning_rate"   // the current one
 	Scheduler       = "scheduler"       // its kind
 	SchedulerState  = "scheduler_state" // its numbers by name, "learning_rate" among them where it moves the rate
-	RolloutSteps    = "rollout_steps"   // steps of the rollout in progress
+	RolloutSteps    = "rollout_steps"   // timesteps of the rollout in progress
 	Memories        = "memories"        // "length" and "next" by memory
 	Hyperparameters = "hyperparameters" // numbers by name
 	Architectures   = "architectures"   // by network, where agents can be built with networks of other shapes
@@ -186,8 +186,8 @@ func WrapperStatistic(i int, wrapper, statistic string) string {
 	return fmt.Sprintf("%s%d.%s/%s", statistics, i, wrapper, statistic)
 }
 
-// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok is
-// false for other arrays.
+// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok
+// is false for other arrays.
 func CutWrapperStatistic(array string) (wrapper, statistic string, ok bool) {
 	rest, ok := strings.CutPrefix(array, statistics)
 	if !ok {
@@ -202,8 +202,8 @@ const MemberPrefix = "agent_"
 // Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
 func Member(i int) string { return fmt.Sprintf("%s%d", MemberPrefix, i) }
 
-// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the environment's
-// wrappers, which the group shares. ok is false where there is no such agent.
+// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the
+// environment's wrappers, which the group shares. ok is false where there is no such agent.
 func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bool) {
 	values, ok := snap.Values[Member(i)].(map[string]any)
 	if !ok {

@@ -192,7 +192,8 @@ func sequence(v any) []any {
 func optimizerValues(s *checkpoint.Snapshot) (kind string, a Adam) {
 	a = Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 	kind, _ = s.Text(layout.Optimizer, "kind")
-	for key, to := range map[string]*float64{"weight_decay": &a.WeightDecay, "epsilon": &a.Eps, "beta1": &a.Beta1, "beta2": &a.Beta2} {
+	for key, to := range map[string]*float64{"weight_decay": &a.WeightDecay, "epsilon": &a.Eps, "beta1": &a.Beta1,
+		"beta2": &a.Beta2} {
 		if x, err := s.Float(layout.Optimizer, key); err == nil {
 			*to = x
 		}
@@ -211,7 +212,8 @@ func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 	case !(a.LearningRate > 0):
 		return fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
 	case kind != "sgd" && a.Eps != own.Eps:
-		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g", a.Eps, own.Eps, a.Eps)
+		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g", a.Eps,
+			own.Eps, a.Eps)
 	case kind != "sgd" && (a.Beta1 != own.Beta1 || a.Beta2 != own.Beta2):
 		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent adam_betas: [%g, %g]",
 			a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
@@ -220,13 +222,14 @@ func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 	case kind != name && (kind == "sgd" || a.WeightDecay > 0):
 		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent optimizer: %s", name, a.WeightDecay, kind, name)
 	case own.WeightDecay != a.WeightDecay:
-		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g", a.WeightDecay, own.WeightDecay, a.WeightDecay)
+		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g",
+			a.WeightDecay, own.WeightDecay, a.WeightDecay)
 	}
 	return nil
 }
 
-// steps returns how often parameters have been stepped, which must be the same for all that have. Those whose moments are
-// zero never had a gradient, as a fixed standard deviation, and may have been counted or not.
+// steps returns how often parameters have been stepped, which must be the same for all that have. Those whose moments
+// are zero never had a gradient, as a fixed standard deviation, and may have been counted or not.
 func steps(list []moments) (int64, error) {
 	var n int64
 	for i, m := range list {
@@ -235,7 +238,8 @@ func steps(list []moments) (int64, error) {
 		case n == 0:
 			n = m.step
 		default:
-			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl counts once for all", i, m.step, n)
+			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl counts once for all",
+				i, m.step, n)
 		}
 	}
 	return n, nil
@@ -249,10 +253,12 @@ func (a *Adam) dict() *torchfile.Dict {
 		ids.Items = append(ids.Items, int64(i))
 		if m.step > 0 {
 			step := checkpoint.ArrayFloat32([]int64{}, []float32{float32(m.step)})
-			state.Set(i, torchfile.NewDict("step", torchfile.NewTensor(step), "exp_avg", torchfile.NewTensor(m.expAvg), "exp_avg_sq", torchfile.NewTensor(m.expAvgSq)))
+			state.Set(i, torchfile.NewDict("step", torchfile.NewTensor(step), "exp_avg", torchfile.NewTensor(m.expAvg),
+				"exp_avg_sq", torchfile.NewTensor(m.expAvgSq)))
 		}
 	}
-	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps, "weight_decay", a.WeightDecay,
+	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps,
+		"weight_decay", a.WeightDecay,
 		"amsgrad", false, "maximize", false, "foreach", nil, "capturable", false, "differentiable", false, "fused", nil, "params", ids)
 	if a.Decoupled {
 		group.Set("decoupled_weight_decay", true)

@@ -11,20 +11,21 @@ import (
 )
 
 // Snapshot returns the checkpoint as a snapshot of the agent that like is a snapshot of: its networks, Adam's state and
-// running scalers are the file's, the rest (counters, random states, memories) is like's, without a rollout that has begun.
-// Both must have the same networks and scalers; what one lacks, or what is of another shape, is an error that names it.
-// Networks are matched by name where all names agree but for the "_container" of skrl's instantiators, otherwise by order
-// and shape. A parameter that is not finite is an error.
+// running scalers are the file's, the rest (counters, random states, memories) is like's, without a rollout that has
+// begun. Both must have the same networks and scalers; what one lacks, or what is of another shape, is an error that
+// names it. Networks are matched by name where all names agree but for the "_container" of skrl's instantiators,
+// otherwise by order and shape. A parameter that is not finite is an error.
 //
-// The learning rate becomes that of the agent's KLAdaptiveLR, where it has one. An agent with a constant rate keeps its own;
-// [Checkpoint.Adam] says the file's. Its weight decay must be the agent's.
+// The learning rate becomes that of the agent's KLAdaptiveLR, where it has one. An agent with a constant rate keeps its
+// own; [Checkpoint.Adam] says the file's. Its weight decay must be the agent's.
 func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	snap, left, err := c.Merge(like)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(left.Missing) > 0:
-		return nil, fmt.Errorf("skrl: %s has no %s, which the agent has; Merge keeps the agent's own", c.Path, strings.Join(left.Missing, ", "))
+		return nil, fmt.Errorf("skrl: %s has no %s, which the agent has; Merge keeps the agent's own", c.Path,
+			strings.Join(left.Missing, ", "))
 	case len(left.Unused) > 0:
 		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure it so that it does, or Merge without", c.Path, strings.Join(left.Unused, ", "))
 	}
@@ -39,8 +40,8 @@ type Left struct {
 	Unused []string
 }
 
-// Merge is [Checkpoint.Snapshot] for a file and an agent that do not have the same modules, e.g. a policy that was saved
-// alone. What both have must fit.
+// Merge is [Checkpoint.Snapshot] for a file and an agent that do not have the same modules, e.g. a policy that was
+// saved alone. What both have must fit.
 func (c *Checkpoint) Merge(like *checkpoint.Snapshot) (*checkpoint.Snapshot, Left, error) {
 	l := loader{c: c, like: like, used: map[string]bool{}, snap: &checkpoint.Snapshot{
 		Arrays: maps.Clone(like.Arrays), Values: maps.Clone(like.Values), Metadata: maps.Clone(like.Metadata),
@@ -127,7 +128,8 @@ func (l *loader) optimizer() error {
 		}
 		for _, x := range []checkpoint.Array{m.expAvg, m.expAvgSq} {
 			if !slices.Equal(x.Shape, p.file.array.Shape) {
-				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape, p.file.name, p.file.array.Shape)
+				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape, p.file.name,
+					p.file.array.Shape)
 			}
 		}
 		l.snap.Arrays[layout.ExpAvg(name, p.agent)] = m.expAvg

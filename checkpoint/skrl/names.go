@@ -22,8 +22,8 @@ var (
 	layer     = regexp.MustCompile(`^([^.]+)(\.\d+\.)`)
 )
 
-// canonical is the part of a name that skrl and gorl have in common: without gorl's role, trunk and head, and without the
-// "_container" of skrl's instantiators.
+// canonical is the part of a name that skrl and gorl have in common: without gorl's role, trunk and head, and without
+// the "_container" of skrl's instantiators.
 func canonical(name string) string {
 	if _, rest, ok := strings.Cut(name, "/"); ok {
 		name = rest
@@ -62,7 +62,8 @@ func match(role string, file, agent []parameter) ([]int, error) {
 	for i, p := range file {
 		at := places[i]
 		if at >= len(agent) || !named && i >= len(agent) {
-			return nil, fmt.Errorf("skrl: %s: the file has %s %v, and the agent's network ends before: %s", role, p.name, p.array.Shape, counts(file, agent))
+			return nil, fmt.Errorf("skrl: %s: the file has %s %v, and the agent's network ends before: %s", role, p.name,
+				p.array.Shape, counts(file, agent))
 		}
 		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
 			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the layers that skrl's model has (%s)",
@@ -70,7 +71,8 @@ func match(role string, file, agent []parameter) ([]int, error) {
 		}
 	}
 	if len(file) < len(agent) {
-		return nil, fmt.Errorf("skrl: %s: the file has nothing for the agent's %s %v: %s", role, agent[len(file)].name, agent[len(file)].array.Shape, counts(file, agent))
+		return nil, fmt.Errorf("skrl: %s: the file has nothing for the agent's %s %v: %s", role, agent[len(file)].name,
+			agent[len(file)].array.Shape, counts(file, agent))
 	}
 	return places, nil
 }

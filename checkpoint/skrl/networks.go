@@ -51,7 +51,8 @@ type fitted struct {
 	agent string
 }
 
-// fit pairs a group with the file's module. The result is in the file's order; it is nil where the file has no such module.
+// fit pairs a group with the file's module. The result is in the file's order; it is nil where the file has no such
+// module.
 func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	state := c.Module(g.modules[0])
 	if state == nil {

@@ -11,15 +11,16 @@ import (
 )
 
 // older are skrl 1.4's names of scalers; skrl 2.0's are gorl's. What 1.4 calls states, 2.0 calls observations.
-var older = map[string]string{layout.ObservationScaler: layout.StateScaler, layout.AMPObservationScaler: "amp_state_preprocessor"}
+var older = map[string]string{layout.ObservationScaler: layout.StateScaler,
+	layout.AMPObservationScaler: "amp_state_preprocessor"}
 
 func hasScaler(s *checkpoint.Snapshot, name string) bool {
 	_, ok := s.Arrays[layout.Statistic(name, layout.RunningMean)]
 	return ok
 }
 
-// scaler returns the module that holds a scaler under 2.0's name or 1.4's, and its name in the file. state_preprocessor is
-// 1.4's observation_preprocessor where there is no such thing and the agent has no scaler of states.
+// scaler returns the module that holds a scaler under 2.0's name or 1.4's, and its name in the file. state_preprocessor
+// is 1.4's observation_preprocessor where there is no such thing and the agent has no scaler of states.
 func (c *Checkpoint) scaler(like *checkpoint.Snapshot, name string) (*torchfile.Dict, string) {
 	if name == layout.StateScaler && c.old(like) {
 		return nil, ""
@@ -44,7 +45,8 @@ func (c *Checkpoint) old(like *checkpoint.Snapshot) bool {
 // readScaler puts a scaler's statistics into a snapshot.
 func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dict) error {
 	if d.Len() != len(layout.Statistics()) {
-		return fmt.Errorf("skrl: %s: it has %d entries, a running scaler has %s", module, d.Len(), strings.Join(layout.Statistics(), ", "))
+		return fmt.Errorf("skrl: %s: it has %d entries, a running scaler has %s", module, d.Len(),
+			strings.Join(layout.Statistics(), ", "))
 	}
 	for _, entry := range layout.Statistics() {
 		v, _ := d.Get(entry)
@@ -54,7 +56,8 @@ func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dic
 		}
 		a, want := t.Array(), snap.Arrays[layout.Statistic(name, entry)]
 		if a.Len() != want.Len() || len(a.Shape) > 1 && entry == layout.CurrentCount {
-			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; is it of the same environment?", module, entry, a.Shape, name, want.Shape)
+			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; is it of the same environment?", module, entry,
+				a.Shape, name, want.Shape)
 		}
 		a.Shape = slices.Clone(want.Shape) // the count is a single value there, a vector of one here
 		snap.Arrays[layout.Statistic(name, entry)] = a

@@ -1,8 +1,8 @@
-// Package skrl reads and writes the checkpoints of skrl (https://skrl.readthedocs.io), the Python library whose PPO and AMP
-// gorl's agents follow, so that training may begin in one and go on in the other.
+// Package skrl reads and writes the checkpoints of skrl (https://skrl.readthedocs.io), the Python library whose PPO and
+// AMP gorl's agents follow, so that training may begin in one and go on in the other.
 //
-// A checkpoint is read without executing it and fitted into a snapshot of the agent that is to go on, which gives names and
-// shapes:
+// A checkpoint is read without executing it and fitted into a snapshot of the agent that is to go on, which gives names
+// and shapes:
 //
 //	c, err := skrl.Read("runs/walker/checkpoints/agent_20000.pt")
 //	// ...
@@ -12,8 +12,8 @@
 //	// ...
 //	err = agent.Restore(snap)
 //
-// The other way, [Write] makes of an agent's snapshot a file that skrl's agent.load reads. Both carry the networks, Adam's
-// state and the running scalers; skrl's checkpoints have no counters, memories or random states.
+// The other way, [Write] makes of an agent's snapshot a file that skrl's agent.load reads. Both carry the networks,
+// Adam's state and the running scalers; skrl's checkpoints have no counters, memories or random states.
 package skrl
 
 import (
@@ -49,9 +49,9 @@ var moduleNames = []string{
 	"amp_observation_preprocessor", "amp_state_preprocessor",
 }
 
-// Read reads a checkpoint: an agent's file (agent_1000.pt, best_agent.pt), or, where experiment.store_separately was on,
-// any one module's (policy_1000.pt, best_policy.pt), whose siblings in the same folder are then read with it. Errors are
-// those of torchfile.Open, or say what the file is instead.
+// Read reads a checkpoint: an agent's file (agent_1000.pt, best_agent.pt), or, where experiment.store_separately was
+// on, any one module's (policy_1000.pt, best_policy.pt), whose siblings in the same folder are then read with it.
+// Errors are those of torchfile.Open, or say what the file is instead.
 func Read(path string) (*Checkpoint, error) {
 	d, err := open(path)
 	if err != nil {
@@ -62,7 +62,8 @@ func Read(path string) (*Checkpoint, error) {
 	}
 	module, sibling := splitName(filepath.Base(path))
 	if module == "" {
-		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; read it with ReadModules", path)
+		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; read it with ReadModules",
+			path)
 	}
 	files := map[string]string{}
 	for _, name := range moduleNames {
@@ -178,7 +179,8 @@ func (c *Checkpoint) WriteFile(path string) error {
 	return torchfile.WriteFile(path, d)
 }
 
-// WriteModules writes a file for each module, as skrl does with experiment.store_separately: <module>_<tag>.pt in folder.
+// WriteModules writes a file for each module, as skrl does with experiment.store_separately: <module>_<tag>.pt in
+// folder.
 func (c *Checkpoint) WriteModules(folder, tag string) error {
 	if tag == "" || tag != filepath.Base(tag) {
 		return fmt.Errorf("skrl: the tag %q is no part of a file name; skrl takes the timestep", tag)

@@ -24,7 +24,8 @@ type Options struct {
 	WithoutRest bool
 }
 
-// Write makes of an agent's snapshot a file that skrl's agent.load reads, and replaces the file at path by it: see [New].
+// Write makes of an agent's snapshot a file that skrl's agent.load reads, and replaces the file at path by it: see
+// [New].
 func Write(path string, snap *checkpoint.Snapshot, opt Options) error {
 	c, err := New(snap, opt)
 	if err != nil {
@@ -33,9 +34,9 @@ func Write(path string, snap *checkpoint.Snapshot, opt Options) error {
 	return c.WriteFile(path)
 }
 
-// New makes a checkpoint of an agent's snapshot: its networks, its optimizer's state and its running scalers. skrl keeps
-// no counters, schedules, memories or random states, and has one optimizer with one learning rate; a discriminator's own
-// optimizer becomes a part of it. The checkpoint shares the snapshot's memory.
+// New makes a checkpoint of an agent's snapshot: its networks, its optimizer's state and its running scalers. skrl
+// keeps no counters, schedules, memories or random states, and has one optimizer with one learning rate; a
+// discriminator's own optimizer becomes a part of it. The checkpoint shares the snapshot's memory.
 func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	if opt.Version != "" && opt.Version != "2.0" && opt.Version != "1.4" {
 		return nil, fmt.Errorf("skrl: version %q is not known; want 2.0 or 1.4", opt.Version)

@@ -40,8 +40,9 @@ func Open(path string) (any, error) {
 	return v, nil
 }
 
-// Read reads a file of the given size. Nothing is executed. What is wrong with the file is an *[Error] of one of the kinds,
-// [Hostile] where a pickle asks for anything that tensors do not need, or [ErrLegacy]. Memory grows with what is there, not with what the file claims.
+// Read reads a file of the given size. Nothing is executed. What is wrong with the file is an *[Error] of one of the
+// kinds, [Hostile] where a pickle asks for anything that tensors do not need, or [ErrLegacy]. Memory grows with what is
+// there, not with what the file claims.
 func Read(r io.ReaderAt, size int64) (any, error) {
 	a, err := openArchive(r, size)
 	if err != nil {
@@ -94,7 +95,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		case a.records[name] != nil:
 			return nil, damaged("its archive has two entries %.80q", f.Name)
 		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64:
-			return nil, unsupported("the entry %.80q is compressed, which PyTorch does not do; unpack it and save it again", f.Name)
+			return nil, unsupported("the entry %.80q is compressed, which PyTorch does not do; unpack it and save it again",
+				f.Name)
 		case f.UncompressedSize64 > left:
 			return nil, damaged("its entries have more bytes than the file")
 		}
@@ -121,7 +123,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 
 // odd says whether a name of an entry is no plain relative path.
 func odd(name string) bool {
-	return strings.ContainsAny(name, "\\\x00:") || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") || strings.Contains("/"+name+"/", "/./")
+	return strings.ContainsAny(name, "\\\x00:") || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/",
+		"/../") || strings.Contains("/"+name+"/", "/./")
 }
 
 // legacy recognises what is no archive by how it begins.

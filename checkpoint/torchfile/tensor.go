@@ -32,8 +32,8 @@ func NewTensor(a checkpoint.Array) *Tensor {
 	return &Tensor{DType: a.DType, Shape: slices.Clone(a.Shape), Strides: rowMajor(a.Shape), Storage: &Storage{a.Data}}
 }
 
-// Array returns the tensor's elements row by row. Where they lie so in the storage the array shares its memory; otherwise
-// they are copied.
+// Array returns the tensor's elements row by row. Where they lie so in the storage the array shares its memory;
+// otherwise they are copied.
 func (t *Tensor) Array() checkpoint.Array {
 	size := t.DType.Size()
 	n := t.count()
@@ -135,7 +135,8 @@ func (t *Tensor) check() (int64, error) {
 		return 0, nil
 	}
 	if last >= there {
-		return 0, fmt.Errorf("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d", t.Shape, t.Strides, t.Offset, last, there)
+		return 0, fmt.Errorf("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d", t.Shape,
+			t.Strides, t.Offset, last, there)
 	}
 	return n * size, nil
 }

@@ -1,9 +1,9 @@
 // Package torchfile reads and writes PyTorch's .pt files.
 //
-// Such a file is a zip archive of a pickle, which says what there is, and of storages, which hold the numbers. In Python a
-// pickle is a program that may call anything. Here it is read by a machine that knows how to build plain values and
-// tensors and nothing else: a file that asks for more is refused with an [Error] of the kind [Hostile] that names what it
-// asked for, and nothing of it is used.
+// Such a file is a zip archive of a pickle, which says what there is, and of storages, which hold the numbers. In
+// Python a pickle is a program that may call anything. Here it is read by a machine that knows how to build plain
+// values and tensors and nothing else: a file that asks for more is refused with an [Error] of the kind [Hostile] that
+// names what it asked for, and nothing of it is used.
 //
 // What Read returns and Write takes is one of: nil, bool, int64, float64, string, []byte, [Tuple], *[List], *[Dict],
 // *[Tensor], [DType], [Device] and [Size]. NumPy's scalars are read as numbers.
@@ -42,7 +42,8 @@ type Dict struct {
 	values map[any]any
 }
 
-// NewDict returns a dict with the given keys and values in turn. It panics where a key is neither a string nor an integer.
+// NewDict returns a dict with the given keys and values in turn. It panics where a key is neither a string nor an
+// integer.
 func NewDict(keysAndValues ...any) *Dict {
 	d := &Dict{}
 	for i := 0; i+1 < len(keysAndValues); i += 2 {

@@ -21,7 +21,7 @@ const journalText = `{"event":"population","iteration":0,"steps":0,"run":{"schem
 {"event":"final","iteration":2,"member":1,"steps":20,"objective":2.5,"before":{"lr":0.2}}
 `
 
-// journalFolder is a folder with a journal, alone or split between policies.
+// journalFolder is a folder with a journal, alone or split between members.
 func journalFolder(t *testing.T, workspace bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func TestReplay(t *testing.T) {
 		} {
 			path := filepath.Join(t.TempDir(), "schedule.json")
 			status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
-			if status != commandline.Done || !strings.Contains(stdout, "from step") {
+			if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
 				t.Fatalf("%d %s %s", status, stdout, stderr)
 			}
 			s, err := schedule.Read(path)
@@ -130,12 +130,12 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	}
-	policy := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
-	if err := os.WriteFile(policy, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644); err != nil {
+	recorded := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
+	if err := os.WriteFile(recorded, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "schedule.json")
-	if status, _, stderr := use(t.Context(), "replay", policy, "--ray", "1000", "--out", path); status != commandline.Done {
+	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out", path); status != commandline.Done {
 		t.Fatal(stderr)
 	}
 	if s, err := schedule.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {

@@ -40,16 +40,16 @@ your program gives it, for instance those of the elite.
 
 DIR is the folder of a population of one process (with journal.jsonl), the
 workspace of one of many (with 000, 001, ...), or a journal. With --ray it is a
-policy file of Ray Tune, pbt_policy_<trial>.txt.`,
+replay file of Ray Tune, pbt_policy_<trial>.txt.`,
 		Example: `
 gorl-pbt replay runs/population                        # of the best there was
 gorl-pbt replay --member 3 --out three.json runs/population
-gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 steps a training iteration`,
-		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a policy file of Ray Tune"),
+gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps an iteration`,
+		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a replay file of Ray Tune"),
 	}
 	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or best, for the best that any had at an interval's end")
 	out := commandline.FileFlag(c, "out", "schedule.json", "`file` to write", "json")
-	ray := c.Flags().Int64("ray", 0, "read Ray Tune's policy file, with so many environment `steps` a training iteration")
+	ray := c.Flags().Int64("ray", 0, "read Ray Tune's replay file, with so many environment `steps` a training iteration")
 	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var s schedule.Schedule
@@ -77,7 +77,7 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 steps a training 
 			}
 			rows = append(rows, row)
 		}
-		header := append([]string{"from step", "member"}, keys...)
+		header := append([]string{"from environment step", "member"}, keys...)
 		if len(shapes) > 0 {
 			header = append(header, "architecture")
 		}
@@ -89,7 +89,8 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 steps a training 
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps, s.Seed, *out)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps,
+			s.Seed, *out)
 		return err
 	}
 	return c
@@ -115,7 +116,7 @@ func ofMember(path, member string) (schedule.Schedule, error) {
 	return schedule.ExtractAt(history, id, at.Iteration)
 }
 
-// ofRay is the schedule in Ray Tune's policy file.
+// ofRay is the schedule in Ray Tune's replay file.
 func ofRay(path string, steps int64) (schedule.Schedule, error) {
 	file, err := os.Open(path)
 	if err != nil {

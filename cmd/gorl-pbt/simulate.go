@@ -38,13 +38,17 @@ gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1 --out comp
 gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 50`,
 		Args: commandline.NoArguments,
 	}
-	files := commandline.FilesFlag(c, "config", "the population's YAML `file` (required; several are compared)", "yaml", "yml")
+	files := commandline.FilesFlag(c, "config", "the population's YAML `file` (required; several are compared)", "yaml",
+		"yml")
 	seeds := c.Flags().Int("seeds", 20, "`number` of populations")
 	seed := c.Flags().Int64("seed", 1, "seed of everything random")
-	intervals := c.Flags().Int64("intervals", 0, fmt.Sprintf("`number` of intervals (default: the file's total_steps, or %d)", defaultIntervals))
+	intervals := c.Flags().Int64("intervals", 0,
+		fmt.Sprintf("`number` of intervals (default: the file's total_steps, or %d)", defaultIntervals))
 	members := c.Flags().Int("members", 0, "`number` of members (default: the file's)")
-	noise := c.Flags().Float64("noise", 0.03, "standard deviation of a reading of the objective, as a `fraction` of --scale")
-	luck := c.Flags().Float64("luck", 0.3, "how much equal members differ: standard deviation of the logarithm of their speed")
+	noise := c.Flags().Float64("noise", 0.03,
+		"standard deviation of a reading of the objective, as a `fraction` of --scale")
+	luck := c.Flags().Float64("luck", 0.3,
+		"how much equal members differ: standard deviation of the logarithm of their speed")
 	distance := c.Flags().Float64("distance", 0.7, "`decades` between where members begin and the optima")
 	drift := c.Flags().Float64("drift", -0.1, "`decades` by which the optima move while an ideal member learns 63 %")
 	width := c.Flags().Float64("width", 0.5, "`decades` from the optima at which learning is 61 % as fast")
@@ -85,13 +89,15 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 			if o.Measure.Minimise {
 				model.Scale = -*scale
 			}
-			r, err := simulate.Run(cmd.Context(), simulate.Config{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Model: model, Options: o, Seeds: *seeds, Seed: *seed})
+			r, err := simulate.Run(cmd.Context(), simulate.Config{Name: strings.TrimSuffix(filepath.Base(path),
+				filepath.Ext(path)), Model: model, Options: o, Seeds: *seeds, Seed: *seed})
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			results = append(results, r)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%d populations of %d members over %d intervals; best, median and control are noise-free objectives at the end.\n\n",
+		fmt.Fprintf(cmd.OutOrStdout(),
+			"%d populations of %d members over %d intervals; best, median and control are noise-free objectives at the end.\n\n",
 			len(results[0].Runs), results[0].Members, len(results[0].Steps))
 		if err := simulate.Write(cmd.OutOrStdout(), results...); err != nil {
 			return err

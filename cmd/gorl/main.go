@@ -1,4 +1,5 @@
-// Command gorl trains agents from YAML files, evaluates them, and looks at, converts, exports and draws what training wrote.
+// Command gorl trains agents from YAML files, evaluates them, and looks at, converts, exports and draws what training
+// wrote.
 //
 //	gorl help
 //	gorl train --config cartpole.yaml

@@ -5,8 +5,9 @@
 //	  num_envs: 64
 //	  target_speed: 1.0
 //
-// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, and those of Gymnasium
-// as "gymnasium:<id>". [Register] adds those of a program. docs/reference/environments.md lists the settings of each.
+// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, and those of
+// Gymnasium as "gymnasium:<id>". [Register] adds those of a program. docs/reference/environments.md lists the settings
+// of each.
 package catalog
 
 import (
@@ -54,11 +55,11 @@ var (
 	entries = map[string]entry{}
 )
 
-// Register adds an environment under a name. defaults is a struct that holds the defaults of its settings, and that make
-// is given with the settings in it: the tag yaml:"key" names a field's key, and config:"..." says what is allowed (min=,
-// max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). It should embed [Batch]. A name that is
-// taken, empty or has a colon in it, and defaults that are no struct, are programming errors and panic. Register is meant
-// for init functions, and may be called from several goroutines.
+// Register adds an environment under a name. defaults is a struct that holds the defaults of its settings, and that
+// make is given with the settings in it: the tag yaml:"key" names a field's key, and config:"..." says what is allowed
+// (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). It should embed [Batch]. A name
+// that is taken, empty or has a colon in it, and defaults that are no struct, are programming errors and panic.
+// Register is meant for init functions, and may be called from several goroutines.
 func Register[S any](name string, defaults S, make func(settings S) (envs.Env, error)) {
 	if make == nil {
 		panic("catalog: Register of " + name + " without a function that makes it")
@@ -95,9 +96,9 @@ func Names() []string {
 	return slices.Sorted(maps.Keys(entries))
 }
 
-// New makes the environment that a dictionary describes: its id, the settings of that environment (num_envs and seed among
-// them), and a list of wrappers. The dictionary is not changed. Unknown names and keys, and values that do not fit, are
-// errors that name key and value, say what is allowed, and the nearest name there is; all are reported.
+// New makes the environment that a dictionary describes: its id, the settings of that environment (num_envs and seed
+// among them), and a list of wrappers. The dictionary is not changed. Unknown names and keys, and values that do not
+// fit, are errors that name key and value, say what is allowed, and the nearest name there is; all are reported.
 func New(dict map[string]any) (envs.Env, error) {
 	d, err := parse(dict)
 	if err != nil {
@@ -117,8 +118,8 @@ func New(dict map[string]any) (envs.Env, error) {
 	return env, nil
 }
 
-// Settings returns the dictionary with every setting in it, those that it does not give by their defaults. [New] makes the
-// same environment of it. Nothing is made yet, so that a setting may still turn out not to work.
+// Settings returns the dictionary with every setting in it, those that it does not give by their defaults. [New] makes
+// the same environment of it. Nothing is made yet, so that a setting may still turn out not to work.
 func Settings(dict map[string]any) (map[string]any, error) {
 	d, err := parse(dict)
 	if err != nil {
@@ -151,7 +152,8 @@ func parse(dict map[string]any) (described, error) {
 	names := Names()
 	id, ok := dict["id"].(string)
 	if !ok || id == "" {
-		return described{}, &config.Error{Prefix: "catalog", Path: "id", Given: dict["id"], Reason: "want the name of an environment: " + list(names)}
+		return described{}, &config.Error{Prefix: "catalog", Path: "id", Given: dict["id"],
+			Reason: "want the name of an environment: " + list(names)}
 	}
 	d := described{}
 	var with bool
@@ -160,7 +162,8 @@ func parse(dict map[string]any) (described, error) {
 	d.entry, ok = entries[d.name]
 	mu.RUnlock()
 	if !ok || with && !d.entry.with {
-		e := &config.Error{Prefix: "catalog", Path: "id", Given: id, Reason: "there is no such environment; there are " + list(names), Nearest: config.Nearest(d.name, names)}
+		e := &config.Error{Prefix: "catalog", Path: "id", Given: id,
+			Reason: "there is no such environment; there are " + list(names), Nearest: config.Nearest(d.name, names)}
 		if !ok && !with && gymnasiumID.MatchString(id) {
 			e.Nearest = "gymnasium:" + id
 		}

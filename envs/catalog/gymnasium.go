@@ -22,8 +22,8 @@ type gymnasiumSettings struct {
 	Kwargs map[string]any `yaml:"kwargs"`
 	// Children is how many Python processes share the environments; 0 means one for each processor.
 	Children int `yaml:"children" config:"min=0"`
-	// Python is the interpreter. Path lists folders that it looks for modules in first, and Environ settings ("NAME=value")
-	// added to this process's environment.
+	// Python is the interpreter. Path lists folders that it looks for modules in first, and Environ settings
+	// ("NAME=value") added to this process's environment.
 	Python  string   `yaml:"python"`
 	Path    []string `yaml:"path"`
 	Environ []string `yaml:"environ"`
@@ -31,8 +31,8 @@ type gymnasiumSettings struct {
 	RenderMode string `yaml:"render_mode"`
 	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around the environments.
 	Checker bool `yaml:"checker"`
-	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in it;
-	// "*" stands for all.
+	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in
+	// it; "*" stands for all.
 	EpisodeMetrics []string `yaml:"episode_metrics"`
 	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; "*" stands for all.
 	StepMetrics []string `yaml:"step_metrics"`
@@ -41,8 +41,8 @@ type gymnasiumSettings struct {
 	AMPObservations string `yaml:"amp_observations"`
 	AMPSize         int    `yaml:"amp_size" config:"min=0"`
 	// ReferenceMotions is the path of a file with rows of AMP observations to imitate: a NumPy array (npy, or npz with one
-	// array, or one named reference_motions) or a safetensors file, likewise, of shape (rows, AMP observations). Without it
-	// AMP asks the environment's own collect_reference_motions.
+	// array, or one named reference_motions) or a safetensors file, likewise, of shape (rows, AMP observations). Without
+	// it AMP asks the environment's own collect_reference_motions.
 	ReferenceMotions string `yaml:"reference_motions"`
 	// States is the key of the infos (of reset, too) under which privileged states stand; StateSize is how many there are,
 	// where the environment does not say so.
@@ -51,15 +51,16 @@ type gymnasiumSettings struct {
 	// StartTimeout is how long a child may take to make its environments, Timeout how long for a step or a reset.
 	StartTimeout time.Duration `yaml:"start_timeout"`
 	Timeout      time.Duration `yaml:"timeout"`
-	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one; negative
-	// means without end.
+	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one;
+	// negative means without end.
 	Replace int `yaml:"replace"`
 	// Spin is how long a child, and this process, look for work before they let the system wake them.
 	Spin time.Duration `yaml:"spin"`
 }
 
 func gymnasiumDefaults() gymnasiumSettings {
-	return gymnasiumSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every}, StartTimeout: 2 * time.Minute, Timeout: time.Minute}
+	return gymnasiumSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every},
+		StartTimeout: 2 * time.Minute, Timeout: time.Minute}
 }
 
 func newGymnasium(s gymnasiumSettings, id string) (envs.Env, error) {
@@ -95,7 +96,8 @@ func newGymnasium(s gymnasiumSettings, id string) (envs.Env, error) {
 	space := env.Spaces().AMPObservation
 	err = nil
 	if width != space.Width() {
-		err = fmt.Errorf("\"reference_motions\": the rows of %s have %d numbers, the AMP observations %d", s.ReferenceMotions, width, space.Width())
+		err = fmt.Errorf("\"reference_motions\": the rows of %s have %d numbers, the AMP observations %d", s.ReferenceMotions,
+			width, space.Width())
 	} else if bad := space.Check(rows, len(rows)/width); bad != nil {
 		err = fmt.Errorf("\"reference_motions\": %s: %w", s.ReferenceMotions, bad)
 	}

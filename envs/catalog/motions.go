@@ -75,11 +75,13 @@ func readMotions(path string) (rows []float32, width int, err error) {
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(shape) != 2 || shape[0] == 0 || shape[1] == 0 {
-		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least one of each", path, shape)
+		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least one of each",
+			path, shape)
 	}
 	for i, x := range rows {
 		if x-x != 0 {
-			return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], x, int64(i)%shape[1])
+			return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], x,
+				int64(i)%shape[1])
 		}
 	}
 	return rows, int(shape[1]), nil
@@ -143,5 +145,6 @@ func only(names []string) (string, error) {
 	if len(names) == 0 {
 		return "", errors.New("it has no arrays")
 	}
-	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone", strings.Join(names, ", "), motionsArray)
+	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone", strings.Join(names, ", "),
+		motionsArray)
 }

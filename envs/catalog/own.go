@@ -38,12 +38,12 @@ type walkerSettings struct {
 	TargetSpeed float64 `yaml:"target_speed"`
 	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
-	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time limits
-	// all at once; 0 does not.
+	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
+	// limits all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
 	// Motion is the path of the clip to walk like, which must wrap: a DeepMimic file (JSON) of its humanoid, of which the
-	// walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip, knee, ankle of
-	// the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that as well.
+	// walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip, knee,
+	// ankle of the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that as well.
 	Motion string `yaml:"motion"`
 	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
@@ -60,7 +60,8 @@ type walkerRender struct {
 }
 
 func walkerDefaults() walkerSettings {
-	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, EpisodeLength: 300, Render: walkerRender{Width: 320, Height: 320}}
+	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, EpisodeLength: 300,
+		Render: walkerRender{Width: 320, Height: 320}}
 }
 
 func newWalker(s walkerSettings) (envs.Env, error) {
@@ -84,7 +85,8 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 	return env, nil
 }
 
-// walkerMotion reads a clip with the walker's nine columns, or a humanoid's, of which the walker takes what lies in its plane.
+// walkerMotion reads a clip with the walker's nine columns, or a humanoid's, of which the walker takes what lies in its
+// plane.
 func walkerMotion(path string) (*motions.Clip, error) {
 	clip, err := motions.Load(path)
 	if err != nil {

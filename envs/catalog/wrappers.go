@@ -43,7 +43,8 @@ var kinds = []kind{
 	}),
 	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewEpisodeStatistics(env)) }),
 	of("normalize_observation", "", observationDefaults, func(env envs.Env, s normalizeObservation) (envs.Env, error) {
-		return made(wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
+		return made(wrappers.NewNormalizeObservation(env,
+			wrappers.NormalizeObservationOptions{Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
 	}),
 	of("normalize_reward", "discount", rewardDefaults, func(env envs.Env, s normalizeReward) (envs.Env, error) {
 		return made(wrappers.NewNormalizeReward(env,
@@ -137,7 +138,8 @@ func parseWrappers(value any) ([]wrapper, error) {
 	}
 	wrong := func(path string, given any, nearest string) error {
 		return &config.Error{Prefix: "catalog", Path: path, Given: given, Nearest: nearest,
-			Reason: fmt.Sprintf("want a list of wrappers, each a name or {name: {setting: value}}; the names are %s", list(names))}
+			Reason: fmt.Sprintf("want a list of wrappers, each a name or {name: {setting: value}}; the names are %s",
+				list(names))}
 	}
 	elements, ok := value.([]any)
 	if !ok {
@@ -171,7 +173,8 @@ func parseWrappers(value any) ([]wrapper, error) {
 		}
 		k := kinds[at]
 		if _, given := dict[k.needs]; k.needs != "" && !given {
-			return nil, &config.Error{Prefix: "catalog", Path: path, Given: e, Reason: fmt.Sprintf("it needs a setting: {%s: {%s: value}}", k.name, k.needs)}
+			return nil, &config.Error{Prefix: "catalog", Path: path, Given: e,
+				Reason: fmt.Sprintf("it needs a setting: {%s: {%s: value}}", k.name, k.needs)}
 		}
 		w, err := k.read("catalog: "+path+": "+k.name, dict)
 		if err != nil {

@@ -18,9 +18,9 @@ import (
 // The reward is -0.1·action², of the action before clipping, and 100 more for the step that terminates at position
 // 0.45. Episodes start at rest, uniformly in [-0.6, -0.4). The zero value is ready for Reset.
 //
-// The goal is hardly ever found by chance, so the reward can be shaped (see [envs.SingleRewardShaper]): in every step it
-// grows by "height" times the height reached, from 0 in the valley to 1 on the hill, and by "velocity" times the share
-// of the greatest speed. Both are 0 by default. An episode's figure "true_objective" is its return without them.
+// The goal is hardly ever found by chance, so the reward can be shaped (see [envs.SingleRewardShaper]): in every step
+// it grows by "height" times the height reached, from 0 in the valley to 1 on the hill, and by "velocity" times the
+// share of the greatest speed. Both are 0 by default. An episode's figure "true_objective" is its return without them.
 //
 // Gymnasium rounds the state to float32 after every step, gorl does not: over an episode they differ by about 1e-6.
 type MountainCar struct {
@@ -134,7 +134,8 @@ func (m *MountainCar) Render() (image.Image, error) {
 		next := x + (mountainCarRight-mountainCarLeft)/parts
 		p.line(x, height(x), next, height(next), 0.012, color.Black)
 	}
-	p.line(mountainCarGoal, height(mountainCarGoal), mountainCarGoal, height(mountainCarGoal)+0.2, 0.012, color.RGBA{200, 160, 0, 255})
+	p.line(mountainCarGoal, height(mountainCarGoal), mountainCarGoal, height(mountainCarGoal)+0.2, 0.012,
+		color.RGBA{200, 160, 0, 255})
 	p.disc(m.x, height(m.x)+0.05, 0.05, color.RGBA{40, 70, 160, 255})
 	return p.image, nil
 }

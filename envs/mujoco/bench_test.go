@@ -31,7 +31,7 @@ func BenchmarkWalkerStep(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/env-step")
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
 	}
 	b.Run("one worker", func(b *testing.B) { run(b, 1, false) })
 	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })

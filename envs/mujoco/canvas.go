@@ -59,7 +59,8 @@ func (c *canvas) begin(x float64) {
 	const bands = 16 // few enough colours for a GIF
 	for y := range c.cfg.Height {
 		t := math.Floor(bands*float64(y)/float64(c.cfg.Height)) / (bands - 1)
-		draw.Draw(c.img, image.Rect(0, y, c.cfg.Width, y+1), image.NewUniform(mix(skyTop, skyBottom, t)), image.Point{}, draw.Src)
+		draw.Draw(c.img, image.Rect(0, y, c.cfg.Width, y+1), image.NewUniform(mix(skyTop, skyBottom, t)), image.Point{},
+			draw.Src)
 	}
 }
 
@@ -166,7 +167,8 @@ func (c *canvas) title() {
 }
 
 func (c *canvas) text(f font.Face, s string, x, y float64, col color.Color) {
-	d := font.Drawer{Dst: c.img, Src: image.NewUniform(col), Face: f, Dot: fixed.Point26_6{X: fixed.Int26_6(x * 64), Y: fixed.Int26_6(math.Round(y)) * 64}}
+	d := font.Drawer{Dst: c.img, Src: image.NewUniform(col), Face: f,
+		Dot: fixed.Point26_6{X: fixed.Int26_6(x * 64), Y: fixed.Int26_6(math.Round(y)) * 64}}
 	d.DrawString(s)
 }
 

@@ -44,7 +44,8 @@ func (c *Config) check() error {
 		name  string
 		value *int
 		zero  int
-	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0}, {"EpisodeLength", &c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
+	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0}, {"EpisodeLength",
+		&c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
 		if *v.value < 0 {
 			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, *v.value)
 		}
@@ -56,7 +57,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("mujoco: Seed is %d; it must not be negative", c.Seed)
 	}
 	if c.Stagger > c.EpisodeLength {
-		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger, c.EpisodeLength)
+		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger,
+			c.EpisodeLength)
 	}
 	return c.Render.check()
 }

@@ -18,8 +18,8 @@ type Panel struct {
 }
 
 // SaveGIF writes a film of the given number of frames to path, the panels side by side. The format's
-// fastest widely shown rate is 50 frames a second; 25 is a good one. Colours are chosen for the whole film, and only what
-// changes from frame to frame is stored. The file is complete or, after an error, as it was before.
+// fastest widely shown rate is 50 frames a second; 25 is a good one. Colours are chosen for the whole film, and only
+// what changes from frame to frame is stored. The file is complete or, after an error, as it was before.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
 		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, 50] and a panel", frames, framesPerSecond, len(panels))

@@ -170,7 +170,8 @@ const (
 	Sensor   Kind = C.mjOBJ_SENSOR
 )
 
-var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator", Sensor: "sensor"}
+var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator",
+	Sensor: "sensor"}
 
 // String returns the MJCF word.
 func (k Kind) String() string { return kindNames[k] }

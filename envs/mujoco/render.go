@@ -30,7 +30,8 @@ func (c *RenderConfig) check() error {
 		return fmt.Errorf("mujoco: a picture of %d × %d; both must be between 1 and 8192, or 0", c.Width, c.Height)
 	}
 	if !(c.Span >= 0) || math.IsInf(c.Span, 0) || c.CenterZ-c.CenterZ != 0 {
-		return fmt.Errorf("mujoco: a view of %g m around %g m; both must be finite and the first not negative", c.Span, c.CenterZ)
+		return fmt.Errorf("mujoco: a view of %g m around %g m; both must be finite and the first not negative", c.Span,
+			c.CenterZ)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func circle(yield func(sin, cos float64) bool) {
 	}
 }
 
-// silhouette returns the outline of a geom seen along y, counter-clockwise; nil for planes and height fields. pos (3) is
-// its centre and mat (9, row-major) its orientation.
+// silhouette returns the outline of a geom seen along y, counter-clockwise; nil for planes and height fields. pos (3)
+// is its centre and mat (9, row-major) its orientation.
 func (s *shape) silhouette(pos, mat []float64) []point {
 	at := func(x, y, z float64) point {
 		return point{pos[0] + mat[0]*x + mat[1]*y + mat[2]*z, pos[2] + mat[6]*x + mat[7]*y + mat[8]*z}

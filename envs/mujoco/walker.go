@@ -35,8 +35,8 @@ type WalkerConfig struct {
 	Render RenderConfig
 }
 
-// Walker is a batch of planar bipeds (seven bodies, nine degrees of freedom) that learn to walk, by reward, by imitation
-// of a gait, or both.
+// Walker is a batch of planar bipeds (seven bodies, nine degrees of freedom) that learn to walk, by reward, by
+// imitation of a gait, or both.
 //
 // Observation (17): pelvis height less 0.92 m, pitch, six joint angles (hip, knee, ankle; right, left), then the nine
 // velocities: forward, upward, pitch × 0.5, joints × 0.2. Action (6), clipped to [−1.5, 1.5]: position targets of the
@@ -48,8 +48,8 @@ type WalkerConfig struct {
 // an episode are its "length", its mean "speed" in m/s, and its mean "joint_error" in radians: the smallest mean
 // absolute difference between the six joint angles and those of any frame of the clip.
 //
-// The reward can be shaped (see [envs.RewardShaper]): it is weight · exp(−sharpness (v − 1.3)²) + alive, with the parameters
-// "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
+// The reward can be shaped (see [envs.RewardShaper]): it is weight · exp(−sharpness (v − 1.3)²) + alive, with the
+// parameters "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
 type Walker struct {
 	*Env
 	task    *walkerTask
@@ -105,6 +105,6 @@ func (w *Walker) Motion() *motions.Clip { return w.task.clip }
 // Speed is the walkers' mean forward speed in m/s in the last step.
 func (w *Walker) Speed() float64 { return w.out.Metrics[w.batchNames[0]] }
 
-// JointError is the mean over the walkers, in the last step and before any reset, of the smallest mean absolute difference
-// in radians between the six joint angles and those of any frame of the clip.
+// JointError is the mean over the walkers, in the last step and before any reset, of the smallest mean absolute
+// difference in radians between the six joint angles and those of any frame of the clip.
 func (w *Walker) JointError() float64 { return w.out.Metrics[w.batchNames[1]] }

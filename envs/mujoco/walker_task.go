@@ -38,7 +38,8 @@ type walkerTask struct {
 
 func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 	n := max(2, int(math.Round(clip.Duration()/walkerControlStep)))
-	w := &walkerTask{clip: clip, speed: speed, terms: slices.Repeat([]walkerTerms{defaultWalkerTerms}, numEnvs), pos: make([][walkerDOF]float64, n), vel: make([][walkerDOF]float64, n),
+	w := &walkerTask{clip: clip, speed: speed, terms: slices.Repeat([]walkerTerms{defaultWalkerTerms}, numEnvs),
+		pos: make([][walkerDOF]float64, n), vel: make([][walkerDOF]float64, n),
 		joints: make([][walkerActions]float64, n), pairs: make([][2 * walkerObservation]float32, n)}
 	for k := range n {
 		t := float64(k) * walkerControlStep
@@ -71,7 +72,8 @@ func walkerFeatures(pos, vel []float64, out []float32) {
 // Init implements [Task].
 func (w *walkerTask) Init(m *Model) (Spec, error) {
 	if m.NQ() != walkerDOF || m.NU() != walkerActions {
-		return Spec{}, fmt.Errorf("the walker has %d coordinates and %d actuators, the model %d and %d", walkerDOF, walkerActions, m.NQ(), m.NU())
+		return Spec{}, fmt.Errorf("the walker has %d coordinates and %d actuators, the model %d and %d", walkerDOF,
+			walkerActions, m.NQ(), m.NU())
 	}
 	return Spec{
 		Name: "walker",

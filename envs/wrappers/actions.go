@@ -54,14 +54,16 @@ type RescaleAction struct {
 	actions   []float32
 }
 
-// NewRescaleAction returns env with the action space Box(-1, 1). The action space of env must be a Box with finite limits.
+// NewRescaleAction returns env with the action space Box(-1, 1). The action space of env must be a Box with finite
+// limits.
 func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 	space, err := boxOf(env, "NewRescaleAction")
 	if err != nil {
 		return nil, err
 	}
 	if !space.Bounded() {
-		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v", space, space.Low, space.High)
+		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v", space,
+			space.Low, space.High)
 	}
 	r := &RescaleAction{inner: inner{env}, set: env.Spaces(), low: space.Low, high: space.High,
 		actions: make([]float32, env.NumEnvs()*space.Width())}

@@ -2,8 +2,8 @@
 // [TimeLimit] cuts their episodes, and the other wrappers change or record what passes through an [envs.Env].
 //
 // What a wrapper does not change is that of the environment inside, and so are the optional interfaces
-// ([envs.Renderer], [envs.MotionSource], [envs.Stateful], [envs.Observer], [envs.RewardShaper], [envs.Curriculum]): find
-// them with [envs.As], which looks through the wrappers. A wrapper owns its environment and closes it.
+// ([envs.Renderer], [envs.MotionSource], [envs.Stateful], [envs.Observer], [envs.RewardShaper], [envs.Curriculum]):
+// find them with [envs.As], which looks through the wrappers. A wrapper owns its environment and closes it.
 package wrappers
 
 import "github.com/gorl-dev/gorl/envs"

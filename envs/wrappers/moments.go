@@ -43,8 +43,8 @@ func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, s
 	return nil
 }
 
-// moments are the running mean and variance of columns. They begin as Gymnasium's and Stable-Baselines3's do: at 0 and 1,
-// with the weight of a ten-thousandth of a row.
+// moments are the running mean and variance of columns. They begin as Gymnasium's and Stable-Baselines3's do: at 0 and
+// 1, with the weight of a ten-thousandth of a row.
 type moments struct {
 	mean, variance []float64
 	count          float64

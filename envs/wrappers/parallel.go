@@ -57,8 +57,8 @@ type Parallel struct {
 }
 
 // NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
-// as one batch. All must have the same spaces. More than fit into memory are an error with the number of bytes. On an error
-// those already made are closed.
+// as one batch. All must have the same spaces. More than fit into memory are an error with the number of bytes. On an
+// error those already made are closed.
 func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
 	switch {
 	case n <= 0:
@@ -68,7 +68,8 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	case opts.Seed < 0:
 		return nil, fmt.Errorf("wrappers: seed is %d; it must not be negative", opts.Seed)
 	case opts.Workers < 0:
-		return nil, fmt.Errorf("wrappers: workers is %d; it must not be negative (0 means one for each processor)", opts.Workers)
+		return nil, fmt.Errorf("wrappers: workers is %d; it must not be negative (0 means one for each processor)",
+			opts.Workers)
 	}
 	p := &Parallel{}
 	for i := range n {
@@ -118,8 +119,8 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 	return nil
 }
 
-// room refuses more environments than memory has room for, by the rows and the bookkeeping of each; what an environment of
-// its own kind keeps is not known here.
+// room refuses more environments than memory has room for, by the rows and the bookkeeping of each; what an environment
+// of its own kind keeps is not known here.
 func (p *Parallel) room(n int) error {
 	const bookkeeping = 256
 	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() + p.set.Action.Width())
@@ -216,7 +217,8 @@ func (p *Parallel) collectEnds() {
 		if !p.terminated[i] && !p.truncated[i] {
 			continue
 		}
-		p.episodes = append(p.episodes, envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
+		p.episodes = append(p.episodes,
+			envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
 		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
 	}
 	if len(p.episodes) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// RewardShaping returns the reward parameters that were last set for all environments, at first those that environment 0
-// was made with. It is nil where the environments have none, see [envs.As].
+// RewardShaping returns the reward parameters that were last set for all environments, at first those that environment
+// 0 was made with. It is nil where the environments have none, see [envs.As].
 func (p *Parallel) RewardShaping() map[string]any {
 	s, ok := envs.SingleAs[envs.SingleRewardShaper](p.singles[0])
 	if !ok {

@@ -57,7 +57,8 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 	c.err = nil
 	defer func() {
 		if v := recover(); v != nil {
-			c.err = fmt.Errorf("wrappers: %w", &envs.PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()})
+			c.err = fmt.Errorf("wrappers: %w",
+				&envs.PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()})
 		}
 	}()
 	for c.at = c.from; c.at < c.to; c.at++ {

@@ -219,7 +219,8 @@ func (r *Record) draw() error {
 	picture := palette.RGBA(img)
 	frame := palette.New(0, picture).Convert(picture)
 	if len(r.frames) > 0 && frame.Rect != r.frames[0].Rect {
-		return fmt.Errorf("wrappers: recording environment %d: a picture is %v, those before are %v", r.opts.Env, frame.Rect.Max, r.frames[0].Rect.Max)
+		return fmt.Errorf("wrappers: recording environment %d: a picture is %v, those before are %v", r.opts.Env,
+			frame.Rect.Max, r.frames[0].Rect.Max)
 	}
 	r.frames = append(r.frames, frame)
 	return nil

@@ -10,7 +10,8 @@ import (
 )
 
 // combines are the operations that broadcast.
-var combines = map[string]bool{description.Add: true, description.Sub: true, description.Mul: true, description.Div: true}
+var combines = map[string]bool{description.Add: true, description.Sub: true, description.Mul: true,
+	description.Div: true}
 
 // simple are the operations that ONNX has, too.
 var simple = map[string]string{
@@ -68,8 +69,10 @@ func (g *graph) number(i int) string {
 	if enough {
 		return c
 	}
-	rows := g.node("Slice", "", []string{g.node("Shape", "", []string{"observations"}), g.integers(0), g.integers(1), g.integers(0)})
-	return g.node("Expand", "", []string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attributeOfInt("axis", 0))})
+	rows := g.node("Slice", "",
+		[]string{g.node("Shape", "", []string{"observations"}), g.integers(0), g.integers(1), g.integers(0)})
+	return g.node("Expand", "",
+		[]string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attributeOfInt("axis", 0))})
 }
 
 func (g *graph) linear(s description.Step, x string, width int) (string, error) {

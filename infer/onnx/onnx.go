@@ -3,8 +3,8 @@
 // it takes raw observations and gives what the environment gets. It is written without any library of ONNX's, and the
 // same policy gives the same bytes.
 //
-// What wrappers of the training environment did to observations is in it, too, in float32, where package infer computes in
-// float64 as they do: a column whose mean is large beside its deviation is a little less exact.
+// What wrappers of the training environment did to observations is in it, too, in float32, where package infer computes
+// in float64 as they do: a column whose mean is large beside its deviation is a little less exact.
 //
 // The input "observations" is (batch, O) float32. Outputs:
 //

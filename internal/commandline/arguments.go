@@ -30,8 +30,8 @@ func Arguments(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
-// Files completes arguments with the names of folders, and of files with one of the extensions, which have no dot. Without
-// extensions it completes folders alone.
+// Files completes arguments with the names of folders, and of files with one of the extensions, which have no dot.
+// Without extensions it completes folders alone.
 func Files(extensions ...string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(extensions) == 0 {

@@ -1,9 +1,10 @@
-// Package commandline is what gorl's commands share: exit statuses, wrong use told apart from failure, help with examples
-// and the statuses, completion for shells.
+// Package commandline is what gorl's commands share: exit statuses, wrong use told apart from failure, help with
+// examples and the statuses, completion for shells.
 //
 // It stands on cobra. A command gives every subcommand a file of its own with a function that returns a *cobra.Command:
-// its flags are declared there, RunE does the work with cmd.Context(), writes to cmd.OutOrStdout() and cmd.ErrOrStderr(),
-// and returns an error, made by [Usagef] where the use was wrong, and a *[StoppedError] where a signal ended it.
+// its flags are declared there, RunE does the work with cmd.Context(), writes to cmd.OutOrStdout() and
+// cmd.ErrOrStderr(), and returns an error, made by [Usagef] where the use was wrong, and a *[StoppedError] where a
+// signal ended it.
 package commandline
 
 import (
@@ -61,8 +62,8 @@ type StatusError struct{ Status int }
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status) }
 
 // Execute runs root with args, which do not have the program's name, and returns the exit status. What went wrong is
-// written to stderr. An error is a signal's where it is a [StoppedError], or where ctx has ended and it wraps what ended it.
-// A root is executed once.
+// written to stderr. An error is a signal's where it is a [StoppedError], or where ctx has ended and it wraps what
+// ended it. A root is executed once.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	Prepare(root)
 	began := false

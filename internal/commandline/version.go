@@ -30,7 +30,8 @@ func Version(info *debug.BuildInfo) string {
 	return version
 }
 
-// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's and the platform.
+// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's and the
+// platform.
 func VersionCommand(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -47,7 +48,8 @@ func VersionCommand(name string) *cobra.Command {
 			for _, s := range info.Settings {
 				platform[s.Key] = s.Value
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion, platform["GOOS"], platform["GOARCH"])
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
+				platform["GOOS"], platform["GOARCH"])
 			return err
 		},
 	}

@@ -105,7 +105,8 @@ func (m *merger) assignStruct(path string, dst, v reflect.Value) bool {
 	return len(m.problems) == before
 }
 
-// assignList reads a list, or one value as a list of one. A new list is made: the old one and the given one stay as they are.
+// assignList reads a list, or one value as a list of one. A new list is made: the old one and the given one stay as
+// they are.
 func (m *merger) assignList(path string, dst, v reflect.Value, r rules) bool {
 	t := dst.Type()
 	wrong := func(mismatch bool) bool {

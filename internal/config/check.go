@@ -64,7 +64,8 @@ func (c *checker) mapping(path string, v reflect.Value, r rules) {
 	}
 }
 
-// dynamic looks for NaN and infinities in JSON-like values, and leaves everything else that an interface may hold alone.
+// dynamic looks for NaN and infinities in JSON-like values, and leaves everything else that an interface may hold
+// alone.
 func (c *checker) dynamic(path string, v reflect.Value) {
 	if v.IsNil() {
 		return

@@ -13,8 +13,8 @@
 //
 // The yaml tag gives the key ("-" leaves a field out; without a tag the key is the lower-cased field name, as in
 // yaml.v3). The config tag gives the rules, separated by commas: min=, max=, gt=, lt= for numbers, oneof=a|b|c,
-// minlen=, maxlen= for lists, and inf, without which infinities are refused. NaN is always refused, and so are numbers that
-// float32 does not have. The rules of a list field hold for every element.
+// minlen=, maxlen= for lists, and inf, without which infinities are refused. NaN is always refused, and so are numbers
+// that float32 does not have. The rules of a list field hold for every element.
 package config
 
 import (
@@ -86,8 +86,8 @@ func Merge(dst any, dict map[string]any, opts Options) error {
 	return nil
 }
 
-// Check verifies every field of the struct v (or pointer to one) against its rules: NaN, infinities, ranges, choices. The
-// error joins one *Error for every field that breaks them, with prefix as in Options.
+// Check verifies every field of the struct v (or pointer to one) against its rules: NaN, infinities, ranges, choices.
+// The error joins one *Error for every field that breaks them, with prefix as in Options.
 func Check(v any, prefix string) error {
 	value := reflect.ValueOf(v)
 	for value.Kind() == reflect.Pointer && !value.IsNil() {

@@ -44,13 +44,15 @@ func keys(prefix string, v reflect.Value) []Field {
 			all = append(all, keys(prefix+f.key+".", at)...)
 			continue
 		}
-		all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Default: at.Interface(), Allowed: allowed(f.typ, f.rules)})
+		all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Default: at.Interface(),
+			Allowed: allowed(f.typ, f.rules)})
 	}
 	return all
 }
 
-// Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil pointers
-// as nil, fields that read themselves as their method MarshalYAML gives them. Functions, channels and interfaces that hold anything but plain data are left out.
+// Dict returns a struct's (or pointer's) values as a dictionary that Merge reads back: sections as nested maps, nil
+// pointers as nil, fields that read themselves as their method MarshalYAML gives them. Functions, channels and
+// interfaces that hold anything but plain data are left out.
 func Dict(v any) map[string]any {
 	value := reflect.Indirect(reflect.ValueOf(v))
 	if value.Kind() != reflect.Struct {

@@ -104,7 +104,8 @@ func (m *merger) applyAlias(work reflect.Value, name string, a Alias) {
 	value := m.given[name].value
 	for _, other := range a.Excludes {
 		if g, ok := m.given[other]; ok && g.name == other {
-			m.report(&Error{Path: name, Given: value, Reason: fmt.Sprintf("it cannot be given together with %q (%s); give one of them%s", other, show(g.value), note(a))})
+			m.report(&Error{Path: name, Given: value,
+				Reason: fmt.Sprintf("it cannot be given together with %q (%s); give one of them%s", other, show(g.value), note(a))})
 			return
 		}
 	}

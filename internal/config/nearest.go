@@ -8,8 +8,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longestSlip is the length of names above which nothing is suggested: a name this long is no slip of the finger, and the
-// time to compare two names grows with the product of their lengths.
+// longestSlip is the length of names above which nothing is suggested: a name this long is no slip of the finger, and
+// the time to compare two names grows with the product of their lengths.
 const longestSlip = 64
 
 // Nearest returns the candidate that a mistyped name most likely meant, or "" where none is near: the one that fewest
@@ -39,8 +39,8 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Hint is ` (did you mean "x"?)`, with x the nearest candidate, to stand behind an unknown name. It is empty where none is
-// near.
+// Hint is ` (did you mean "x"?)`, with x the nearest candidate, to stand behind an unknown name. It is empty where none
+// is near.
 func Hint(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)

@@ -56,7 +56,8 @@ func checkKeys(n *yaml.Node) error {
 				key = key.Alias
 			}
 			if tag := key.ShortTag(); key.Kind != yaml.ScalarNode || tag != "!!str" && tag != "!!merge" {
-				return fmt.Errorf("config: yaml: line %d: key %s is not a string; put it in quotes", n.Content[i].Line, quote(key.Value))
+				return fmt.Errorf("config: yaml: line %d: key %s is not a string; put it in quotes", n.Content[i].Line,
+					quote(key.Value))
 			}
 		}
 	}

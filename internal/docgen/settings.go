@@ -39,7 +39,8 @@ type Setting struct {
 // Settings lists the keys of a struct that holds its defaults. root is the repository's folder, where the source is,
 // and module the path of its module.
 func Settings(root, module string, defaults any) ([]Setting, error) {
-	d := describer{root: root, module: module, files: map[string]map[string]*ast.StructType{}, found: map[string]Setting{}, keys: map[string]string{}}
+	d := describer{root: root, module: module, files: map[string]map[string]*ast.StructType{}, found: map[string]Setting{},
+		keys: map[string]string{}}
 	if err := d.describe("", reflect.TypeOf(defaults)); err != nil {
 		return nil, err
 	}
@@ -163,7 +164,8 @@ func structs(dir string) (map[string]*ast.StructType, error) {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, fmt.Errorf("docgen: %w", err)
 		}
@@ -283,8 +285,8 @@ func short(d time.Duration) string {
 	return text
 }
 
-// firstParagraph returns a field's comment up to the first empty line, on one line. What follows it is advice for readers
-// of the code, too long for a table.
+// firstParagraph returns a field's comment up to the first empty line, on one line. What follows it is advice for
+// readers of the code, too long for a table.
 func firstParagraph(doc *ast.CommentGroup) string {
 	first, _, _ := strings.Cut(doc.Text(), "\n\n")
 	return strings.Join(strings.Fields(first), " ")

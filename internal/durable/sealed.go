@@ -56,7 +56,8 @@ func UnsealSchema(text []byte, schema int, v any, check *string) error {
 		return fmt.Errorf("it is not JSON, or was cut off: %w", err)
 	}
 	if kind.Schema != schema {
-		return fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, or a newer one", kind.Schema, schema)
+		return fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, or a newer one",
+			kind.Schema, schema)
 	}
 	return Unseal(text, v, check)
 }

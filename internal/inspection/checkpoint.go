@@ -111,7 +111,8 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 			c.Kind = "checkpoint of a trainer of " + c.Agents[0].Class
 		}
 	}
-	for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep, layout.Updates,
+	for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep,
+		layout.Updates,
 		layout.Trainer, layout.Parameters, layout.Random} {
 		if len(c.Agents) > 0 {
 			delete(values, shown)
@@ -144,7 +145,8 @@ func ofAgent(values map[string]any) Agent {
 	}
 	a.Policy = &Policy{
 		Observation: p.Observation.String(), Action: p.Action.String(), Distribution: p.Distribution.Kind,
-		Normalized: p.Normalizer != nil || slices.ContainsFunc(p.Transforms, description.Transform.Normalizes), Network: network(p.Network),
+		Normalized: p.Normalizer != nil || slices.ContainsFunc(p.Transforms,
+			description.Transform.Normalizes), Network: network(p.Network),
 	}
 	return a
 }
@@ -165,8 +167,8 @@ func network(n description.Network) string {
 	return strings.Join(parts, " → ")
 }
 
-// longest is the number of values up to which a list is shown. Of longer ones, such as the readings of a metric, only the
-// number of values is of interest.
+// longest is the number of values up to which a list is shown. Of longer ones, such as the readings of a metric, only
+// the number of values is of interest.
 const longest = 16
 
 // under returns the key of a value below the one at a key, which is "" for the root.

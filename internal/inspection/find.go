@@ -13,7 +13,7 @@ import (
 )
 
 // Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
-// checkpoint, else the latest. For a population across processes it is the best checkpoint of the policy that was the
+// checkpoint, else the latest. For a population across processes it is the best checkpoint of the member that was the
 // best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
 // fast. Where that one is damaged it is an error, and no other is returned in its place.
 func Find(path string) (string, error) {
@@ -28,13 +28,13 @@ func Find(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	policy := -1
+	member := -1
 	if h, err := journal.ReadHistory(path); err == nil {
 		if m, _, ok := h.Best(); ok {
-			policy = m
+			member = m
 		}
 	}
-	stored = preferred(stored, policy)
+	stored = preferred(stored, member)
 	for {
 		chosen, ok := choose(stored)
 		// One whose manifest is damaged may be the newest of its folder.
@@ -64,7 +64,8 @@ func Find(path string) (string, error) {
 }
 
 func meansDamaged(path string, s Stored) error {
-	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that", path, s.File, s.Reason)
+	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that",
+		path, s.File, s.Reason)
 }
 
 // meant returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so that
@@ -121,7 +122,8 @@ func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 				return walk(path, visit, above...)
 			}
 		}
-		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) && !strings.HasPrefix(name, ".") {
+		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) &&
+			!strings.HasPrefix(name, ".") {
 			visit(path)
 		}
 		return nil

@@ -42,7 +42,8 @@ func (r *Report) Damaged() (list []Stored) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's workspace.
+// file of any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's
+// workspace.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := meant(path)
 	if err != nil {

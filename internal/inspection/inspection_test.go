@@ -380,9 +380,9 @@ func TestPopulation(t *testing.T) {
 	if text, err := json.Marshal(alone); err != nil || !strings.Contains(string(text), `"objective":"NaN"`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	// Of a population across processes the best of the best policy is looked at, although another was saved later.
-	for _, policy := range []string{"000", "001"} {
-		store, err := checkpoint.NewStore(filepath.Join(dir, "best", policy), checkpoint.Options{})
+	// Of a population across processes the best of the best member is looked at, although another was saved later.
+	for _, member := range []string{"000", "001"} {
+		store, err := checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +402,7 @@ func TestPopulation(t *testing.T) {
 	if err := inspection.Write(&text, r, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 steps: 3.\n", "Its weights: member 1 (steps 0 to 10) → member 0 (steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
+	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n", "Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}

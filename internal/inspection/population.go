@@ -59,7 +59,7 @@ type Best struct {
 	Ancestry []Stretch `json:"ancestry"`
 }
 
-// Stretch is a part of a member's training, in its own steps.
+// Stretch is a part of a member's training, in its own environment steps.
 type Stretch struct {
 	Member    int   `json:"member"`
 	FromSteps int64 `json:"from_steps"`
@@ -96,7 +96,8 @@ func ofHistory(h *journal.History) *Population {
 		Seed: h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
 	}
 	for _, t := range h.Members {
-		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies), Failures: len(t.Failures), Hyperparameters: map[string]number.JSON{}}
+		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies),
+			Failures: len(t.Failures), Hyperparameters: map[string]number.JSON{}}
 		if n := len(t.Objective); n > 0 {
 			x := number.JSON(t.Objective[n-1].Value)
 			m.Objective = &x
@@ -114,7 +115,8 @@ func ofHistory(h *journal.History) *Population {
 	}
 	slices.SortStableFunc(p.Copies, func(a, b Copy) int { return int(a.Iteration - b.Iteration) })
 	if member, at, ok := h.Best(); ok {
-		p.Best = &Best{Member: member, Iteration: at.Iteration, Steps: at.Steps, Objective: number.JSON(at.Value), Ancestry: []Stretch{}}
+		p.Best = &Best{Member: member, Iteration: at.Iteration, Steps: at.Steps, Objective: number.JSON(at.Value),
+			Ancestry: []Stretch{}}
 		if ancestry, err := h.AncestryAt(member, at.Iteration); err == nil {
 			for _, a := range ancestry {
 				p.Best.Ancestry = append(p.Best.Ancestry, Stretch{a.Member, a.FromSteps, a.ToSteps})

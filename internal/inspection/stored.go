@@ -83,7 +83,8 @@ func committed(file string, m checkpoint.Manifest) Stored {
 	if !strings.HasSuffix(file, dataSuffix) {
 		file += dataSuffix
 	}
-	return Stored{File: file, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy, SHA256: m.SHA256, sequence: m.Sequence}
+	return Stored{File: file, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy,
+		SHA256: m.SHA256, sequence: m.Sequence}
 }
 
 // uncommitted says of a file why no checkpoint could be loaded from it, given that error: it is damaged, or it has no
@@ -134,8 +135,9 @@ func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
 	return s, snap, nil
 }
 
-// list checks all checkpoints below a folder and returns them by folder, then in the order in which they were saved, then
-// by name. Checkpoints that are removed meanwhile are left out: training keeps only so many and removes the oldest.
+// list checks all checkpoints below a folder and returns them by folder, then in the order in which they were saved,
+// then by name. Checkpoints that are removed meanwhile are left out: training keeps only so many and removes the
+// oldest.
 func list(dir string, check func(file string) (Stored, error)) ([]Stored, error) {
 	var files []string
 	err := walk(dir, func(file string) {
@@ -168,7 +170,8 @@ func list(dir string, check func(file string) (Stored, error)) ([]Stored, error)
 		stored = append(stored, s)
 	}
 	slices.SortStableFunc(stored, func(a, b Stored) int {
-		return cmp.Or(cmp.Compare(path.Dir(a.File), path.Dir(b.File)), cmp.Compare(a.sequence, b.sequence), naturally(a.File, b.File))
+		return cmp.Or(cmp.Compare(path.Dir(a.File), path.Dir(b.File)), cmp.Compare(a.sequence, b.sequence),
+			naturally(a.File, b.File))
 	})
 	return stored, nil
 }
@@ -189,13 +192,13 @@ func choose(stored []Stored) (chosen Stored, ok bool) {
 	return chosen, ok
 }
 
-// preferred returns the checkpoints in one policy's folder of the best, which a population across processes keeps.
-// Without a verified checkpoint there, or for a negative policy, it returns all of stored.
-func preferred(stored []Stored, policy int) []Stored {
-	if policy < 0 {
+// preferred returns the checkpoints in one member's folder of the best, which a population across processes keeps.
+// Without a verified checkpoint there, or for a negative member, it returns all of stored.
+func preferred(stored []Stored, member int) []Stored {
+	if member < 0 {
 		return stored
 	}
-	mine := fmt.Sprintf("%s/%03d", best, policy)
+	mine := fmt.Sprintf("%s/%03d", best, member)
 	if !slices.ContainsFunc(stored, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
 		return stored
 	}

@@ -229,22 +229,22 @@ func (p *Population) write(b *page) {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"member", "intervals", "steps", "objective", "lineage of", "copies", "failures"}
+	header := []string{"member", "intervals", "environment steps", "objective", "lineage of", "copies", "failures"}
 	b.table(append(header, keys...), rows)
 	rows = nil
 	for _, c := range p.Copies {
 		rows = append(rows, tracking.Cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
 	}
-	b.table([]string{"interval", "member", "copied", "at step", "its step", "why"}, rows)
+	b.table([]string{"interval", "member", "copied", "environment steps", "its environment steps", "why"}, rows)
 	if p.Best == nil {
 		b.WriteString("\nNo objective is known yet.\n")
 		return
 	}
-	fmt.Fprintf(b, "\nBest: member %d after interval %d, %d steps: %.6g.\n",
+	fmt.Fprintf(b, "\nBest: member %d after interval %d, %d environment steps: %.6g.\n",
 		p.Best.Member, p.Best.Iteration, p.Best.Steps, float64(p.Best.Objective))
 	var parts []string
 	for _, s := range p.Best.Ancestry {
-		parts = append(parts, fmt.Sprintf("member %d (steps %d to %d)", s.Member, s.FromSteps, s.ToSteps))
+		parts = append(parts, fmt.Sprintf("member %d (environment steps %d to %d)", s.Member, s.FromSteps, s.ToSteps))
 	}
 	fmt.Fprintf(b, "Its weights: %s.\n", strings.Join(parts, " → "))
 }

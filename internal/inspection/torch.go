@@ -45,7 +45,8 @@ func ofSkrl(path string) (Agent, bool) {
 	if err != nil || k.Module(layout.Policy) == nil {
 		return Agent{}, false
 	}
-	a := Agent{Class: "PPO", Settings: map[string]any{}, Undescribed: "skrl's checkpoints do not say what the policy computes"}
+	a := Agent{Class: "PPO", Settings: map[string]any{},
+		Undescribed: "skrl's checkpoints do not say what the policy computes"}
 	if k.Module(layout.Discriminator) != nil {
 		a.Class = "AMP"
 	}

@@ -323,7 +323,7 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 		"the account":                  pod.ServiceAccountName == "trainer",
 		"a slice of 5":                 env["GORL_PBT_SLICE"].Value == "5",
 		"the configuration's path":     env["GORL_PBT_CONFIG"].Value == "/etc/gorl-pbt/config.yaml",
-		"the policy's index":           env["GORL_PBT_POLICY_IDX"].ValueFrom != nil,
+		"the member's index":           env["GORL_PBT_POLICY_IDX"].ValueFrom != nil,
 		"a launcher's variable":        env["OMP_NUM_THREADS"].Value == "1",
 		"Kubernetes' own variable":     env["NCCL_DEBUG"].Value == "WARN",
 		"$( that stays":                env["TEXT"].Value == "a $$(B) c",
@@ -333,7 +333,7 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 		"3 tolerations":                len(pod.Tolerations) == 3,
 		"yields that are no failures":  slices.Equal(job.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Values, []int32{75, 76, 78}) && job.Spec.PodFailurePolicy.Rules[0].Action == batchv1.PodFailurePolicyActionIgnore,
 		"disruptions that are neither": job.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0].Type == corev1.DisruptionTarget,
-		"8 policies in the ConfigMap":  population.PBT.Policies == 8,
+		"8 members in the ConfigMap":   population.PBT.Policies == 8,
 	} {
 		if !ok {
 			t.Errorf("the manifest lacks %s", what)

@@ -26,7 +26,8 @@ func parseType(s string) (elementType, error) {
 		return elementType{}, fmt.Errorf("dtype %q is not known", s)
 	}
 	if order == '>' {
-		return elementType{}, fmt.Errorf("dtype %q is big-endian; convert it with array.astype(%q) and save it again", s, "<"+s[1:])
+		return elementType{}, fmt.Errorf("dtype %q is big-endian; convert it with array.astype(%q) and save it again", s,
+			"<"+s[1:])
 	}
 	if kind == 'U' && order == '<' {
 		if n > 1<<20 {

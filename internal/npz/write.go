@@ -42,7 +42,8 @@ func WriteNPY(w io.Writer, a *Array) error {
 		}
 		fmt.Fprintf(&shape, "%d,", d)
 	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a.DType, strings.TrimSuffix(shape.String(), ","))
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a.DType,
+		strings.TrimSuffix(shape.String(), ","))
 	if len(a.Shape) == 1 {
 		text = strings.Replace(text, ")", ",)", 1)
 	}

@@ -115,8 +115,8 @@ func ReadFrom(r io.Reader) (Sections, error) {
 	return Parse(data)
 }
 
-// Parse splits a YAML document into its sections. Errors of YAML carry line numbers; see [config.FromYAML]. Which sections
-// there may be is for Check to say.
+// Parse splits a YAML document into its sections. Errors of YAML carry line numbers; see [config.FromYAML]. Which
+// sections there may be is for Check to say.
 func Parse(data []byte) (Sections, error) {
 	dict, err := config.FromYAML(data)
 	return dict, err

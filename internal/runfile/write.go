@@ -42,8 +42,8 @@ func (s Sections) Set(assignment string) error {
 	return nil
 }
 
-// YAML writes the sections as a file has them: always in the same order and form, whatever order they were read in, so that
-// two files can be compared.
+// YAML writes the sections as a file has them: always in the same order and form, whatever order they were read in, so
+// that two files can be compared.
 func (s Sections) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	for _, k := range known {

@@ -62,7 +62,8 @@ func (t Transform) validate() error {
 	return nil
 }
 
-// Normalizer computes clamp((x − mean) / (√variance + Epsilon), ±Clip) for every column (preprocessors.RunningStandardScaler).
+// Normalizer computes clamp((x − mean) / (√variance + Epsilon), ±Clip) for every column
+// (preprocessors.RunningStandardScaler).
 type Normalizer struct {
 	// Mean and Variance name F64 arrays with one value a column.
 	Mean     string `json:"mean"`
@@ -108,12 +109,15 @@ func (p Policy) Validate() error {
 		return err
 	}
 	if n := p.Network.Inputs; n != p.Observation.Width() {
-		return fmt.Errorf("description: the network reads rows of %d values, the observation space %v has %d", n, p.Observation, p.Observation.Width())
+		return fmt.Errorf("description: the network reads rows of %d values, the observation space %v has %d", n,
+			p.Observation, p.Observation.Width())
 	}
 	if n := widths[len(widths)-1]; n != p.Action.Outputs() {
-		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action, p.Action.Outputs())
+		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action,
+			p.Action.Outputs())
 	}
-	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) || math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
+	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) ||
+		math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
 		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 and a positive clip", *n)
 	}
 	for _, t := range p.Transforms {
@@ -200,7 +204,8 @@ func Of(v any) (Policy, error) {
 		return Policy{}, fmt.Errorf("description: %w", err)
 	}
 	if version.Format != Format {
-		return Policy{}, fmt.Errorf("description: its format is %d, this version of gorl reads %d; use a newer gorl", version.Format, Format)
+		return Policy{}, fmt.Errorf("description: its format is %d, this version of gorl reads %d; use a newer gorl",
+			version.Format, Format)
 	}
 	var j policyJSON
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -211,7 +216,8 @@ func Of(v any) (Policy, error) {
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
-	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
+	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network},
+		Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()
 	}

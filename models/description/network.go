@@ -38,7 +38,8 @@ const (
 
 // Activations are the names that a Step's Activation may have, beside the empty one, which is "identity".
 func Activations() []string {
-	return []string{"identity", "relu", "elu", "tanh", "sigmoid", "leaky_relu", "softplus", "softsign", "gelu", "silu", "selu"}
+	return []string{"identity", "relu", "elu", "tanh", "sigmoid", "leaky_relu", "softplus", "softsign", "gelu", "silu",
+		"selu"}
 }
 
 // Step is one operation of a [Network].
@@ -77,12 +78,13 @@ func (n *Network) Add(s Step) int {
 	return len(n.Steps)
 }
 
-// MLP describes a perceptron whose arrays are named <prefix>net.0.weight, <prefix>net.0.bias, <prefix>net.2.weight, ...,
-// as models.MLP names them. The activation follows every layer but the last.
+// MLP describes a perceptron whose arrays are named <prefix>net.0.weight, <prefix>net.0.bias, <prefix>net.2.weight,
+// ..., as models.MLP names them. The activation follows every layer but the last.
 func MLP(prefix string, inputs int, hidden []int, outputs int, activation string) Network {
 	n := Network{Inputs: inputs}
 	for i := 0; i <= len(hidden); i++ {
-		s := Step{Op: Linear, Outputs: outputs, Weight: fmt.Sprintf("%snet.%d.weight", prefix, 2*i), Bias: fmt.Sprintf("%snet.%d.bias", prefix, 2*i)}
+		s := Step{Op: Linear, Outputs: outputs, Weight: fmt.Sprintf("%snet.%d.weight", prefix, 2*i),
+			Bias: fmt.Sprintf("%snet.%d.bias", prefix, 2*i)}
 		if i < len(hidden) {
 			s.Outputs, s.Activation = hidden[i], activation
 		}
@@ -131,8 +133,8 @@ func (n Network) Then(next Network) Network {
 	return n
 }
 
-// A row, and the results of all steps together, need fewer values than these: a damaged file is refused before memory is
-// asked for.
+// A row, and the results of all steps together, need fewer values than these: a damaged file is refused before memory
+// is asked for.
 const (
 	maxWidth = 1 << 24
 	maxTotal = 1 << 26
@@ -151,7 +153,8 @@ func (n Network) Widths() ([]int, error) {
 		var in []int
 		for _, j := range n.Sources(i) {
 			if j < 0 || j > i {
-				return nil, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the row) to %d", i+1, s.Op, j, i)
+				return nil, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the row) to %d", i+1,
+					s.Op, j, i)
 			}
 			in = append(in, widths[j])
 		}
@@ -187,7 +190,8 @@ func (s Step) width(in []int) (int, error) {
 	switch s.Op {
 	case Linear:
 		if s.Weight == "" || s.Outputs < 1 || s.Outputs > maxWidth || int64(s.Outputs)*int64(in[0]) > 1<<31-1 {
-			return 0, fmt.Errorf("want the name of a weight and a positive number of outputs, got %q and %d", s.Weight, s.Outputs)
+			return 0, fmt.Errorf("want the name of a weight and a positive number of outputs, got %q and %d", s.Weight,
+				s.Outputs)
 		}
 		return s.Outputs, nil
 	case Activate, Softmax, Neg, Exp, Abs, Sin, Cos:

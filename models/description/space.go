@@ -25,7 +25,8 @@ type entryJSON struct {
 }
 
 func encodeSpace(s spaces.Space) *spaceJSON {
-	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High), NVec: s.NVec}
+	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High),
+		NVec: s.NVec}
 	for _, e := range s.Entries {
 		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
 	}
@@ -72,7 +73,8 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 		if k.String() != s.Kind {
 			continue
 		}
-		out := spaces.Space{Kind: k, Shape: s.Shape, Low: decodeLimits(s.Low, math.Inf(-1)), High: decodeLimits(s.High, math.Inf(1)), NVec: s.NVec}
+		out := spaces.Space{Kind: k, Shape: s.Shape, Low: decodeLimits(s.Low, math.Inf(-1)),
+			High: decodeLimits(s.High, math.Inf(1)), NVec: s.NVec}
 		for _, e := range s.Entries {
 			part, err := e.Space.space()
 			if err != nil {

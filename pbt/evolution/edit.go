@@ -98,7 +98,8 @@ func (e Edited) String() string {
 // that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added
 // layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
 // o.Preserve says; rng draws new weights. An e for a module that the policy does not have is an error.
-func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, e models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
+func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, e models.Edit, o EditOptions,
+	rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	lead, ok := architectures[o.Policy]
 	if !ok {
@@ -126,7 +127,8 @@ func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapsho
 // stays as it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets
 // optimizers. The network computes something else afterwards: this mutation preserves no function. Unknown names are
 // errors.
-func SetActivation(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, choices []string, o EditOptions, rng *rand.Rand) (Edited, error) {
+func SetActivation(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, choices []string,
+	o EditOptions, rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	for _, c := range choices {
 		if _, err := tensor.ParseActivation(c); err != nil {
@@ -153,7 +155,8 @@ func SetActivation(architectures map[string]models.Architecture, snap *checkpoin
 }
 
 // apply applies at most one edit to each network: to its architecture within its limits, then to its arrays.
-func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, edits map[string]models.Edit, o EditOptions, rng *rand.Rand) (Edited, error) {
+func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, edits map[string]models.Edit,
+	o EditOptions, rng *rand.Rand) (Edited, error) {
 	out := Edited{maps.Clone(architectures), snap, map[string]models.Edit{}, o.Policy}
 	arrays := snap.Arrays
 	for _, name := range o.inOrder(maps.Keys(edits)) {

@@ -77,7 +77,7 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 	if e.mutations.Parameters > 0 {
 		if _, _, err := e.noise(snap, rand.New(rand.NewPCG(0, 0))); err != nil {
-			return fmt.Errorf("%w; give Mutations.Parameters a weight of 0, or another policy", err)
+			return fmt.Errorf("%w; give mutations of weights (params_mut) a weight of 0, or another policy", err)
 		}
 	}
 	if e.mutations.Architecture == 0 && e.mutations.Activation == 0 {
@@ -85,11 +85,11 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 	}
 	all, err := Architectures(snap)
 	if err != nil {
-		return fmt.Errorf("%w; or give Mutations.Architecture and Activation a weight of 0", err)
+		return fmt.Errorf("%w; or give mutations of architecture and activation (arch_mut, act_mut) a weight of 0", err)
 	}
 	if _, ok := all[e.edits.Policy]; !ok {
 		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, "+
-			"or give Mutations.Architecture and Activation a weight of 0", e.edits.Policy)
+			"or give mutations of architecture and activation (arch_mut, act_mut) a weight of 0", e.edits.Policy)
 	}
 	return nil
 }

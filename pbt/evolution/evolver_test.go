@@ -293,16 +293,16 @@ func TestMutationsValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for want, set := range map[string]func(m *Mutations){
-		"Architecture is -1":           func(m *Mutations) { m.Architecture = -1 },
-		"all other weights are 0":      func(m *Mutations) { *m = Mutations{} },
-		"NewLayerProb is 1.5":          func(m *Mutations) { m.NewLayerProb = 1.5 },
-		"MutationSD is -0.1":           func(m *Mutations) { m.MutationSD = -0.1 },
-		"ActivationSelection: ":        func(m *Mutations) { m.ActivationSelection = []string{"swiss"} },
-		"ActivationSelection is empty": func(m *Mutations) { m.Activation, m.ActivationSelection = 1, []string{} },
-		`did you mean "overlap"?`:      func(m *Mutations) { m.Preserve = "overlaps" },
-		"limits of policy":             func(m *Mutations) { m.Limits = models.Limits{MinLayers: 3, MaxLayers: 1} },
-		"limits of critic":             func(m *Mutations) { m.NetworkLimits = map[string]models.Limits{"critic": {MinLayers: -1}} },
-		`hyperparameter "learning"`:    func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{"learning": {}} },
+		"Architecture is -1":             func(m *Mutations) { m.Architecture = -1 },
+		"all weights of mutations are 0": func(m *Mutations) { *m = Mutations{} },
+		"NewLayerProb is 1.5":            func(m *Mutations) { m.NewLayerProb = 1.5 },
+		"MutationSD is -0.1":             func(m *Mutations) { m.MutationSD = -0.1 },
+		"ActivationSelection: ":          func(m *Mutations) { m.ActivationSelection = []string{"swiss"} },
+		"ActivationSelection is empty":   func(m *Mutations) { m.Activation, m.ActivationSelection = 1, []string{} },
+		`did you mean "overlap"?`:        func(m *Mutations) { m.Preserve = "overlaps" },
+		"limits of policy":               func(m *Mutations) { m.Limits = models.Limits{MinLayers: 3, MaxLayers: 1} },
+		"limits of critic":               func(m *Mutations) { m.NetworkLimits = map[string]models.Limits{"critic": {MinLayers: -1}} },
+		`hyperparameter "learning"`:      func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{"learning": {}} },
 	} {
 		m := DefaultMutations()
 		set(&m)
@@ -346,10 +346,10 @@ func TestEvolverRefuses(t *testing.T) {
 		`did you mean "critic"?`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
 			m.NetworkLimits = map[string]models.Limits{"critc": models.DefaultLimits()}
 		},
-		"give Mutations.Architecture and Activation a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
+		"(arch_mut, act_mut) a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
 			delete(s.Values, "architectures")
 		},
-		"give Mutations.Parameters a weight of 0": func(_ *Mutations, r *Registry, s *checkpoint.Snapshot) {
+		"(params_mut) a weight of 0": func(_ *Mutations, r *Registry, s *checkpoint.Snapshot) {
 			for _, name := range []string{"head.0.weight", "head.1.weight", "head.out.weight"} {
 				delete(s.Arrays, "actor/"+name)
 				delete(s.Arrays, "target_actor/"+name)

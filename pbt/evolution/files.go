@@ -16,7 +16,7 @@ func (e *Evolution) openStores() (err error) {
 	if o.SaveElite {
 		path := cmp.Or(o.ElitePath, filepath.Join(o.Directory, "elite"))
 		if e.elite, err = checkpoint.NewStore(path, checkpoint.Options{Keep: 1}); err != nil {
-			return fmt.Errorf("evolution: ElitePath: %w", err)
+			return fmt.Errorf("evolution: elite_path: %w", err)
 		}
 	}
 	if o.Checkpoint == 0 {
@@ -30,7 +30,7 @@ func (e *Evolution) openStores() (err error) {
 	for id := range o.PopulationSize {
 		store, err := checkpoint.NewStore(filepath.Join(folder, fmt.Sprintf("%03d", id)), keep)
 		if err != nil {
-			return fmt.Errorf("evolution: CheckpointPath: %w", err)
+			return fmt.Errorf("evolution: checkpoint_path: %w", err)
 		}
 		e.checkpoints = append(e.checkpoints, store)
 	}

@@ -48,15 +48,15 @@ func (p RLParameter) Validate() error {
 	p = p.withDefaults()
 	switch {
 	case p.Kind != KindFloat && p.Kind != KindInt:
-		return fmt.Errorf("Kind is %q; give %q or %q", p.Kind, KindFloat, KindInt)
+		return fmt.Errorf("dtype is %q; give %q or %q", p.Kind, KindFloat, KindInt)
 	case !number.Finite(p.Min) || !number.Finite(p.Max) || p.Min >= p.Max:
-		return fmt.Errorf("Min is %v and Max is %v; give two finite numbers in ascending order", p.Min, p.Max)
+		return fmt.Errorf("min is %v and max is %v; give two finite numbers in ascending order", p.Min, p.Max)
 	case !(p.GrowFactor > 1) || !number.Finite(p.GrowFactor):
-		return fmt.Errorf("GrowFactor is %v; give a number above 1", p.GrowFactor)
+		return fmt.Errorf("grow_factor is %v; give a number above 1", p.GrowFactor)
 	case !(p.ShrinkFactor > 0 && p.ShrinkFactor < 1):
-		return fmt.Errorf("ShrinkFactor is %v; give a number between 0 and 1", p.ShrinkFactor)
+		return fmt.Errorf("shrink_factor is %v; give a number between 0 and 1", p.ShrinkFactor)
 	case p.Kind == KindInt && (p.Min != math.Trunc(p.Min) || p.Max != math.Trunc(p.Max)):
-		return fmt.Errorf("Min is %v and Max is %v; those of whole numbers must be whole", p.Min, p.Max)
+		return fmt.Errorf("min is %v and max is %v; those of whole numbers must be whole", p.Min, p.Max)
 	}
 	return nil
 }
@@ -138,9 +138,11 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 		case !ok:
 			problems = append(problems, missing(name, slices.Sorted(maps.Keys(values))))
 		case !number.Finite(value):
-			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
+			problems = append(problems,
+				fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
 		case c[name].Kind == KindInt && value != math.Trunc(value):
-			problems = append(problems, fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
+			problems = append(problems,
+				fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
 		}
 	}
 	return errors.Join(problems...)

@@ -74,9 +74,9 @@ func TestHyperparameterConfig(t *testing.T) {
 		{HyperparameterConfig{"gae_lambda": good}, []string{`"gae_lambda" is NaN`}},
 		{HyperparameterConfig{"batch_size": {Min: 1, Max: 10, Kind: KindInt}}, []string{"must be whole"}},
 		{HyperparameterConfig{"learning_rate": {Min: 2, Max: 1}, "batch_size": {Min: 1, Max: math.Inf(1)}}, []string{`"batch_size"`, `"learning_rate"`, "ascending"}},
-		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, GrowFactor: 0.9}}, []string{"GrowFactor is 0.9"}},
-		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, ShrinkFactor: 1.5}}, []string{"ShrinkFactor is 1.5"}},
-		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, Kind: "text"}}, []string{`Kind is "text"`}},
+		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, GrowFactor: 0.9}}, []string{"grow_factor is 0.9"}},
+		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, ShrinkFactor: 1.5}}, []string{"shrink_factor is 1.5"}},
+		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, Kind: "text"}}, []string{`dtype is "text"`}},
 		{HyperparameterConfig{"learning_rate": {Min: 0.5, Max: 2, Kind: KindInt}}, []string{"must be whole"}},
 	} {
 		err := test.c.Validate()

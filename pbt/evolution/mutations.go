@@ -127,7 +127,7 @@ func (m Mutations) Validate() error {
 		sum += w.weight
 	}
 	if sum == 0 {
-		wrong("NoMutation and all other weights are 0; make one of them greater, e.g. take DefaultMutations")
+		problems = append(problems, errors.New("evolution: all weights of mutations are 0; make one of them greater"))
 	}
 	if !(m.NewLayerProb >= 0 && m.NewLayerProb <= 1) {
 		wrong("NewLayerProb is %v; give a probability", m.NewLayerProb)

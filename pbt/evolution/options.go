@@ -14,25 +14,25 @@ import (
 // LimitEvaluation once for every member that it builds, with Options.EvalSteps and Options.EvalLoop.
 type LimitedEvaluator interface {
 	// LimitEvaluation makes later evaluations play at least loops episodes in every environment, and ends an episode
-	// after steps steps. 0 means no such limit.
+	// after so many environment steps. 0 means no such limit.
 	LimitEvaluation(steps, loops int) error
 }
 
-// Options describe an evolution. Only New must be given. Steps are environment steps of each member. What the pointers,
+// Options describe an evolution. Only New must be given. Environment steps are those of each member. What the pointers,
 // maps and slices refer to must not be changed while the evolution is in use. The yaml tags are the keys of the section
 // training of a manifest, see [FromYAML].
 type Options struct {
 	// PopulationSize is the number of members, default 4. More members search more widely; each costs as much compute
 	// as one training run. Raise it before anything else where runs end with different results for different seeds.
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
-	// MaxSteps is the number of steps that every member trains in all, default 1 000 000.
+	// MaxSteps is the number of environment steps that every member trains in all, default 1 000 000.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	// EvoSteps is the number of steps of a generation: between two selections. Default 10 000. Short generations
-	// select and mutate more often, but judge a mutation before its effect shows; long ones waste steps on bad
-	// members. Several updates of the agent and several episodes should fit.
+	// EvoSteps is the number of environment steps of a generation: between two selections. Default 10 000. Short
+	// generations select and mutate more often, but judge a mutation before its effect shows; long ones waste training on
+	// bad members. Several updates of the agent and several episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// EvalSteps ends the episodes of an evaluation after so many steps. Default 0: they are played to their end.
-	// Limit them where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a
+	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: they are played to their
+	// end. Limit them where good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a
 	// trainers.Trainee is.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
 	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure
@@ -46,7 +46,7 @@ type Options struct {
 	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, and 100 in a
 	// manifest with strict, as in AgileRL. A larger one guards against ending by luck.
 	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
-	// Checkpoint is the number of steps after which a checkpoint of every member is written, at the end of the
+	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of the
 	// generation. Default (0): none. A population continues from Directory without them; write them to compare
 	// members later.
 	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
@@ -71,8 +71,8 @@ type Options struct {
 	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go
 	// uses. It does not change results. Lower it where members together need too much memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of steps after which a training member is reported to Progress. Default (0): at the
-	// end of a generation only.
+	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default (0):
+	// at the end of a generation only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 	// Progress is called with news of members, for displays, as in pbt.Options.
 	Progress func(pbt.Update) `yaml:"-"`
@@ -130,15 +130,19 @@ func (o Options) validate() error {
 	case o.MaxSteps < 1 || o.EvoSteps < 1:
 		return fmt.Errorf("evolution: MaxSteps is %d and EvoSteps is %d; give at least 1 each", o.MaxSteps, o.EvoSteps)
 	case o.EvalSteps < 0:
-		return fmt.Errorf("evolution: EvalSteps is %d; give a number of steps, or 0 for whole episodes", o.EvalSteps)
+		return fmt.Errorf("evolution: EvalSteps is %d; give a number of environment steps, or 0 for whole episodes",
+			o.EvalSteps)
 	case o.EvalSteps > 0 && o.EvalLoop < 0:
 		return errors.New("evolution: EvalSteps is set, but with a negative EvalLoop nothing is evaluated; leave one of them out")
 	case o.Checkpoint < 0:
-		return fmt.Errorf("evolution: Checkpoint is %d; give a number of steps, or 0 for none", o.Checkpoint)
+		return fmt.Errorf("evolution: Checkpoint is %d; give a number of environment steps, or 0 for none", o.Checkpoint)
 	case o.Checkpoint > 0 && o.CheckpointPath == "" && o.Directory == "":
-		return errors.New("evolution: Checkpoint is set without a CheckpointPath or a Directory; name one of them")
+		return errors.New("evolution: checkpoint_steps are set without a checkpoint_path or a directory; name one of them")
 	case o.SaveElite && o.ElitePath == "" && o.Directory == "":
-		return errors.New("evolution: SaveElite is set without an ElitePath or a Directory; name one of them")
+		return errors.New("evolution: save_elite is set without an elite_path or a directory; name one of them")
+	case o.TargetGenerations != 0 && o.Target == nil:
+		return fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
+			o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("evolution: New is nil; give a function that builds a member")
 	}

@@ -132,7 +132,8 @@ func (r Registry) Validate() error {
 	for _, g := range r.Groups {
 		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
 		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
-			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the policy leads", g.Name, g.Like)
+			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the policy leads",
+				g.Name, g.Like)
 		}
 	}
 	if policies != 1 {
@@ -188,7 +189,8 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	optimizers, settings := layout.OptimizersIn(snap), slices.Sorted(maps.Keys(hyperparameters))
 	for _, o := range r.Optimizers {
 		if !slices.Contains(optimizers, o.Name) {
-			wrong.add("members have no optimizer %q: their snapshots have %q%s", o.Name, optimizers, config.Hint(o.Name, optimizers))
+			wrong.add("members have no optimizer %q: their snapshots have %q%s", o.Name, optimizers,
+				config.Hint(o.Name, optimizers))
 		}
 		if err := missing(o.LearningRate, settings); err != nil && o.LearningRate != "" {
 			wrong.add("optimizer %q: %w", o.Name, err)

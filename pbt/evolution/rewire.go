@@ -37,9 +37,11 @@ const (
 // in ±1/√inputs as a new layer's are drawn. arrays is not changed, and arrays of other networks are shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
-func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit, how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
+func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit,
+	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
-		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction, PreserveOverlap)
+		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction,
+			PreserveOverlap)
 	}
 	out := maps.Clone(arrays)
 	w := wiring{from: from, to: to, edit: done, rng: rng, dropped: map[string][]int{}}
@@ -118,7 +120,8 @@ func load(arrays map[string]checkpoint.Array, scope string, a models.Architectur
 				l.Outputs = x.rows
 			}
 			if x.rows != l.Outputs || x.vector != (kind == ".bias") || !x.vector && x.cols != l.Inputs {
-				return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name, array.Shape, a)
+				return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name,
+					array.Shape, a)
 			}
 			layers[name] = x
 		}

@@ -36,7 +36,8 @@ func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, e
 
 // changed returns a snapshot like snap with other arrays. Where architectures is not nil, it also records these
 // architectures and brings the values that depend on them in line. Everything else is shared with snap.
-func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array, architectures map[string]models.Architecture) *checkpoint.Snapshot {
+func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array,
+	architectures map[string]models.Architecture) *checkpoint.Snapshot {
 	out := &checkpoint.Snapshot{Arrays: arrays, Values: maps.Clone(snap.Values), Metadata: maps.Clone(snap.Metadata)}
 	if architectures == nil {
 		return out

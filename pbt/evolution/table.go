@@ -78,11 +78,12 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 	return rows
 }
 
-// WriteTable writes the members to w as aligned text: parent, steps, fitness, last mutation, architecture, and a
-// column for every hyperparameter that may mutate.
+// WriteTable writes the members to w as aligned text: parent, environment steps, fitness, last mutation, architecture,
+// and a column for every hyperparameter that may mutate.
 func (e *Evolution) WriteTable(w io.Writer) error {
 	keys := e.evolver.Keys()
-	header := append([]string{"member", "parent", "steps", "fitness", "last mutation", "architecture"}, keys...)
+	header := append([]string{"member", "parent", "environment steps", "fitness", "last mutation", "architecture"},
+		keys...)
 	var rows [][]string
 	for _, r := range e.Rows() {
 		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-", r.Mutation, r.Architecture}

@@ -27,8 +27,9 @@ type Settings struct {
 	manifest manifest
 }
 
-// Dict returns the sections strict, network, mutation, selection_strategy and training with every default in them, but for
-// those that depend on the agent; network only where the file has it. [FromDict] reads the same settings of them and of seed.
+// Dict returns the sections strict, network, mutation, selection_strategy and training with every default in them, but
+// for those that depend on the agent; network only where the file has it. [FromDict] reads the same settings of them
+// and of seed.
 func (s *Settings) Dict() map[string]any {
 	full := config.Dict(s.manifest)
 	for _, key := range []string{"algorithm", "environment", "seed"} {
@@ -209,16 +210,19 @@ func (f *manifest) mutations(s *Settings) error {
 			name, ok = key, true
 		}
 		if slices.Contains(fixed, key) && !ok {
-			s.Notes = append(s.Notes, fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
+			s.Notes = append(s.Notes,
+				fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
 			continue
 		}
 		if _, twice := m.Hyperparameters[name]; !ok || twice {
-			reason := "there is no such hyperparameter: want one of " + strings.Join(slices.Sorted(maps.Keys(agilerl)), ", ") + ", or one of gorl's own"
+			reason := "there is no such hyperparameter: want one of " + strings.Join(slices.Sorted(maps.Keys(agilerl)),
+				", ") + ", or one of gorl's own"
 			if twice {
 				reason = fmt.Sprintf("%q is given under another name as well; give one of the two", name)
 			}
 			near := config.Nearest(key, slices.Concat(slices.Sorted(maps.Keys(agilerl)), own))
-			problems = append(problems, &config.Error{Prefix: "evolution", Path: "mutation.rl_hp_selection." + key, Given: given.Min, Reason: reason, Nearest: near})
+			problems = append(problems, &config.Error{Prefix: "evolution", Path: "mutation.rl_hp_selection." + key,
+				Given: given.Min, Reason: reason, Nearest: near})
 			continue
 		}
 		if m.Hyperparameters == nil {

@@ -61,8 +61,10 @@ type stackSection struct {
 
 func networkDefaults() networkSection {
 	l := models.DefaultLimits()
-	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers, MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
-	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp", Encoder: usual, Head: usual}
+	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers,
+		MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
+	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp", Encoder: usual,
+		Head: usual}
 }
 
 // network sets s.Network from the section network, and notes the keys that do nothing.
@@ -78,7 +80,8 @@ func (f *manifest) network(s *Settings) error {
 		return err
 	}
 	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder, "head_config": x.Head} {
-		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish, "output_activation": stack.Output != ""} {
+		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish,
+			"output_activation": stack.Output != ""} {
 			if on {
 				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none", name, key))
 			}
@@ -89,17 +92,20 @@ func (f *manifest) network(s *Settings) error {
 	}
 	slices.Sort(s.Notes)
 	if x.Encoder.Activation != x.Head.Activation {
-		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation, Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
+		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation,
+			Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
 	}
 	l := models.Limits{
-		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes, x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
+		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes,
+			x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
 		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
 	}
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("evolution: network: %w", err)
 	}
 	f.Network = config.Dict(x)
-	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation, Limits: l}
+	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation,
+		Limits: l}
 	return nil
 }
 

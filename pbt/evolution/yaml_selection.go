@@ -81,14 +81,16 @@ func (f *manifest) multiFrequency(s *Settings) error {
 		return err
 	}
 	if x.RandSeed != nil {
-		s.Notes = append(s.Notes, "selection_strategy.rand_seed does nothing: seed, or mutation.rand_seed, makes all decisions")
+		s.Notes = append(s.Notes,
+			"selection_strategy.rand_seed does nothing: seed, or mutation.rand_seed, makes all decisions")
 	}
 	f.Selection = config.Dict(x)
 	members := &s.Options.PopulationSize
 	if x.Individuals > 0 {
 		*members = x.Individuals * x.Subpopulations
 	}
-	m := strategy.MultiFrequency{Subpopulations: x.Subpopulations, Ratios: x.Ratios, EvalLoop: x.EvalLoop, Strict: f.Strict}
+	m := strategy.MultiFrequency{Subpopulations: x.Subpopulations, Ratios: x.Ratios, EvalLoop: x.EvalLoop,
+		Strict: f.Strict}
 	if x.Winners != nil || x.Survivors != nil || x.Open != nil || x.Losers != nil {
 		b, err := m.Brackets(*members)
 		if err != nil {

@@ -116,7 +116,8 @@ func has(values map[string]float64, keys ...string) error {
 // member that trains on with its old values is better than one with values that do not fit. before are the values
 // before the mutation, changed those after it. The constraint gets a copy, so that one which fails halfway leaves no
 // trace.
-func (c Constraint) apply(before, changed map[string]float64, boundsOf func(string) ([2]float64, bool)) map[string]float64 {
+func (c Constraint) apply(before, changed map[string]float64,
+	boundsOf func(string) ([2]float64, bool)) map[string]float64 {
 	if c == nil {
 		return changed
 	}

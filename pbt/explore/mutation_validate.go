@@ -25,37 +25,36 @@ func (m Mutation) Validate(hyperparameters []string) error {
 		}
 	}
 	if err := checkChangeRange(m.ChangeRange); err != nil {
-		return fmt.Errorf("pbt: Mutation.%w", err)
+		return fmt.Errorf("pbt: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
-		where := fmt.Sprintf("Mutation.Rules[%q]", key)
-		if err := checkKey("Mutation.Rules", key, hyperparameters); err != nil {
+		if err := checkKey("mutation", key, hyperparameters); err != nil {
 			return err
 		}
 		if m.Rules[key] == nil {
-			return fmt.Errorf("pbt: %s is nil; give a rule, e.g. explore.MutateFloat, or leave the key out", where)
+			return fmt.Errorf("pbt: Mutation.Rules[%q] is nil; give a rule, e.g. explore.MutateFloat, or leave the key out", key)
 		}
 		if p, ok := m.Parameters[key]; ok && p.Rule != nil {
-			return fmt.Errorf("pbt: %s and Mutation.Parameters[%q] both name a rule; give one of the two", where, key)
+			return fmt.Errorf("pbt: mutation.%s and parameters.%s both name a rule; give one of the two", key, key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Bounds)) {
-		if err := checkKey("Mutation.Bounds", key, hyperparameters); err != nil {
+		if err := checkKey("bounds", key, hyperparameters); err != nil {
 			return err
 		}
 		b := m.Bounds[key]
 		if !(b[0] <= b[1]) || math.IsInf(b[0], 1) || math.IsInf(b[1], -1) {
-			return fmt.Errorf("pbt: Mutation.Bounds[%q] is %v; give the least value, then the greatest", key, b)
+			return fmt.Errorf("pbt: bounds.%s is %v; give the least value, then the greatest", key, b)
 		}
 		if b == [2]float64{} {
-			return fmt.Errorf("pbt: Mutation.Bounds[%q] is %v, which leaves nothing to mutate; leave the key out for no bounds", key, b)
+			return fmt.Errorf("pbt: bounds.%s is %v, which leaves nothing to mutate; leave the key out for no bounds", key, b)
 		}
 		if p, ok := m.Parameters[key]; ok && p.bounded() {
-			return fmt.Errorf("pbt: Mutation.Bounds[%q] and Mutation.Parameters[%q] both give bounds; give one of the two", key, key)
+			return fmt.Errorf("pbt: bounds.%s and parameters.%s both give bounds; give one of the two", key, key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Parameters)) {
-		if err := checkKey("Mutation.Parameters", key, hyperparameters); err != nil {
+		if err := checkKey("parameters", key, hyperparameters); err != nil {
 			return err
 		}
 	}
@@ -63,7 +62,7 @@ func (m Mutation) Validate(hyperparameters []string) error {
 	for _, name := range slices.Sorted(slices.Values(hyperparameters)) {
 		p := m.parameter(name)
 		if err := p.check(traits(p.Rule)); err != nil {
-			return fmt.Errorf("pbt: Mutation.Parameters[%q] (%s): %w", name, ruleWords(p.Rule), err)
+			return fmt.Errorf("pbt: parameters.%s (%s): %w", name, ruleWords(p.Rule), err)
 		}
 	}
 	return nil
@@ -84,7 +83,9 @@ func checkKey(where, key string, hyperparameters []string) error {
 		return nil
 	}
 	if strings.HasSuffix(key, "*") {
-		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key, config.Among(key, hyperparameters))
+		return fmt.Errorf("pbt: %s has the pattern %q, which matches no hyperparameter of the members: %s", where, key,
+			config.Among(key, hyperparameters))
 	}
-	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key, config.Among(key, hyperparameters))
+	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key,
+		config.Among(key, hyperparameters))
 }

@@ -127,12 +127,13 @@ func (p Parameter) contains(v float64) bool {
 func (p Parameter) check(rule *rule) error {
 	low, high := p.Min, p.Max
 	if !(low <= high) || math.IsInf(low, 1) || math.IsInf(high, -1) {
-		return fmt.Errorf("Min is %v and Max %v; give the least value, then the greatest, infinities for none", low, high)
+		return fmt.Errorf("min is %v and max %v; give the least value, then the greatest, infinities for none", low, high)
 	}
 	switch p.Outside {
 	case "", OutsideClamp, OutsideReflect:
 	default:
-		return fmt.Errorf("Outside is %q: %s", p.Outside, config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
+		return fmt.Errorf("outside is %q: %s", p.Outside,
+			config.Among(string(p.Outside), []string{string(OutsideClamp), string(OutsideReflect)}))
 	}
 	if p.ChangeRange != [2]float64{} {
 		if err := checkChangeRange(p.ChangeRange); err != nil {
@@ -140,7 +141,7 @@ func (p Parameter) check(rule *rule) error {
 		}
 	}
 	if !(p.Step >= 0) || math.IsInf(p.Step, 1) {
-		return fmt.Errorf("Step is %v; give a finite number above 0, or 0 for the rule's own", p.Step)
+		return fmt.Errorf("step is %v; give a finite number above 0, or 0 for the rule's own", p.Step)
 	}
 	if rule.check != nil {
 		if err := rule.check(p); err != nil {
@@ -155,25 +156,25 @@ func (p Parameter) checkSpace(whole bool) error {
 	for i, c := range p.Choices {
 		switch {
 		case !p.contains(c):
-			return fmt.Errorf("Choices[%d] is %v; give finite numbers within the bounds", i, c)
+			return fmt.Errorf("choices[%d] is %v; give finite numbers within the bounds", i, c)
 		case slices.Contains(p.Choices[:i], c):
-			return fmt.Errorf("Choices has %v twice", c)
+			return fmt.Errorf("choices has %v twice", c)
 		}
 	}
 	if r := p.Sample; r != (Range{}) {
 		switch {
 		case len(p.Choices) > 0:
-			return fmt.Errorf("there are Sample and Choices; give one of the two")
+			return fmt.Errorf("there are sample and choices; give one of the two")
 		case !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High:
-			return fmt.Errorf("Sample is from %v to %v; give two finite numbers in ascending order", r.Low, r.High)
+			return fmt.Errorf("sample is from %v to %v; give two finite numbers in ascending order", r.Low, r.High)
 		case r.Log && r.Low <= 0:
-			return fmt.Errorf("Sample is logarithmic from %v; Low must be above 0", r.Low)
+			return fmt.Errorf("sample is logarithmic from %v; its low end must be above 0", r.Low)
 		case !p.contains(r.Low) || !p.contains(r.High):
-			return fmt.Errorf("Sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min, p.Max)
+			return fmt.Errorf("sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min, p.Max)
 		}
 	}
 	if d := p.Default; d != nil && !p.contains(*d) {
-		return fmt.Errorf("Default is %v; give a finite number within the bounds", *d)
+		return fmt.Errorf("default is %v; give a finite number within the bounds", *d)
 	}
 	if !whole {
 		return nil
@@ -184,7 +185,8 @@ func (p Parameter) checkSpace(whole bool) error {
 	}
 	for _, v := range numbers {
 		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
-			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be", v, p.step())
+			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be",
+				v, p.step())
 		}
 	}
 	return nil
@@ -193,7 +195,7 @@ func (p Parameter) checkSpace(whole bool) error {
 // checkChangeRange checks a range of factors. Both must be at least 1, since rules choose the direction themselves.
 func checkChangeRange(r [2]float64) error {
 	if low, high := r[0], r[1]; !(low >= 1 && low <= high) || math.IsInf(high, 0) {
-		return fmt.Errorf("ChangeRange is %v; give two factors of at least 1 in ascending order, e.g. [1.1 2]", r)
+		return fmt.Errorf("change_range is %v; give two factors of at least 1 in ascending order, e.g. [1.1 2]", r)
 	}
 	return nil
 }

@@ -23,10 +23,10 @@ import (
 // greatest. It suits small populations, where random changes find little.
 //
 // The kernel is a squared exponential over the hyperparameters (scaled to their bounds) and the objective at the
-// beginning (scaled to those seen), times (1-ε)^(|Δt|/2) where Δt counts intervals, so that old intervals are forgotten.
-// Length scale, ε and noise are those of the greatest likelihood on a grid. Improvements are standardised and clipped
-// at two standard deviations. What other members were given in the same interval, and have not tried yet, counts as
-// known when the model's doubt is computed, so that members given values at one time get different ones.
+// beginning (scaled to those seen), times (1-ε)^(|Δt|/2) where Δt counts intervals, so that old intervals are
+// forgotten. Length scale, ε and noise are those of the greatest likelihood on a grid. Improvements are standardised
+// and clipped at two standard deviations. What other members were given in the same interval, and have not tried yet,
+// counts as known when the model's doubt is computed, so that members given values at one time get different ones.
 //
 // Before [PB2.Fit] has seen enough, values are drawn uniformly within the bounds.
 type PB2 struct {
@@ -70,9 +70,11 @@ func (p PB2) Validate(hyperparameters []string) error {
 		r := p.Bounds[key]
 		switch {
 		case !slices.Contains(hyperparameters, key):
-			return fmt.Errorf("pbt: PB2.Bounds names hyperparameter %q, which members do not have: %s", key, config.Among(key, hyperparameters))
+			return fmt.Errorf("pbt: PB2.Bounds names hyperparameter %q, which members do not have: %s", key,
+				config.Among(key, hyperparameters))
 		case !number.Finite(r.Low) || !number.Finite(r.High) || !(r.Low < r.High) || !number.Finite(r.High-r.Low):
-			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
+			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low,
+				r.High)
 		case r.Log && r.Low <= 0:
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
 		}
@@ -80,10 +82,12 @@ func (p PB2) Validate(hyperparameters []string) error {
 	for _, key := range p.Integers {
 		r, ok := p.Bounds[key]
 		if !ok {
-			return fmt.Errorf("pbt: PB2.Integers names hyperparameter %q, which PB2.Bounds does not have: %s", key, config.Among(key, p.Keys()))
+			return fmt.Errorf("pbt: PB2.Integers names hyperparameter %q, which PB2.Bounds does not have: %s", key,
+				config.Among(key, p.Keys()))
 		}
 		if r.Low != math.Trunc(r.Low) || r.High != math.Trunc(r.High) {
-			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; a hyperparameter in PB2.Integers needs whole numbers", key, r.Low, r.High)
+			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; a hyperparameter in PB2.Integers needs whole numbers", key,
+				r.Low, r.High)
 		}
 	}
 	return nil
@@ -103,8 +107,8 @@ func (p PB2) Apply(values map[string]float64, u Uniform) map[string]float64 {
 // Fit implements [Fitter]. The explorer that it returns chooses by a model of the events or, with fewer than MinRows
 // intervals to learn from, draws uniformly. Fit itself draws no random numbers.
 //
-// An interval can be learned from when the objective is known and finite at its beginning and its end and the member did
-// not fail. After a copy the objective at the beginning is the source's.
+// An interval can be learned from when the objective is known and finite at its beginning and its end and the member
+// did not fail. After a copy the objective at the beginning is the source's.
 func (p PB2) Fit(events []journal.Event, _ *rand.Rand) Explorer {
 	minRows, rows := p.MinRows, p.Rows
 	if minRows == 0 {

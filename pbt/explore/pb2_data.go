@@ -88,7 +88,8 @@ func (p PB2) learn(events []journal.Event) learned {
 		score, known := scores[place{e.Member, e.Steps}]
 		values, complete := vector(keys, e.Before)
 		if s.known && known && complete && e.Steps > s.steps {
-			t := trial{time: float64(e.Iteration), score: s.score, values: values, gain: (score - s.score) / float64(e.Steps-s.steps)}
+			t := trial{time: float64(e.Iteration), score: s.score, values: values,
+				gain: (score - s.score) / float64(e.Steps-s.steps)}
 			if number.Finite(t.gain) {
 				d.trials = append(d.trials, t)
 			}

@@ -16,7 +16,8 @@ import (
 // multiplied by one of two factors, or, where it has a list of choices, moved to a neighbour in the list.
 //
 // Beyond the original, values stay within bounds; whole numbers are rounded up or down at random, in proportion to what
-// is cut off, and always move, so that they go both ways; and from an end of its list a value moves inwards. See Strict.
+// is cut off, and always move, so that they go both ways; and from an end of its list a value moves inwards. See
+// Strict.
 type Perturbation struct {
 	// ResampleProbability is the probability that a key is drawn anew from its Sample or Choices. Ray Tune has 0.25; 0
 	// is never. See [DefaultPerturbation].
@@ -48,8 +49,8 @@ func DefaultPerturbation(parameters map[string]Parameter) Perturbation {
 // Keys are those of Parameters, sorted; patterns stay patterns.
 func (p Perturbation) Keys() []string { return slices.Sorted(maps.Keys(p.Parameters)) }
 
-// BoundsOf are a key's Min and Max or else those of its Sample. A key with Choices, and any key where Strict is set, has
-// none.
+// BoundsOf are a key's Min and Max or else those of its Sample. A key with Choices, and any key where Strict is set,
+// has none.
 func (p Perturbation) BoundsOf(key string) ([2]float64, bool) {
 	q, ok := p.parameter(key)
 	return [2]float64{q.Min, q.Max}, ok && q.bounded()
@@ -79,19 +80,20 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 		}
 	}
 	for _, key := range p.Keys() {
-		if err := checkKey("Perturbation.Parameters", key, hyperparameters); err != nil {
+		if err := checkKey("parameters", key, hyperparameters); err != nil {
 			return err
 		}
 		q := p.Parameters[key]
 		if q.Rule != nil && q.Rule != Integer {
-			return fmt.Errorf("pbt: Perturbation.Parameters[%q] names rule %q; leave it empty, or give \"integer\" for whole numbers", key, q.Rule.Name())
+			return fmt.Errorf("pbt: parameters.%s names rule %q; leave it empty, or give \"integer\" for whole numbers", key,
+				q.Rule.Name())
 		}
 		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
-			err = fmt.Errorf("there is neither Sample nor Choices; give the range or the list that values are drawn from")
+			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are drawn from")
 		}
 		if err != nil {
-			return fmt.Errorf("pbt: Perturbation.Parameters[%q]: %w", key, err)
+			return fmt.Errorf("pbt: parameters.%s: %w", key, err)
 		}
 	}
 	return nil

@@ -95,8 +95,8 @@ func builtinRules() map[string]Rule {
 	return known
 }
 
-// RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a name
-// twice, or a rule without a name or function.
+// RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a
+// name twice, or a rule without a name or function.
 //
 // The package's own rules are known from the start. A factor is drawn from ChangeRange unless another range is given;
 // then a second number is drawn, and below one half the value is divided by the factor, else multiplied.
@@ -170,13 +170,17 @@ var (
 	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
 	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
 	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
-	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true,
+		scale: oneMinus, check: noStep}
 	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
-	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)}, limited: true, scale: logScale, check: noStep}
+	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
+		limited: true, scale: logScale, check: noStep}
 	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
-	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true, scale: logScale, check: noStep}
+	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true,
+		scale: logScale, check: noStep}
 	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
-	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8}, limited: true, whole: true, check: noStep}
+	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
+		limited: true, whole: true, check: noStep}
 )
 
 var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
@@ -214,7 +218,8 @@ var (
 	// PerturbFloat does what MutateFloat does.
 	PerturbFloat Rule = &rule{name: "perturb_float", apply: mutateFloat, scale: logScale, check: noStep}
 	// PerturbExponentialDecay divides or multiplies one minus the value by 1.01 to 1.2.
-	PerturbExponentialDecay Rule = &rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay, scale: oneMinus, check: noStep}
+	PerturbExponentialDecay Rule = &rule{name: "perturb_exponential_decay", apply: perturbExponentialDecay,
+		scale: oneMinus, check: noStep}
 	// PerturbVtrace divides or multiplies by 1.005.
 	PerturbVtrace Rule = &rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep}
 	// PerturbBatchSize divides or multiplies by 1.2, in multiples of Step.
@@ -247,7 +252,7 @@ func perturbBatchSize(value float64, in RuleInput) float64 {
 // checkBatchSize is the check of rule perturb_batch_size.
 func checkBatchSize(p Parameter) error {
 	if p.Step == 0 || p.Default == nil {
-		return errors.New("rule perturb_batch_size needs Step, the length of a rollout, and Default, the batch size to begin with")
+		return errors.New("rule perturb_batch_size needs step, the length of a rollout, and default, the batch size to begin with")
 	}
 	return nil
 }

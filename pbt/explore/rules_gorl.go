@@ -19,7 +19,8 @@ var (
 	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
 	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
 	// OneMinus does what Float does to one minus the value, for discounts.
-	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus, check: noStep}
+	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus,
+		check: noStep}
 	// Integer does what Float does to whole numbers.
 	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}
 	// Additive adds a number drawn from -Step to Step.
@@ -128,7 +129,7 @@ func neighbour(value float64, in RuleInput) float64 {
 // noStep is the check of rules that would ignore Step: a Step given to one of them is a misunderstanding.
 func noStep(p Parameter) error {
 	if p.Step != 0 {
-		return fmt.Errorf("Step is %v, which the rule does not look at; leave it at 0", p.Step)
+		return fmt.Errorf("step is %v, which the rule does not look at; leave it at 0", p.Step)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func noStep(p Parameter) error {
 // checkInteger is the check of rule integer; 0 stands for a Step of 1.
 func checkInteger(p Parameter) error {
 	if p.Step != math.Trunc(p.Step) {
-		return fmt.Errorf("Step is %v; rule integer needs a whole number", p.Step)
+		return fmt.Errorf("step is %v; rule integer needs a whole number", p.Step)
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func checkInteger(p Parameter) error {
 // checkAdditive is the check of rule additive, which needs a size for its change.
 func checkAdditive(p Parameter) error {
 	if p.Step == 0 && !(p.Max-p.Min > 0 && number.Finite(p.Max-p.Min)) {
-		return errors.New("rule additive needs Step, the greatest change, or finite bounds")
+		return errors.New("rule additive needs step, the greatest change, or finite bounds")
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func checkAdditive(p Parameter) error {
 // checkChoices is the check of the rules that choose from a list.
 func checkChoices(p Parameter) error {
 	if len(p.Choices) < 2 {
-		return errors.New("the rule needs Choices, at least two of them")
+		return errors.New("the rule needs choices, at least two of them")
 	}
 	return noStep(p)
 }

@@ -76,7 +76,8 @@ func NewHistory(events []Event) (*History, error) {
 	}
 	for i, e := range events[1:] {
 		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
-			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind, e.Member, e.Parent, h.Run.Members)
+			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind,
+				e.Member, e.Parent, h.Run.Members)
 		}
 		for len(h.Members) <= max(e.Member, e.Parent) {
 			h.Members = append(h.Members, Track{Member: len(h.Members), Hyperparameters: make(map[string][]Point)})
@@ -87,8 +88,8 @@ func NewHistory(events []Event) (*History, error) {
 	return h, nil
 }
 
-// found sets Copy.Founder of all copies. It follows each copy back, from a source to the source's own last copy before, to
-// a copy whose founder is known or a member that had copied nothing. Every copy is visited once.
+// found sets Copy.Founder of all copies. It follows each copy back, from a source to the source's own last copy before,
+// to a copy whose founder is known or a member that had copied nothing. Every copy is visited once.
 func (h *History) found() {
 	known := make(map[*Copy]bool)
 	for i := range h.Members {
@@ -127,12 +128,13 @@ func (t *Track) add(e Event) {
 	case Failed:
 		t.Failures = append(t.Failures, point(math.NaN()))
 	case Replace:
-		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps, Objective: objective, Cause: e.Cause})
+		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps,
+			Objective: objective, Cause: e.Cause})
 	}
 }
 
-// Best returns the member with the best objective at any interval's end, and that objective; of equals the earliest, then
-// the lowest number. ok is false where no finite objective is known.
+// Best returns the member with the best objective at any interval's end, and that objective; of equals the earliest,
+// then the lowest number. ok is false where no finite objective is known.
 func (h *History) Best() (member int, at Point, ok bool) {
 	for _, t := range h.Members {
 		for _, p := range t.Objective {
@@ -183,8 +185,8 @@ func (h *History) check(member int) error {
 	return nil
 }
 
-// ancestry follows copies back from a stretch: first the member's own copies before an iteration, then those of the source,
-// then of the source's source.
+// ancestry follows copies back from a stretch: first the member's own copies before an iteration, then those of the
+// source, then of the source's source.
 func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 	var copied *Copy
 	for i, c := range slices.Backward(h.Members[stretch.Member].Copies) {
@@ -195,20 +197,22 @@ func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 	}
 	var ancestry []Ancestor
 	// A contradictory journal could lead in a circle.
-	for seen := make(map[*Copy]bool); copied != nil && !seen[copied]; copied = h.Members[stretch.Member].source(stretch.ToSteps) {
+	for seen := make(map[*Copy]bool); copied != nil &&
+		!seen[copied]; copied = h.Members[stretch.Member].source(stretch.ToSteps) {
 		seen[copied] = true
 		stretch.From, stretch.FromSteps = copied.Iteration, copied.Steps
 		ancestry = append(ancestry, stretch)
-		stretch = Ancestor{Member: copied.Parent, To: h.Members[copied.Parent].iteration(*copied), ToSteps: copied.ParentSteps}
+		stretch = Ancestor{Member: copied.Parent, To: h.Members[copied.Parent].iteration(*copied),
+			ToSteps: copied.ParentSteps}
 	}
 	ancestry = append(ancestry, stretch)
 	slices.Reverse(ancestry)
 	return ancestry
 }
 
-// source returns the copy that the member's weights came from when they were themselves copied, after a number of its own
-// steps; nil for none. A copy that the member made at that moment, or later while peers still read its older record, is
-// not among the ancestors.
+// source returns the copy that the member's weights came from when they were themselves copied, after a number of its
+// own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read its older
+// record, is not among the ancestors.
 func (t *Track) source(steps int64) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
 		if c.Steps < steps {
@@ -218,8 +222,8 @@ func (t *Track) source(steps int64) *Copy {
 	return nil
 }
 
-// iteration returns the interval of this member at whose end it was copied. Members of a population of processes are not
-// in step, so the interval is found by the number of steps; the copying member's interval is the fallback.
+// iteration returns the interval of this member at whose end it was copied. Members of a population of processes are
+// not in step, so the interval is found by the number of steps; the copying member's interval is the fallback.
 func (t *Track) iteration(c Copy) int64 {
 	for _, p := range slices.Backward(t.Objective) {
 		if p.Steps == c.ParentSteps {

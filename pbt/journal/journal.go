@@ -167,13 +167,13 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		e.Parent = *l.Parent
 	}
 	if e.Parent < 0 && e.ParentSteps != 0 {
-		return fmt.Errorf("event %q has a parent's steps and no parent", e.Kind)
+		return fmt.Errorf("event %q has a parent's environment steps and no parent", e.Kind)
 	}
 	if e.Kind == Replace && e.Parent < 0 {
 		return fmt.Errorf("event %q has no parent", e.Kind)
 	}
 	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
-		return fmt.Errorf("event %q has a negative iteration or number of steps", e.Kind)
+		return fmt.Errorf("event %q has a negative iteration or number of environment steps", e.Kind)
 	}
 	e.Objective, e.HasObjective = l.Objective.Known()
 	return nil
@@ -194,9 +194,10 @@ type Writer struct {
 	Events []Event
 }
 
-// Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of. Bytes
-// after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps events in
-// memory only. It is an error where the file is shorter than keep, since events that the state builds on are lost then.
+// Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of.
+// Bytes after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps
+// events in memory only. It is an error where the file is shorter than keep, since events that the state builds on are
+// lost then.
 func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	if dir == "" {
 		return &Writer{}, nil

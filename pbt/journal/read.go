@@ -15,7 +15,8 @@ import (
 	"slices"
 )
 
-// maxLine is the longest line in bytes that a reader accepts: it bounds what a damaged journal makes the reader allocate.
+// maxLine is the longest line in bytes that a reader accepts: it bounds what a damaged journal makes the reader
+// allocate.
 const maxLine = 16 << 20
 
 // Read reads the journal that a population wrote into its directory. See [Decode].
@@ -98,8 +99,8 @@ func ReadWorkspace(dir string) ([]Event, error) {
 	return Merge(journals...)
 }
 
-// ReadAll reads the journals in a workspace, one a member. damage joins the errors of those that cannot be read; the others
-// are returned all the same.
+// ReadAll reads the journals in a workspace, one a member. damage joins the errors of those that cannot be read; the
+// others are returned all the same.
 func ReadAll(dir string) (journals [][]Event, damage error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -136,7 +137,8 @@ func Merge(journals ...[]Event) ([]Event, error) {
 		case merged == nil:
 			merged = append(merged, events[0])
 		case !run.samePopulation(merged[0].Run):
-			return nil, fmt.Errorf("pbt: journal %d is of another population than the first: %+v, not %+v", i, *run, *merged[0].Run)
+			return nil, fmt.Errorf("pbt: journal %d is of another population than the first: %+v, not %+v", i, *run,
+				*merged[0].Run)
 		}
 		merged = append(merged, events[1:]...)
 	}

@@ -37,7 +37,8 @@ type Config struct {
 	// More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
 	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not suffice
-	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else all.
+	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else
+	// all.
 	MaxParallel int `yaml:"max_parallel" config:"min=0"`
 	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
 	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices.
@@ -185,8 +186,8 @@ func DefaultConfig() Config {
 // plainName is what is safe as a file name, as a name of a Slurm job and within a batch script.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Validate checks what can be checked before anything is started, and reports every problem. NumPolicies must be above 0
-// by now, also where the file gives it in the section `pbt:`.
+// Validate checks what can be checked before anything is started, and reports every problem. NumPolicies must be above
+// 0 by now, also where the file gives it in the section `pbt:`.
 func (c Config) Validate() error {
 	errs := []error{config.Check(c, "launch")}
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("launch: "+format, args...)) }
@@ -201,7 +202,8 @@ func (c Config) Validate() error {
 	}
 	// The GPUs would silently run fewer members than max_parallel asks for.
 	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.GPUs*c.MembersPerGPU {
-		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs, c.MembersPerGPU, c.GPUs*c.MembersPerGPU)
+		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs,
+			c.MembersPerGPU, c.GPUs*c.MembersPerGPU)
 	}
 	// The tags of the fields bound numbers only, so times are checked here.
 	for _, t := range []struct {

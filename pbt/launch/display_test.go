@@ -19,11 +19,11 @@ func exampleRows() []Row {
 	}
 }
 
-const exampleTable = `member  phase     iteration  steps  objective  parent  restarts  gpu  note
-──────  ────────  ─────────  ─────  ─────────  ──────  ────────  ───  ───────────────────────────────────
-     0  training          3   1200      -7.25       2         0    1  leader
-     1  waiting           -      -          -       -         2    -  exit status 1; restart 2 of 5 in 4s
-     2  finished          9   5000          -       -         0    -
+const exampleTable = `member  phase     iteration  environment steps  objective  parent  restarts  gpu  note
+──────  ────────  ─────────  ─────────────────  ─────────  ──────  ────────  ───  ───────────────────────────────────
+     0  training          3               1200      -7.25       2         0    1  leader
+     1  waiting           -                  -          -       -         2    -  exit status 1; restart 2 of 5 in 4s
+     2  finished          9               5000          -       -         0    -
 `
 
 func TestPages(t *testing.T) {

@@ -87,10 +87,10 @@ func ExampleStatus() {
 	}
 	fmt.Println(launch.WriteTable(os.Stdout, rows, false))
 	// Output:
-	// member  phase        iteration  steps  objective  parent  note
-	// ──────  ───────────  ─────────  ─────  ─────────  ──────  ────
-	//      0  not started          -      -          -       -
-	//      1  not started          -      -          -       -
+	// member  phase        iteration  environment steps  objective  parent  note
+	// ──────  ───────────  ─────────  ─────────────────  ─────────  ──────  ────
+	//      0  not started          -                  -          -       -
+	//      1  not started          -                  -          -       -
 	// <nil>
 }
 

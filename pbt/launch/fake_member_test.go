@@ -76,10 +76,10 @@ func endWith(path string) {
 }
 
 // fake does what its arguments say, one after the other. Every start is counted in a file of the workspace; an argument
-// with "2:" before it is for the second start only, "p1:" for policy 1.
+// with "2:" before it is for the second start only, "p1:" for member 1.
 func fake(ctx context.Context, script []string) (err error) {
 	dir := filepath.Dir(os.Getenv("GORL_PBT_CONFIG"))
-	policy, err := strconv.Atoi(os.Getenv("GORL_PBT_POLICY_IDX"))
+	member, err := strconv.Atoi(os.Getenv("GORL_PBT_POLICY_IDX"))
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func fake(ctx context.Context, script []string) (err error) {
 	if err != nil {
 		return err
 	}
-	attempt := count(filepath.Join(dir, fmt.Sprintf("starts-%d", policy)))
+	attempt := count(filepath.Join(dir, fmt.Sprintf("starts-%d", member)))
 	board, err := workspace.OpenFolder(dir, 3, workspace.FolderOptions{})
 	if err != nil {
 		return err
 	}
-	seat, err := board.Join(ctx, policy)
+	seat, err := board.Join(ctx, member)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func fake(ctx context.Context, script []string) (err error) {
 	if err != nil {
 		return err
 	}
-	h := workspace.Heartbeat{Member: policy, Phase: workspace.Training, Parent: -1, Iteration: 1}
-	if last := view.Members[policy].Heartbeat; last != nil {
+	h := workspace.Heartbeat{Member: member, Phase: workspace.Training, Parent: -1, Iteration: 1}
+	if last := view.Members[member].Heartbeat; last != nil {
 		h = *last
 	}
 	for _, do := range script {
 		if n, rest, ok := strings.Cut(do, ":"); ok {
-			if strings.HasPrefix(n, "p") && n != fmt.Sprintf("p%d", policy) || !strings.HasPrefix(n, "p") && n != strconv.Itoa(attempt) {
+			if strings.HasPrefix(n, "p") && n != fmt.Sprintf("p%d", member) || !strings.HasPrefix(n, "p") && n != strconv.Itoa(attempt) {
 				continue
 			}
 			do = rest
@@ -118,8 +118,8 @@ func fake(ctx context.Context, script []string) (err error) {
 			fmt.Println(arg)
 		case "env":
 			fmt.Printf("%s=%s\n", arg, os.Getenv(arg))
-		case "order": // appends the policy to a file
-			if err := appendTo(filepath.Join(dir, arg), strconv.Itoa(policy)); err != nil {
+		case "order": // appends the member to a file
+			if err := appendTo(filepath.Join(dir, arg), strconv.Itoa(member)); err != nil {
 				return err
 			}
 		case "train": // so many intervals in all

@@ -28,8 +28,8 @@ import (
 // ConfigFile is the name of the canonical YAML file in a population's folder.
 const ConfigFile = "config.yaml"
 
-// File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which package preset reads, it knows the
-// folder and the number of members only.
+// File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which package preset reads, it knows
+// the folder and the number of members only.
 type File struct {
 	// Launcher is the section `launcher:`, completed by defaults.
 	Launcher Config
@@ -54,8 +54,9 @@ func ReadFile(path string) (*File, error) {
 	return f, nil
 }
 
-// Parse reads a population's YAML. Unknown sections, and unknown keys, wrong types and values out of range in the section
-// `launcher:`, are errors that name the key and the nearest known one; the section `pbt:` is left to package preset.
+// Parse reads a population's YAML. Unknown sections, and unknown keys, wrong types and values out of range in the
+// section `launcher:`, are errors that name the key and the nearest known one; the section `pbt:` is left to package
+// preset.
 func Parse(data []byte) (*File, error) {
 	sections, err := runfile.Parse(data)
 	if err != nil {
@@ -102,7 +103,8 @@ func newFile(sections runfile.Sections) (*File, error) {
 	return f, f.Launcher.Validate()
 }
 
-// countMembers takes the number of members from the section `pbt:`, where it gives one, and refuses another in `launcher:`.
+// countMembers takes the number of members from the section `pbt:`, where it gives one, and refuses another in
+// `launcher:`.
 func (f *File) countMembers(population map[string]any) error {
 	given, ok := population["num_policies"]
 	if !ok {
@@ -113,7 +115,8 @@ func (f *File) countMembers(population map[string]any) error {
 	case !ok || n < 1:
 		return fmt.Errorf("launch: \"pbt.num_policies\" is %v: want a whole number of at least 1", given)
 	case f.Launcher.NumPolicies != 0 && f.Launcher.NumPolicies != n:
-		return fmt.Errorf("launch: \"launcher.num_policies\" is %d and \"pbt.num_policies\" %d; give one of them", f.Launcher.NumPolicies, n)
+		return fmt.Errorf("launch: \"launcher.num_policies\" is %d and \"pbt.num_policies\" %d; give one of them",
+			f.Launcher.NumPolicies, n)
 	}
 	f.Launcher.NumPolicies = n
 	return nil
@@ -142,8 +145,8 @@ func (f *File) logs() string {
 	return filepath.Join(f.Dir(), "logs")
 }
 
-// Canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared: keys
-// sorted, the number of members in the section `pbt:`.
+// Canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared:
+// keys sorted, the number of members in the section `pbt:`.
 func (f *File) Canonical() ([]byte, error) {
 	// Only the levels that change are copied; f.sections stays as the user wrote it.
 	sections := maps.Clone(f.sections)
@@ -209,8 +212,8 @@ func (f *File) Install() (path string, err error) {
 }
 
 // sameRun compares the file of the population in the folder with another one, key by key. Settings that decide what is
-// trained must be the same, as the state in the folder depends on them. note says that total_steps has grown, where that
-// is all.
+// trained must be the same, as the state in the folder depends on them. note says that total_steps has grown, where
+// that is all.
 func sameRun(before, after []byte) (note string, err error) {
 	was, err := config.FromYAML(before)
 	if err != nil {

@@ -37,8 +37,8 @@ const maxConfigMap = 1<<20 - 1<<12
 
 // Kubernetes returns the manifests of a population: a ConfigMap with its canonical file, and an Indexed Job whose pods
 // are its members, for kubectl apply. A pod that yields, asks for a restart, or is stopped after saving is started anew
-// without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes lets a
-// pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
+// without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes lets
+// a pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
 // Kubernetes 1.33, or 1.29 with the feature gate JobBackoffLimitPerIndex.
 func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
@@ -53,7 +53,8 @@ func Kubernetes(f *File) ([]byte, error) {
 	}
 	// The ConfigMap comes first, as kubectl applies in order and the pods of the Job mount it.
 	name := f.Launcher.Name
-	config := kubeObject{APIVersion: "v1", Kind: "ConfigMap", Metadata: f.metadata(name + "-config"), Data: map[string]string{ConfigFile: string(canonical)}}
+	config := kubeObject{APIVersion: "v1", Kind: "ConfigMap", Metadata: f.metadata(name + "-config"),
+		Data: map[string]string{ConfigFile: string(canonical)}}
 	job := kubeObject{APIVersion: "batch/v1", Kind: "Job", Metadata: f.metadata(name), Spec: f.jobSpec()}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -81,7 +82,8 @@ func (f *File) checkKubernetes() error {
 		longest    int
 		optional   bool
 	}{
-		{"namespace", k.Namespace, label, 63, true}, {"claim", k.Claim, subdomain, 253, false}, {"service_account", k.ServiceAccount, subdomain, 253, true},
+		{"namespace", k.Namespace, label, 63, true}, {"claim", k.Claim, subdomain, 253, false}, {"service_account",
+			k.ServiceAccount, subdomain, 253, true},
 	} {
 		if o.value == "" && o.optional {
 			continue
@@ -97,7 +99,8 @@ func (f *File) checkKubernetes() error {
 	// that goes with the pod.
 	if !path.IsAbs(k.MountPath) || path.Clean(k.MountPath) == "/" || strings.Contains(k.MountPath, ":") {
 		wrong(`"kubernetes.mount_path" is %q: want a path from / on, not / itself, without ":"`, k.MountPath)
-	} else if dir, mount := path.Join(f.Directory, f.Workspace), path.Clean(k.MountPath); dir != mount && !strings.HasPrefix(dir, mount+"/") {
+	} else if dir, mount := path.Join(f.Directory, f.Workspace), path.Clean(k.MountPath); dir != mount &&
+		!strings.HasPrefix(dir, mount+"/") {
 		wrong(`"pbt.directory" and "pbt.workspace" make %q, which the pods do not share: want a folder in "kubernetes.mount_path", %s`, dir, mount)
 	} else if mount == configFolder || strings.HasPrefix(configFolder, mount+"/") {
 		wrong(`"kubernetes.mount_path" is %q, which would hide %s: choose another`, k.MountPath, configFolder)
@@ -120,7 +123,8 @@ func (f *File) checkKubernetes() error {
 
 // metadata names an object of this population.
 func (f *File) metadata(name string) kubeMeta {
-	return kubeMeta{Name: name, Namespace: f.Launcher.Kubernetes.Namespace, Labels: map[string]string{"app.kubernetes.io/name": "gorl-pbt", "app.kubernetes.io/instance": f.Launcher.Name}}
+	return kubeMeta{Name: name, Namespace: f.Launcher.Kubernetes.Namespace,
+		Labels: map[string]string{"app.kubernetes.io/name": "gorl-pbt", "app.kubernetes.io/instance": f.Launcher.Name}}
 }
 
 // jobSpec makes the Job. Its failure policy ignores the exits by which a member only asks to be started again, and
@@ -138,7 +142,8 @@ func (f *File) jobSpec() *kubeJob {
 	}
 	container := kubeContainer{
 		Name: "member", Image: k.Image, Env: d.podEnv(slice),
-		VolumeMounts: []kubeMount{{Name: "population", MountPath: k.MountPath}, {Name: "config", MountPath: configFolder, ReadOnly: true}},
+		VolumeMounts: []kubeMount{{Name: "population", MountPath: k.MountPath},
+			{Name: "config", MountPath: configFolder, ReadOnly: true}},
 	}
 	for _, word := range d.Command {
 		container.Command = append(container.Command, escapeDollars(word))
@@ -162,7 +167,8 @@ func (f *File) jobSpec() *kubeJob {
 	return &kubeJob{
 		Completions: d.NumPolicies, Parallelism: parallelism, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies,
 		PodFailurePolicy: kubeFailurePolicy{Rules: []kubeFailureRule{
-			{Action: "Ignore", OnExitCodes: &kubeExitCodes{ContainerName: "member", Operator: "In", Values: []int{StatusYielded, StatusRestart, StatusStopped}}},
+			{Action: "Ignore", OnExitCodes: &kubeExitCodes{ContainerName: "member", Operator: "In",
+				Values: []int{StatusYielded, StatusRestart, StatusStopped}}},
 			{Action: "Ignore", OnPodConditions: []kubePodCondition{{Type: "DisruptionTarget", Status: "True"}}},
 		}},
 		Template: kubeTemplate{Metadata: kubeMeta{Labels: f.metadata("").Labels}, Spec: pod},

@@ -105,7 +105,7 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("launch: %w", err)
 	}
 	if ok {
-		fmt.Fprintf(o.Out, "\nBest: member %d after %d steps, %s %.6g; its weights are %s\n",
+		fmt.Fprintf(o.Out, "\nBest: member %d after %d environment steps, %s %.6g; its weights are %s\n",
 			best.Member, best.Steps, settings.Options.Objective, best.Objective, best.Weights.Path)
 	}
 	return nil
@@ -122,7 +122,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	for _, note := range settings.Notes {
 		fmt.Println(note)
 	}
-	store, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies, workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
+	store, err := workspace.OpenFolder(settings.Folder(), settings.NumPolicies,
+		workspace.FolderOptions{LeaseTTL: settings.LeaseTTL})
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
@@ -148,14 +149,15 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		fmt.Println(damage)
 	}
 	if steps := worker.Status().Steps; steps > 0 {
-		fmt.Printf("member %d continues in interval %d after %d steps\n", p.Member, worker.Iteration(), steps)
+		fmt.Printf("member %d continues in interval %d after %d environment steps\n", p.Member, worker.Iteration(), steps)
 	}
 	result, err := worker.Train(ctx)
 	if err != nil {
 		return err
 	}
 	if result != nil {
-		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective, result.Objective)
+		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective,
+			result.Objective)
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func tell(u pbt.Update) {
 	if e.HasObjective {
 		objective = fmt.Sprintf("%.6g", e.Objective)
 	}
-	fmt.Printf("interval %d, %d steps, objective %s: %s", e.Iteration, e.Steps, objective, e.Kind)
+	fmt.Printf("interval %d, %d environment steps, objective %s: %s", e.Iteration, e.Steps, objective, e.Kind)
 	if e.Parent >= 0 {
 		fmt.Printf(" from %d", e.Parent)
 	}

@@ -32,7 +32,8 @@ const (
 // envCompletionIndex is the member in a pod of an Indexed Job, where Kubernetes sets it.
 const envCompletionIndex = "JOB_COMPLETION_INDEX"
 
-// The exit statuses of a member process. Any other means that it failed. They avoid those that shells, Go and signals use.
+// The exit statuses of a member process. Any other means that it failed. They avoid those that shells, Go and signals
+// use.
 const (
 	// StatusFinished says that the member is trained to its end.
 	StatusFinished = 0
@@ -76,7 +77,8 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 		name = envCompletionIndex
 	}
 	if p.Config == "" {
-		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's YAML file", EnvMember, EnvConfig)
+		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's YAML file",
+			EnvMember, EnvConfig)
 	}
 	if p.Member, err = strconv.Atoi(member); err != nil || p.Member < 0 || p.Member >= maxMembers {
 		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member, maxMembers-1)
@@ -124,7 +126,8 @@ const maxInterrupts = 3
 // member runs train under signals and returns the exit status. After a signal it waits for train to return, however
 // long saving takes: ending a process that takes too long is up to the launcher or Slurm. Only the third Ctrl-C,
 // which a person sends, ends the process without waiting.
-func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) string, train func(context.Context) error) int {
+func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) string,
+	train func(context.Context) error) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan error, 1)

@@ -58,8 +58,8 @@ func (o *output) open() error {
 	return nil
 }
 
-// Write appends data to the file. It always reports success: the copying from the member's pipe would end with an error,
-// and the member would hang as soon as the pipe is full. What went wrong is returned by close.
+// Write appends data to the file. It always reports success: the copying from the member's pipe would end with an
+// error, and the member would hang as soon as the pipe is full. What went wrong is returned by close.
 func (o *output) Write(data []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -86,8 +86,8 @@ type ended struct {
 	exit   exit
 }
 
-// newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so that
-// a mistake in the file is reported before any process runs.
+// newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so
+// that a mistake in the file is reported before any process runs.
 func newRunner(f *File, o Options) (r *runner, err error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
@@ -121,7 +121,8 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	}
 	r.members = make([]runningMember, d.NumPolicies)
 	for i := range r.members {
-		if r.members[i].output, err = openOutput(filepath.Join(f.logs(), fmt.Sprintf("%03d.log", i)), d.LogSize, d.LogFiles); err != nil {
+		if r.members[i].output, err = openOutput(filepath.Join(f.logs(), fmt.Sprintf("%03d.log", i)), d.LogSize,
+			d.LogFiles); err != nil {
 			return nil, err
 		}
 	}
@@ -211,7 +212,8 @@ func (r *runner) look() {
 func (r *runner) start(s start) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
-	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvMember, s.member), fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
+	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvMember, s.member),
+		fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
 	where := ""
 	if s.gpu >= 0 {
 		env = append(env, "CUDA_VISIBLE_DEVICES="+r.visible[s.gpu])
@@ -269,8 +271,8 @@ func (r *runner) event(format string, args ...any) {
 	r.display.event(line)
 }
 
-// result is nil where all members are finished. Otherwise its error names the members that gave up, with their last lines,
-// and those that a signal stopped.
+// result is nil where all members are finished. Otherwise its error names the members that gave up, with their last
+// lines, and those that a signal stopped.
 func (r *runner) result(cause error) error {
 	var errs []error
 	var halted []string

@@ -90,7 +90,7 @@ func TestRunToTheEnd(t *testing.T) {
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7", "member 2: finished", "member  phase", "     0  finished          3    200          2       -         0    -")
+	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7", "member 2: finished", "member  phase", "     0  finished          3                200          2       -         0    -")
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
 	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
 	if err != nil {

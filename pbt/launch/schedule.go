@@ -48,9 +48,9 @@ type seat struct {
 // progress is how far a member is.
 type progress struct{ steps, iteration int64 }
 
-// schedule decides which members run when and where. It starts and ends nothing and reads no clock: its driver tells it the
-// time and what happened, and does what it says. So the golden files in testdata/schedule can hold every decision, and the
-// same schedule serves real processes (runner) and tests.
+// schedule decides which members run when and where. It starts and ends nothing and reads no clock: its driver tells it
+// the time and what happened, and does what it says. So the golden files in testdata/schedule can hold every decision,
+// and the same schedule serves real processes (runner) and tests.
 type schedule struct {
 	d        Config
 	seats    []seat
@@ -97,7 +97,8 @@ func (s *schedule) due(now time.Time) []start {
 }
 
 // before says which of two members that wait is started first. Steps come first so that the members stay comparable: a
-// strategy judges members of similar experience. Turns come next so that members which cannot go on do not keep others out.
+// strategy judges members of similar experience. Turns come next so that members which cannot go on do not keep others
+// out.
 func (s *schedule) before(i, j int) bool {
 	a, b := &s.seats[i], &s.seats[j]
 	return cmp.Or(cmp.Compare(a.at.steps, b.at.steps), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
@@ -201,8 +202,9 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 	return start{}, false
 }
 
-// failed lets a member wait before it is started again, or gives it up. Waits double, so that a cause that lasts (a full
-// disk, a lost mount) does not use up the restarts within seconds; jitter keeps members that failed together apart.
+// failed lets a member wait before it is started again, or gives it up. Waits double, so that a cause that lasts (a
+// full disk, a lost mount) does not use up the restarts within seconds; jitter keeps members that failed together
+// apart.
 func (s *schedule) failed(p *seat, status int, how string, now time.Time) {
 	if how == "" {
 		how = fmt.Sprintf("exit status %d", status)

@@ -25,9 +25,10 @@ func (e *SignalError) Error() string { return "signal: " + e.Signal.String() }
 // hand on the same one.
 const together = time.Second
 
-// Interrupts returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with a *SignalError as its cause, and a channel
-// that the second one closes, for [Options].Kill; a third one ends the process. Signals within a second of the first
-// are taken for the same, and SIGHUP counts unless it is ignored, as under nohup. stop ends the watch; it may be called twice.
+// Interrupts returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with a *SignalError as its cause, and a
+// channel that the second one closes, for [Options].Kill; a third one ends the process. Signals within a second of the
+// first are taken for the same, and SIGHUP counts unless it is ignored, as under nohup. stop ends the watch; it may be
+// called twice.
 func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	again, ended := make(chan struct{}), make(chan struct{})
@@ -55,7 +56,8 @@ func Interrupts(parent context.Context) (ctx context.Context, kill <-chan struct
 
 // watch calls first at the first signal and second at the next one that comes later than together after it, and
 // returns then. It also returns when ended is closed. now is the clock, which tests replace.
-func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time, first context.CancelCauseFunc, second func()) {
+func watch(signals <-chan os.Signal, ended <-chan struct{}, now func() time.Time, first context.CancelCauseFunc,
+	second func()) {
 	var since time.Time
 	for {
 		select {

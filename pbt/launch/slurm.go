@@ -22,8 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
-// SlurmJob is a population as a job array: every array task is one member. Slurm queues the tasks, which need not run at the
-// same time, and no launcher has to stay alive for them.
+// SlurmJob is a population as a job array: every array task is one member. Slurm queues the tasks, which need not run
+// at the same time, and no launcher has to stay alive for them.
 //
 // Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
 // run of a task anew.
@@ -37,8 +37,8 @@ type SlurmJob struct {
 	logs string
 }
 
-// Slurm makes the job array of a population. Members work in the folder in which this process does, which all nodes must
-// see, as they must the population's folder. Nothing is written.
+// Slurm makes the job array of a population. Members work in the folder in which this process does, which all nodes
+// must see, as they must the population's folder. Nothing is written.
 func Slurm(f *File) (*SlurmJob, error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
@@ -60,13 +60,15 @@ func Slurm(f *File) (*SlurmJob, error) {
 	// Refuse paths that the script cannot hold, rather than submit one that reads another path.
 	for _, path := range []string{here, dir, logs} {
 		if strings.ContainsFunc(path, unicode.IsControl) {
-			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder", path)
+			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder",
+				path)
 		}
 	}
 	if strings.Contains(logs, `\`) {
 		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose another folder, or \"launcher.logs\"", logs)
 	}
-	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f, logs: logs}
+	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f,
+		logs: logs}
 	options, err := d.slurmOptions(here, logs)
 	if err != nil {
 		return nil, err
@@ -75,8 +77,8 @@ func Slurm(f *File) (*SlurmJob, error) {
 	return job, nil
 }
 
-// slurmOptions are the lines for sbatch, quoted as it reads them. USR1 a minute before the time is up goes to the batch shell
-// (B:), which hands it on, so that the member saves and the job goes back into the queue.
+// slurmOptions are the lines for sbatch, quoted as it reads them. USR1 a minute before the time is up goes to the batch
+// shell (B:), which hands it on, so that the member saves and the job goes back into the queue.
 func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	s := c.Slurm
 	array := fmt.Sprintf("0-%d", c.NumPolicies-1)
@@ -106,7 +108,8 @@ func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	}
 	for i, o := range s.Extra {
 		if !strings.HasPrefix(o, "-") || strings.ContainsFunc(o, unicode.IsControl) {
-			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like \"--account=robots\"", i, o)
+			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like \"--account=robots\"", i,
+				o)
 		}
 		options = append(options, o)
 	}
@@ -131,13 +134,14 @@ func quoteWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// batchScript is what Slurm runs for each member. The shell stays to do what the member's exit status asks, and hands on
-// the signals that Slurm sends to it.
+// batchScript is what Slurm runs for each member. The shell stays to do what the member's exit status asks, and hands
+// on the signals that Slurm sends to it.
 func (c Config) batchScript(options []string, config string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("#!/bin/bash")
-	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", c.NumPolicies, c.Name)
+	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", c.NumPolicies,
+		c.Name)
 	for _, o := range options {
 		line("#SBATCH %s", o)
 	}
@@ -204,7 +208,8 @@ func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
 	if cluster != "" {
 		argv = append(argv, "--clusters="+cluster)
 	}
-	script := fmt.Sprintf("#!/bin/sh\n# Ends the job array of the population %s; its members save.\nexec %s\n", j.file.Launcher.Name, quoteWords(append(argv, id)))
+	script := fmt.Sprintf("#!/bin/sh\n# Ends the job array of the population %s; its members save.\nexec %s\n",
+		j.file.Launcher.Name, quoteWords(append(argv, id)))
 	if err := writeText(j.Cancel, script); err != nil {
 		return id, fmt.Errorf("launch: job %s is submitted: %w", id, err)
 	}
@@ -214,8 +219,8 @@ func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
 	return id, nil
 }
 
-// parseJob reads what sbatch --parsable says: a job, or a job and a cluster. Both go into a shell script, so anything else
-// is refused.
+// parseJob reads what sbatch --parsable says: a job, or a job and a cluster. Both go into a shell script, so anything
+// else is refused.
 func parseJob(text string) (id, cluster string, err error) {
 	id, cluster, _ = strings.Cut(strings.TrimSpace(text), ";")
 	if n, err := strconv.ParseUint(id, 10, 32); err != nil || n == 0 {

@@ -19,13 +19,13 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// DefaultSilence is the time without a heartbeat after which Status calls a member silent: some ten of the default heartbeats,
-// so that one slow write to a shared folder is not taken for a failure.
+// DefaultSilence is the time without a heartbeat after which Status calls a member silent: some ten of the default
+// heartbeats, so that one slow write to a shared folder is not taken for a failure.
 const DefaultSilence = time.Minute
 
-// Status says where the members of a population stand, from its folder alone: on any machine that sees it, whatever started
-// the members. A member whose last heartbeat says that it trains or waits, and is older than silence, is called silent.
-// Nothing is written. A folder without a population is an error.
+// Status says where the members of a population stand, from its folder alone: on any machine that sees it, whatever
+// started the members. A member whose last heartbeat says that it trains or waits, and is older than silence, is called
+// silent. Nothing is written. A folder without a population is an error.
 func Status(dir string, silence time.Duration) ([]Row, error) {
 	store, err := openStatus(dir)
 	if err != nil {
@@ -89,16 +89,19 @@ func countMembers(dir string) (int, error) {
 	}
 	n := 0
 	for _, e := range entries {
-		if i, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && e.Name() == fmt.Sprintf("%03d", i) && i >= 0 && i < maxMembers {
+		if i, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && e.Name() == fmt.Sprintf("%03d", i) && i >= 0 &&
+			i < maxMembers {
 			n = max(n, i+1)
 		}
 	}
 	if n == 0 {
 		// Say where to look instead, as this is an easy mistake.
 		if _, err := os.Stat(filepath.Join(dir, "state.json")); err == nil {
-			return 0, fmt.Errorf("launch: %s is a population that trains in one process; gorl inspect shows where it stands", dir)
+			return 0, fmt.Errorf("launch: %s is a population that trains in one process; gorl inspect shows where it stands",
+				dir)
 		}
-		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a population's folder", dir, ConfigFile)
+		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a population's folder",
+			dir, ConfigFile)
 	}
 	return n, nil
 }
@@ -116,8 +119,8 @@ func status(store workspace.Store, silence time.Duration) ([]Row, error) {
 	return rows, nil
 }
 
-// statusRow is the row of a member whose heartbeat was written age ago. Damaged files are named in its note, as the member
-// itself passes over them.
+// statusRow is the row of a member whose heartbeat was written age ago. Damaged files are named in its note, as the
+// member itself passes over them.
 func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 	row := Row{Member: p.Member, Phase: "not started", Beat: p.Heartbeat}
 	var notes []string
@@ -157,7 +160,7 @@ type Row struct {
 
 // WriteTable writes rows as a table. Without launched it leaves out what only a launcher knows.
 func WriteTable(w io.Writer, rows []Row, launched bool) error {
-	header := []string{"member", "phase", "iteration", "steps", "objective", "parent"}
+	header := []string{"member", "phase", "iteration", "environment steps", "objective", "parent"}
 	if launched {
 		header = append(header, "restarts", "gpu")
 	}

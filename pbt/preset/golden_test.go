@@ -50,7 +50,7 @@ func answer(t *testing.T, words []string, document string) string {
 func describe(s *Settings) string {
 	var out strings.Builder
 	o := s.Options
-	fmt.Fprintf(&out, "%s strict=%v enabled=%v policy %d of %d in %q synchronous=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous)
+	fmt.Fprintf(&out, "%s strict=%v enabled=%v member %d of %d in %q synchronous=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous)
 	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d settle=%v diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.SettleMutations, o.Diversify, o.Reference, o.Seed)
 	fmt.Fprintf(&out, "%s\n", strategy.Describe(o.Strategy))
 	if o.Measure != (pbt.Measure{}) {

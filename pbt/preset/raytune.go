@@ -93,7 +93,7 @@ func readRayTune(f *file) (*Settings, error) {
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),
-			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in steps"})
+			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in environment steps"})
 	}
 	if c.PerturbationInterval != float64(int64(c.PerturbationInterval)) || c.BurnInPeriod != float64(int64(c.BurnInPeriod)) {
 		p.wrong("perturbation_interval", c.PerturbationInterval, "want whole numbers of environment steps, for burn_in_period too")
@@ -226,7 +226,7 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 	}
 }
 
-// begin draws what members begin with where the file does not say it, as Ray does for keys that a trial's
+// begin draws what members begin with where the file does not say it, as Ray does for keys that a member's
 // configuration lacks. Ranges are left to Options.Sample; choices and whole numbers, which a range cannot describe,
 // are drawn here into Options.Initial, one map a member.
 func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Parameter) {
@@ -286,7 +286,7 @@ func distributionError() error {
 	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, 1e-3)\": one of %s", quoted(sorted(distributions)))
 }
 
-// RayConfig reads the configuration of a Ray Tune trial, as its JSON files hold it, by gorl's names: numbers and truth
+// RayConfig reads the configuration of a member of Ray Tune, as its JSON files hold it, by gorl's names: numbers and truth
 // values (0 and 1), those of env_config as env.<name>, nested keys joined by dots. Settings of RLlib that gorl has no name
 // for keep theirs. Whatever else a configuration holds is left out.
 func RayConfig(config map[string]any) map[string]float64 {

@@ -1,6 +1,6 @@
 package preset
 
-// This file holds the preset of Sample Factory. The original trains all policies in one program that shares workers;
+// This file holds the preset of Sample Factory. The original trains all members in one program that shares workers;
 // here every member has environments of its own. Its tunables are fixed: the optimizer's and loss settings below, and
 // every setting of the environment.
 

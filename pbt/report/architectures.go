@@ -19,8 +19,8 @@ const (
 	wordedHeight    = 22
 )
 
-// mutationSigns are the legend's words for each kind of mutation, the form and the ink of its sign, and the sign's radius
-// relative to the others'.
+// mutationSigns are the legend's words for each kind of mutation, the form and the ink of its sign, and the sign's
+// radius relative to the others'.
 var mutationSigns = []struct {
 	words  string
 	sign   plot.Sign

@@ -24,9 +24,9 @@ const maxNamed = 8
 const pathTip = "the path of the best member's weights"
 
 // curves returns a curve for every stretch of drawn, in its order, and the best's path as the last one. points
-// returns the values of a stretch up to a number of the member's own steps: the path leaves an ancestor where it was
-// copied, while the ancestor's own curve goes on. steps holds each value until the next, as hyperparameters do. The
-// curves are pale where the best's path lies in front of them.
+// returns the values of a stretch up to a number of the member's own environment steps: the path leaves an ancestor
+// where it was copied, while the ancestor's own curve goes on. steps holds each value until the next, as
+// hyperparameters do. The curves are pale where the best's path lies in front of them.
 func (f *facts) curves(steps bool, points func(s *stretch, to int64) []journal.Point) []plot.Series {
 	opacity := 0.5
 	if f.best == nil { // there is no such path
@@ -135,10 +135,10 @@ func outliers(values []float64) (limits [2]float64, beyond int) {
 }
 
 // objective returns the panel of the objective, which has a point at every interval's end. The curve of a member that
-// took over weights begins at the source's objective, at the member's own steps: with the source's weights it
-// performs as the source does, and the curve shows what it made of them. The axis is logarithmic only for objectives
-// of which less is better: these are losses, which fall by orders of magnitude. Crosses and diamonds at the lower
-// edge are failures and divergences, which have no value; the star is the best there was.
+// took over weights begins at the source's objective, at the member's own environment steps: with the source's weights
+// it performs as the source does, and the curve shows what it made of them. The axis is logarithmic only for objectives
+// of which less is better: these are losses, which fall by orders of magnitude. Crosses and diamonds at the lower edge
+// are failures and divergences, which have no value; the star is the best there was.
 func (f *facts) objective() plot.Panel {
 	title := plot.Plain(f.Run.Objective, 120)
 	if f.Run.Minimise {
@@ -259,8 +259,8 @@ func (f *facts) hyperparameterPictures() plot.Picture {
 	return figure("hyperparameters over environment steps", 2, halfHeight, panels...)
 }
 
-// figure returns a picture of panels, so many in a row that is as wide as the page, of the given height each. The text is
-// as large as that of the other pictures on the page.
+// figure returns a picture of panels, so many in a row that is as wide as the page, of the given height each. The text
+// is as large as that of the other pictures on the page.
 func figure(label string, columns int, height vg.Length, panels ...plot.Panel) plot.Picture {
 	const edges, gap, textScale = 20, 14, 1.2 // of both sides, and between two columns
 	return plot.Figure{

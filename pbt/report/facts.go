@@ -119,7 +119,8 @@ func gather(h *journal.History) (*facts, error) {
 	}
 	for i, t := range h.Members {
 		if t.Member != i {
-			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i, t.Member)
+			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i,
+				t.Member)
 		}
 		for _, c := range t.Copies {
 			if c.Parent < 0 || c.Parent >= len(h.Members) || c.Founder < 0 || c.Founder >= len(h.Members) {

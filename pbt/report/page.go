@@ -133,7 +133,7 @@ func (f *facts) summary() []pair {
 		{"Objective", plot.Plain(f.Run.Objective, 100) + ", " + direction},
 		{"Best now", best}, {"Best there was", ever},
 		{"Members", fmt.Sprint(f.Run.Members)},
-		{"Intervals", fmt.Sprintf("%d of %d steps", f.intervals, f.Run.IntervalSteps)},
+		{"Intervals", fmt.Sprintf("%d of %d environment steps", f.intervals, f.Run.IntervalSteps)},
 		{"Environment steps", fmt.Sprintf("%d a member at most", f.steps)},
 		{"Copies", fmt.Sprint(f.copies)},
 		{"Mutated themselves", nonzero(f.happened[journal.SelfMutate])},

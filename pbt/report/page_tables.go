@@ -55,7 +55,7 @@ const maxSources = 200
 // yet or because it diverged, stands behind all that have one.
 func (f *facts) standings() table {
 	t := table{Header: []string{
-		"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "steps", "took over", "was copied",
+		"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "environment steps", "took over", "was copied",
 	}}
 	t.Header = append(t.Header, f.keys...)
 	// By member: its last objective and the best it had, NaN where there is none. worth is the last objective turned so
@@ -225,7 +225,7 @@ func (f *facts) schedule(p *page) {
 	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were trained with",
 		s.Member, f.best.point.Iteration, s.Steps)
 	keys := s.Keys() // also those that are not shown elsewhere: the schedule is all that can be replayed
-	p.Schedule = table{Header: append([]string{"from step", "member"}, keys...)}
+	p.Schedule = table{Header: append([]string{"from environment step", "member"}, keys...)}
 	shapes := s.Architectures()
 	if len(shapes) > 0 {
 		p.ScheduleOf += "; only hyperparameters are replayed, not architectures"
@@ -266,8 +266,9 @@ func (f *facts) schedule(p *page) {
 // that were kept grey.
 func (f *facts) events(p *page, most int) {
 	p.Events = table{
-		Header: []string{"interval", "member", "event", "from", "steps", plot.Plain(f.Run.Objective, 40), "why", "changed"},
-		Left:   []bool{2: true, 6: true, 7: true}, // event, why and changed
+		Header: []string{"interval", "member", "event", "from", "environment steps", plot.Plain(f.Run.Objective, 40), "why",
+			"changed"},
+		Left: []bool{2: true, 6: true, 7: true}, // event, why and changed
 	}
 	events := f.Events // in the order of the journal
 	if len(events) > most {

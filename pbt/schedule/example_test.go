@@ -30,12 +30,12 @@ func ExampleExtract() {
 	}
 	fmt.Println("seed", s.Seed)
 	for _, phase := range s.Phases {
-		fmt.Println("from step", phase.From, "as member", phase.Member, phase.Hyperparameters)
+		fmt.Println("from environment step", phase.From, "as member", phase.Member, phase.Hyperparameters)
 	}
 	// Output:
 	// seed 12
-	// from step 0 as member 1 map[learning_rate:0.01]
-	// from step 1000 as member 0 map[learning_rate:0.02]
+	// from environment step 0 as member 1 map[learning_rate:0.01]
+	// from environment step 1000 as member 0 map[learning_rate:0.02]
 }
 
 func ExampleTrain() {

@@ -41,9 +41,10 @@ func ExtractAt(h *journal.History, member int, iteration int64) (Schedule, error
 	return along(h, ancestry, false)
 }
 
-// along collects the hyperparameters that were set on the way through a line of ancestors. Every ancestor's stretch ends where
-// it was copied; its steps are counted from where its own weights began, so that the phases of all stretches follow each other.
-// present includes what was decided at the end of the last interval, which the weights have not trained with yet.
+// along collects the hyperparameters that were set on the way through a line of ancestors. Every ancestor's stretch
+// ends where it was copied; its steps are counted from where its own weights began, so that the phases of all stretches
+// follow each other. present includes what was decided at the end of the last interval, which the weights have not
+// trained with yet.
 func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Schedule, error) {
 	s := Schedule{Objective: h.Run.Objective, Member: ancestry[len(ancestry)-1].Member}
 	set := make(map[int][]journal.Event) // by member, those that set hyperparameters
@@ -52,8 +53,8 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 			set[e.Member] = append(set[e.Member], e)
 		}
 	}
-	// From the first ancestor to the member itself: s.Steps is the number of steps behind the weights so far, at
-	// which the next stretch is appended.
+	// From the first ancestor to the member itself: s.Steps is the number of environment steps behind the weights so far,
+	// at which the next stretch is appended.
 	for i, a := range ancestry {
 		last := i == len(ancestry)-1
 		var begin *journal.Event // what the stretch begins with
@@ -69,14 +70,15 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 			}
 		}
 		if begin == nil {
-			return Schedule{}, fmt.Errorf("schedule: the journal does not say which hyperparameters member %d began with", a.Member)
+			return Schedule{}, fmt.Errorf("schedule: the journal does not say which hyperparameters member %d began with",
+				a.Member)
 		}
 		// Only the founding member was initialised; the weights of the others are copies.
 		if i == 0 {
 			s.Seed = begin.Seed
 		}
 		if a.ToSteps < a.FromSteps {
-			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at step %d after it had taken over weights at step %d", a.Member, a.ToSteps, a.FromSteps)
+			return Schedule{}, fmt.Errorf("schedule: the journal is contradictory: member %d was copied at environment step %d after it had taken over weights at environment step %d", a.Member, a.ToSteps, a.FromSteps)
 		}
 		// Steps in events are the member's own, counted since training began, so a.FromSteps is subtracted to
 		// continue the count of the weights.
@@ -96,8 +98,8 @@ func along(h *journal.History, ancestry []journal.Ancestor, present bool) (Sched
 	return s, nil
 }
 
-// add begins a phase, which takes the place of one that began at the same step: a member that was copied and mutated in one
-// decision never trained with the values before.
+// add begins a phase, which takes the place of one that began at the same step: a member that was copied and mutated in
+// one decision never trained with the values before.
 func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 	member, values := e.Member, e.After
 	p := Phase{From: from, Member: member, Hyperparameters: maps.Clone(values), Architecture: e.Architecture}
@@ -106,7 +108,7 @@ func (s *Schedule) add(tuned []string, from int64, e journal.Event) error {
 		for _, key := range tuned {
 			v, ok := values[key]
 			if !ok {
-				return fmt.Errorf("schedule: the journal does not have the tuned hyperparameter %q of member %d at step %d", key, member, from)
+				return fmt.Errorf("schedule: the journal does not have the tuned hyperparameter %q of member %d at environment step %d", key, member, from)
 			}
 			p.Hyperparameters[key] = v
 		}

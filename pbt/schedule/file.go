@@ -17,8 +17,8 @@ import (
 // schema is the version of the file format.
 const schema = 1
 
-// maxFile is the greatest size of a file that is read, in bytes. Schedules have kilobytes, Ray's policy files at most some
-// megabytes.
+// maxFile is the greatest size of a file that is read, in bytes. Schedules have kilobytes, Ray's replay files at most
+// some megabytes.
 const maxFile = 64 << 20
 
 // document is a schedule as the file has it.

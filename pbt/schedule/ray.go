@@ -1,6 +1,6 @@
 package schedule
 
-// This file reads the files in which Ray Tune records what a trial of its population based training took over, so
+// This file reads the files in which Ray Tune records what a member of its population based training took over, so
 // that the finding of a population in Ray can be replayed with gorl.
 
 import (
@@ -14,28 +14,28 @@ import (
 	"github.com/gorl-dev/gorl/pbt/preset"
 )
 
-// maxRayRow is the greatest length of a row in Ray Tune's policy file, in bytes. A row holds two configurations.
+// maxRayRow is the greatest length of a row in Ray Tune's replay file, in bytes. A row holds two configurations.
 const maxRayRow = 16 << 20
 
-// ReadRay reads a policy file of Ray Tune's population based training (pbt_policy_<trial>.txt) as a schedule, the same
-// that Ray's PopulationBasedTrainingReplay plays. Rows that do not lead to the trial's last weights are left out: a trial
-// that is replaced takes over the history of the one that it copies. Hyperparameters get gorl's names.
+// ReadRay reads a replay file of Ray Tune's population based training (pbt_policy_<trial>.txt) as a schedule, the same
+// that Ray's PopulationBasedTrainingReplay plays. Rows that do not lead to the member's last weights are left out: a
+// member that is replaced takes over the history of the one that it copies. Hyperparameters get gorl's names.
 //
-// Ray counts training iterations; stepsPerIteration is the number of environment steps of one. The file does not say how
-// long training went on: Steps is where the last phase begins, and [Options.Steps] says where to stop.
+// Ray counts training iterations; stepsPerIteration is the number of environment steps of one. The file does not say
+// how long training went on: Steps is where the last phase begins, and [Options.Steps] says where to stop.
 //
 // A row that is malformed is an error that names its line. A last line without a line break, which a crash cut off, is
 // left out.
 func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	if stepsPerIteration < 1 {
-		return Schedule{}, fmt.Errorf("schedule: %d steps per iteration; give at least 1", stepsPerIteration)
+		return Schedule{}, fmt.Errorf("schedule: %d environment steps per iteration; give at least 1", stepsPerIteration)
 	}
 	rows, err := readRayRows(r)
 	if err != nil {
 		return Schedule{}, err
 	}
 	if len(rows) == 0 {
-		return Schedule{}, errors.New("schedule: the policy file has no rows: the trial never took anything over; train with its own configuration")
+		return Schedule{}, errors.New("schedule: the replay file has no rows: the member never took anything over; train with its own configuration")
 	}
 	// Each row says that target copied source. The present weights came by the last row, those of its source by the row
 	// before, if that one's target is this source; and so on. Rows before the chain breaks belong to weights that were
@@ -47,7 +47,8 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	s := Schedule{Phases: []Phase{{Hyperparameters: rows[first].before}}}
 	for _, row := range rows[first:] {
 		if row.iteration > math.MaxInt64/stepsPerIteration {
-			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d steps is too great", row.iteration, stepsPerIteration)
+			return Schedule{}, fmt.Errorf("schedule: iteration %d of %d environment steps is too great", row.iteration,
+				stepsPerIteration)
 		}
 		s.Steps = row.iteration * stepsPerIteration
 		// Of two rows at the same step only the later counts: nothing was trained with the configuration of the
@@ -60,7 +61,7 @@ func ReadRay(r io.Reader, stepsPerIteration int64) (Schedule, error) {
 	return s, s.Validate()
 }
 
-// rayRow is a line of the policy file: the trial target took over the weights of the trial source and went on with
+// rayRow is a line of the replay file: the member target took over the weights of the member source and went on with
 // another configuration.
 type rayRow struct {
 	target, source string
@@ -89,7 +90,7 @@ func readRayRows(r io.Reader) ([]rayRow, error) {
 		// A malformed line without its line break is the last one, and a crash of Ray cut it off; any other is
 		// damage.
 		case bytes.HasSuffix(line, []byte("\n")) || len(line) > maxRayRow:
-			return nil, fmt.Errorf("schedule: policy file, line %d: %w", n, err)
+			return nil, fmt.Errorf("schedule: replay file, line %d: %w", n, err)
 		}
 	}
 	return rows, nil

@@ -49,7 +49,7 @@ func TestReadRay(t *testing.T) {
 	}
 }
 
-// A trial that copied another has that one's history first. One that copied a trial without a history has its last row
+// A member that copied another has that one's history first. One that copied a member without a history has its last row
 // only, whatever it did before.
 func TestReadRayFollowsTheWeights(t *testing.T) {
 	first := `["2","0",1,1,{"custom":3,"env_config":{"bonus":1},"lr":0.1},{"custom":3,"env_config":{"bonus":2},"lr":0.15}]` + "\n"

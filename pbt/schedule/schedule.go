@@ -29,7 +29,7 @@ type Schedule struct {
 	Phases []Phase `json:"phases"`
 }
 
-// Phase is a stretch of steps with the same hyperparameters.
+// Phase is a stretch of environment steps with the same hyperparameters.
 type Phase struct {
 	// From is the number of environment steps behind the weights at which the phase begins.
 	From int64 `json:"from"`
@@ -74,8 +74,8 @@ func (s Schedule) Keys() []string {
 	return sorted(named)
 }
 
-// phase returns the index of the phase that a number of steps lies in, found by bisection as phases ascend; -1 where
-// there is none.
+// phase returns the index of the phase that a number of environment steps lies in, found by bisection as phases ascend;
+// -1 where there is none.
 func (s Schedule) phase(steps int64) int {
 	return sort.Search(len(s.Phases), func(i int) bool { return s.Phases[i].From > steps }) - 1
 }
@@ -91,20 +91,22 @@ func (s Schedule) Validate() error {
 	for i, p := range s.Phases {
 		switch {
 		case i == 0 && p.From != 0:
-			return fmt.Errorf("schedule: its first phase begins at step %d; it must begin at 0", p.From)
+			return fmt.Errorf("schedule: its first phase begins at environment step %d; it must begin at 0", p.From)
 		case i > 0 && p.From <= s.Phases[i-1].From:
-			return fmt.Errorf("schedule: phase %d begins at step %d, phase %d at %d; give them in ascending order", i, p.From, i-1, s.Phases[i-1].From)
+			return fmt.Errorf("schedule: phase %d begins at environment step %d, phase %d at %d; give them in ascending order",
+				i, p.From, i-1, s.Phases[i-1].From)
 		case p.Member < 0:
 			return fmt.Errorf("schedule: phase %d is of member %d; members are 0 and up", i, p.Member)
 		}
 		for _, key := range sorted(p.Hyperparameters) {
 			if v := p.Hyperparameters[key]; math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("schedule: phase %d, from step %d, sets %q to %v; give a finite number", i, p.From, key, v)
+				return fmt.Errorf("schedule: phase %d, from environment step %d, sets %q to %v; give a finite number", i, p.From,
+					key, v)
 			}
 		}
 	}
 	if last := s.Phases[len(s.Phases)-1].From; s.Steps < last {
-		return fmt.Errorf("schedule: it ends after %d steps, before its last phase begins at %d", s.Steps, last)
+		return fmt.Errorf("schedule: it ends after %d environment steps, before its last phase begins at %d", s.Steps, last)
 	}
 	return nil
 }

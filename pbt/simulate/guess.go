@@ -108,8 +108,8 @@ func between(low, high float64, log bool) float64 {
 	return min(max(v, low), high)
 }
 
-// discounts reports whether a hyperparameter is one of those close to one, such as a discount factor, whose distance from one
-// is what counts.
+// discounts reports whether a hyperparameter is one of those close to one, such as a discount factor, whose distance
+// from one is what counts.
 func discounts(o pbt.Options, key string) bool {
 	if m, ok := o.Explore.(explore.Mutation); ok {
 		for _, rule := range []explore.Rule{m.Rules[key], m.Parameters[key].Rule} {

@@ -26,8 +26,8 @@ import (
 // g/(g + Forgetting·(1-g)), and good settings are faster and end higher. What a member reports is
 // Offset + Scale·s plus noise.
 //
-// With Luck above 0, members with equal hyperparameters differ: luck is exp(Luck·z) with z standard normal, drawn when a
-// member is built and again whenever it has taken over weights.
+// With Luck above 0, members with equal hyperparameters differ: luck is exp(Luck·z) with z standard normal, drawn when
+// a member is built and again whenever it has taken over weights.
 type Model struct {
 	// Landscapes are how progress depends on hyperparameters, by their names. Hyperparameters that are tuned and not
 	// named here make no difference.
@@ -38,11 +38,11 @@ type Model struct {
 	// Forgetting is how strongly bad settings undo what is learned. With more, bad settings end lower and copying gains
 	// more. Default 0: every setting gets there in the end.
 	Forgetting float64
-	// Noise is the standard deviation of one reading of the objective, in its units. With more, thresholds and windows have
-	// to be larger, or lucky readings are copied. Default 0.
+	// Noise is the standard deviation of one reading of the objective, in its units. With more, thresholds and windows
+	// have to be larger, or lucky readings are copied. Default 0.
 	Noise float64
-	// Luck is the standard deviation of the logarithm of a member's own speed. With more, members with equal settings drift
-	// further apart, as agents of different seeds do. Default 0.
+	// Luck is the standard deviation of the logarithm of a member's own speed. With more, members with equal settings
+	// drift further apart, as agents of different seeds do. Default 0.
 	Luck float64
 	// Offset and Scale make an objective of the skill: Offset is that of an untrained member, Offset+Scale that of a
 	// perfect one. Scale is below 0 exactly where lower is better. Default of Scale: 1, or -1 where lower is better.
@@ -102,7 +102,8 @@ func (m Model) validate(minimise bool) error {
 	case m.Horizon < 1:
 		return fmt.Errorf("simulate: Model.Horizon is %d; give at least 1 step", m.Horizon)
 	case minimise != (m.Scale < 0):
-		return fmt.Errorf("simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere", m.Scale)
+		return fmt.Errorf("simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere",
+			m.Scale)
 	case !(m.Divergence >= 0 && m.Divergence <= 1):
 		return fmt.Errorf("simulate: Model.Divergence is %v; give a probability from 0 to 1", m.Divergence)
 	}
@@ -124,7 +125,8 @@ func (m Model) validate(minimise bool) error {
 		}
 		switch {
 		case !number.Finite(l.Optimum) || !(l.side(l.Optimum) > 0):
-			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with OneMinus below 1", l.Optimum))
+			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with OneMinus below 1",
+				l.Optimum))
 		case !(l.Width > 0) || math.IsInf(l.Width, 0):
 			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))
 		case !number.Finite(l.Drift) || !number.Finite(l.Start) || !number.Finite(l.Limit):
@@ -142,8 +144,8 @@ func (l Landscape) side(value float64) float64 {
 	return value
 }
 
-// suits is g, from 0 to 1, for weights with a number of steps behind them. A value on the wrong side of its limit (0, or 1 with
-// OneMinus) does not learn at all.
+// suits is g, from 0 to 1, for weights with a number of steps behind them. A value on the wrong side of its limit (0,
+// or 1 with OneMinus) does not learn at all.
 func (m *Model) suits(values map[string]float64, steps int64) float64 {
 	exponent := 0.0
 	for _, key := range m.keys { // the sum depends on the order
@@ -158,8 +160,8 @@ func (m *Model) suits(values map[string]float64, steps int64) float64 {
 	return math.Exp(-exponent / 2)
 }
 
-// learn is the skill after some steps at a suitability: the exact solution of the differential equation above for constant g,
-// so that it does not depend on how training is cut into steps.
+// learn is the skill after some steps at a suitability: the exact solution of the differential equation above for
+// constant g, so that it does not depend on how training is cut into steps.
 func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	rate := g + m.Forgetting*(1-g)
 	if rate == 0 {

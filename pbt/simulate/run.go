@@ -25,8 +25,8 @@ type Config struct {
 	// Options are the population's, as they would be used for training. New, Objective, Seed, Directory, Progress,
 	// Parallel and Asynchronous are the simulation's own: what is said there does not matter.
 	Options pbt.Options
-	// Seeds is the number of populations, each with a seed of its own. More make the means more certain (the standard error
-	// falls with the square root) and take longer. Default 20.
+	// Seeds is the number of populations, each with a seed of its own. More make the means more certain (the standard
+	// error falls with the square root) and take longer. Default 20.
 	Seeds int
 	// Seed makes all others.
 	Seed int64
@@ -68,7 +68,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Name: c.Name, Minimise: c.Options.Measure.Minimise, Members: c.Options.Members, Runs: make([]Outcome, c.Seeds), Controls: make([]Outcome, c.Seeds)}
+	r := &Result{Name: c.Name, Minimise: c.Options.Measure.Minimise, Members: c.Options.Members,
+		Runs: make([]Outcome, c.Seeds), Controls: make([]Outcome, c.Seeds)}
 	for steps := int64(0); steps < c.Options.TotalSteps; {
 		steps += min(c.Options.IntervalSteps, c.Options.TotalSteps-steps)
 		r.Steps = append(r.Steps, steps)
@@ -116,9 +117,11 @@ func (c Config) complete() (Config, error) {
 	case c.Parallel < 1:
 		return c, fmt.Errorf("simulate: Parallel is %d; give at least 1, or 0 for the number of processors", c.Parallel)
 	case o.IntervalSteps < 1 || o.TotalSteps < 1:
-		return c, fmt.Errorf("simulate: intervals of %d steps, %d in all; give at least 1", o.IntervalSteps, o.TotalSteps)
+		return c, fmt.Errorf("simulate: intervals of %d environment steps, %d in all; give at least 1", o.IntervalSteps,
+			o.TotalSteps)
 	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
-		return c, fmt.Errorf("simulate: %d steps in intervals of %d are more than %d intervals", o.TotalSteps, o.IntervalSteps, maxIntervals)
+		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals", o.TotalSteps,
+			o.IntervalSteps, maxIntervals)
 	}
 	return c, c.Model.validate(o.Measure.Minimise)
 }
@@ -182,8 +185,8 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	return o, err
 }
 
-// outcome counts what a journal tells. A member's lineage is that of the founding member whose weights it has; copies of one
-// interval are applied in turn, and the journal already says which founder each copy leads to.
+// outcome counts what a journal tells. A member's lineage is that of the founding member whose weights it has; copies
+// of one interval are applied in turn, and the journal already says which founder each copy leads to.
 func outcome(recorded []journal.Event, members, intervals int) (Outcome, error) {
 	h, err := journal.NewHistory(recorded)
 	if err != nil {

@@ -86,7 +86,8 @@ func Write(w io.Writer, results ...*Result) error {
 	if len(results) == 0 {
 		return errors.New("simulate: there are no results to show")
 	}
-	header := []string{"settings", "best", "median", "control", "gain", "wins", "copies/interval", "replaced", "self-mutations", "lineages left", "diverged"}
+	header := []string{"settings", "best", "median", "control", "gain", "wins", "copies/interval", "replaced",
+		"self-mutations", "lineages left", "diverged"}
 	var rows [][]string
 	for i, r := range results {
 		s := r.Summary()
@@ -97,7 +98,8 @@ func Write(w io.Writer, results ...*Result) error {
 		rows = append(rows, []string{
 			label(r, i), fmt.Sprintf("%.4g", s.Best), fmt.Sprintf("%.4g", s.Median), fmt.Sprintf("%.4g", s.ControlBest),
 			fmt.Sprintf("%+.3g ± %s", s.Gain, oneDigit(s.Error)), fmt.Sprintf("%.0f%%", 100*s.Wins),
-			fmt.Sprintf("%.2f of %d", s.Copies, r.Members), fmt.Sprintf("%.0f%%", 100*s.Fraction), fmt.Sprintf("%.2f", s.SelfMutations),
+			fmt.Sprintf("%.2f of %d", s.Copies, r.Members), fmt.Sprintf("%.0f%%", 100*s.Fraction), fmt.Sprintf("%.2f",
+				s.SelfMutations),
 			fmt.Sprintf("%.1f", s.Lineages), diverged,
 		})
 	}
@@ -118,7 +120,8 @@ func Panels(results ...*Result) []plot.Panel {
 	median := plot.Panel{Title: "median member", YLabel: "objective, without noise"}
 	replaced := plot.Panel{Title: "members replaced", YLabel: "% of the population"}
 	lineages := plot.Panel{Title: "founding members whose weights are left", YLabel: "lineages"}
-	curves := func(p *plot.Panel, name string, r *Result, outcomes []Outcome, from int, of func(o *Outcome, i int) float64) {
+	curves := func(p *plot.Panel, name string, r *Result, outcomes []Outcome, from int,
+		of func(o *Outcome, i int) float64) {
 		mean, low, high := bands(r, outcomes, from, of)
 		mean.Name, low.Name, high.Name = name, name, name
 		low.Dashed, high.Dashed = true, true
@@ -185,7 +188,8 @@ func WritePNG(path string, results ...*Result) error {
 		return errors.New("simulate: there are no results to draw")
 	}
 	r := results[0]
-	title := fmt.Sprintf("simulated populations: %d members, %d intervals, mean of %d seeds", r.Members, len(r.Steps), len(r.Runs))
+	title := fmt.Sprintf("simulated populations: %d members, %d intervals, mean of %d seeds", r.Members, len(r.Steps),
+		len(r.Runs))
 	if len(results) == 1 {
 		title += ", dashed: 10th and 90th percentile"
 	}

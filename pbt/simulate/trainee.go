@@ -110,8 +110,8 @@ func (t *Trainee) Samples(figure string, n int) []float64 {
 	return append([]float64{}, t.readings[len(t.readings)-n:]...)
 }
 
-// EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the square
-// root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
+// EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the
+// square root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
 func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
 	if episodes < 1 {
 		return nil, fmt.Errorf("simulate: an evaluation of %d episodes; give at least 1", episodes)
@@ -123,7 +123,8 @@ func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (
 // Hyperparameters implements pbt.Trainee.
 func (t *Trainee) Hyperparameters() map[string]float64 { return maps.Clone(t.values) }
 
-// SetHyperparameters implements pbt.Trainee. A name that the member was not built with is an error, and changes nothing.
+// SetHyperparameters implements pbt.Trainee. A name that the member was not built with is an error, and changes
+// nothing.
 func (t *Trainee) SetHyperparameters(values map[string]float64) error {
 	for key := range values {
 		if _, ok := t.values[key]; !ok {

@@ -10,8 +10,8 @@ import (
 )
 
 // Fitness is what selection goes by: the mean of a member's last n scores, or of as many as there are; with n of 0 or 1
-// the objective. ok is false where it is not known or the member diverged. Scores that are not finite, which a member can
-// have come back from, do not count.
+// the objective. ok is false where it is not known or the member diverged. Scores that are not finite, which a member
+// can have come back from, do not count.
 func Fitness(m Status, n int) (fitness float64, ok bool) {
 	if !m.Healthy() || m.Absent {
 		return math.NaN(), false

@@ -12,10 +12,10 @@ import (
 // IsaacGymEnvs is the rule of the decentralised population based training of IsaacGymEnvs (DexPBT). The members are
 // sorted by objective, of equals the higher number first. A member among the worst ceil(ReplaceFractionWorst·N) whose
 // peak within the interval did not reach the best ceil(ReplaceFractionBest·N) draws a candidate from the best. It is
-// replaced where the candidate is ahead by more than ThresholdFracStd times the spread of the population and by more than
-// ThresholdFracAbsolute times the candidate's objective without its sign, and mutates itself otherwise. The spread is the
-// standard deviation (divided by n) without the floor(0.2·n) lowest objectives. A replaced member mutates the candidate's
-// hyperparameters or, with even chances, its own. No decision is made until more than max(2, N/2) members
+// replaced where the candidate is ahead by more than ThresholdFracStd times the spread of the population and by more
+// than ThresholdFracAbsolute times the candidate's objective without its sign, and mutates itself otherwise. The spread
+// is the standard deviation (divided by n) without the floor(0.2·n) lowest objectives. A replaced member mutates the
+// candidate's hyperparameters or, with even chances, its own. No decision is made until more than max(2, N/2) members
 // have an objective; so populations of two never act.
 //
 // N are the members with a finite objective; in max(2, N/2) it is the members that are not absent. Failed members and
@@ -45,7 +45,8 @@ type IsaacGymEnvs struct {
 
 // DefaultIsaacGymEnvs has the numbers of the original's default configuration.
 func DefaultIsaacGymEnvs() IsaacGymEnvs {
-	return IsaacGymEnvs{ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ThresholdFracStd: 0.5, ThresholdFracAbsolute: 0.05}
+	return IsaacGymEnvs{ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ThresholdFracStd: 0.5,
+		ThresholdFracAbsolute: 0.05}
 }
 
 // Validate checks the fractions (0 to 1) and that the thresholds are finite and not negative.
@@ -90,7 +91,8 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 	if s.Debug || s.Strict && nWorst == 0 {
 		nWorst = len(sorted)
 	}
-	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(objectives(initialized)), known: len(initialized), need: max(2, present/2)}
+	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(objectives(initialized)),
+		known: len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
 		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
 			r.floor = v
@@ -147,9 +149,11 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 	gap := candidate.Objective - m.Objective
 	byStd, byValue := s.ThresholdFracStd*r.spread, s.ThresholdFracAbsolute*math.Abs(candidate.Objective)
 	if !(gap > byStd && gap > byValue) {
-		return Mutating(m, "among the worst %d; %.6g behind candidate %d, not more than %.6g and %.6g", len(r.worst), gap, candidate.Member, byStd, byValue)
+		return Mutating(m, "among the worst %d; %.6g behind candidate %d, not more than %.6g and %.6g", len(r.worst), gap,
+			candidate.Member, byStd, byValue)
 	}
-	d := Copying(m, candidate.Member, "among the worst %d; %.6g behind %d, more than %.6g and %.6g", len(r.worst), gap, candidate.Member, byStd, byValue)
+	d := Copying(m, candidate.Member, "among the worst %d; %.6g behind %d, more than %.6g and %.6g", len(r.worst), gap,
+		candidate.Member, byStd, byValue)
 	if own {
 		d.From = m.Member
 		d.Reason += "; own hyperparameters"

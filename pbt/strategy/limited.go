@@ -9,10 +9,10 @@ import (
 )
 
 // Limited keeps a population diverse: in one generation at most MaxCopies members take over the same source. Who is to
-// copy a source is settled from the lowest objective upwards, members that diverged first. A member whose source is taken
-// that often takes the best other healthy member instead that is ahead of it, is itself not being replaced, and has been
-// taken over less often; without such a member it is kept. A diverged member counts and takes another source where it
-// can, but is rescued in any case.
+// copy a source is settled from the lowest objective upwards, members that diverged first. A member whose source is
+// taken that often takes the best other healthy member instead that is ahead of it, is itself not being replaced, and
+// has been taken over less often; without such a member it is kept. A diverged member counts and takes another source
+// where it can, but is rescued in any case.
 type Limited struct {
 	// Strategy decides; it must not be nil.
 	Strategy Strategy

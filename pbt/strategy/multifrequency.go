@@ -19,9 +19,10 @@ import (
 //     destination's best winner are taken in their place;
 //   - losers take over a winner drawn uniformly, and are mutated.
 //
-// Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there are
-// more of them than losers, those in other brackets are rescued by a winner as well, and where a subpopulation has nobody
-// healthy, by the best of the others. In a subpopulation that does not act only they are replaced, unless Strict is set.
+// Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there
+// are more of them than losers, those in other brackets are rescued by a winner as well, and where a subpopulation has
+// nobody healthy, by the best of the others. In a subpopulation that does not act only they are replaced, unless Strict
+// is set.
 type MultiFrequency struct {
 	// Subpopulations is their number, which divides the population into parts of at least 3. 0 means 2.
 	Subpopulations int
@@ -59,7 +60,8 @@ func (s MultiFrequency) Validate() error {
 	case s.Subpopulations < 1:
 		return fmt.Errorf("evolution: MultiFrequency.Subpopulations is %d; give at least 1, usually 2", s.Subpopulations)
 	case len(s.Ratios) != s.Subpopulations:
-		return fmt.Errorf("evolution: MultiFrequency.Ratios has %d numbers for %d subpopulations; give one each", len(s.Ratios), s.Subpopulations)
+		return fmt.Errorf("evolution: MultiFrequency.Ratios has %d numbers for %d subpopulations; give one each",
+			len(s.Ratios), s.Subpopulations)
 	case min(s.Winners, s.Survivors, s.Open, s.Losers) < 0:
 		return fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d losers; give 0 or more", s.Winners, s.Survivors, s.Open, s.Losers)
 	case s.EvalLoop < 0:
@@ -67,7 +69,8 @@ func (s MultiFrequency) Validate() error {
 	}
 	for i, r := range s.Ratios {
 		if r < 1 || i > 0 && r <= s.Ratios[i-1] {
-			return fmt.Errorf("evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order", s.Ratios)
+			return fmt.Errorf("evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order",
+				s.Ratios)
 		}
 	}
 	return nil
@@ -181,7 +184,8 @@ func (s subpopulation) act(rng *rand.Rand) []Decision {
 		switch open := rank - b.Winners - b.Survivors; {
 		case m.Absent:
 			d = Keeping(m.Status, "absent")
-		case open >= 0 && open < b.Open && next < len(s.others) && (m.Diverged() || m.sound && m.fitness < s.others[next].fitness):
+		case open >= 0 && open < b.Open && next < len(s.others) && (m.Diverged() || m.sound &&
+			m.fitness < s.others[next].fitness):
 			d = s.migrate(m, s.others[next])
 			next++
 		case open >= b.Open:
@@ -212,7 +216,8 @@ func (s subpopulation) rescue(m standing, sources []standing, rng *rand.Rand) De
 		winner := sources[rng.IntN(len(sources))]
 		return selected(m.Status, winner.Status, "%s subpopulation %d: copies %d, %v", what, s.index, winner.Member, winner)
 	case len(s.others) > 0:
-		return selected(m.Status, s.others[0].Status, "%s subpopulation %d, which has nobody to copy: copies %d, %v", what, s.index, s.others[0].Member, s.others[0])
+		return selected(m.Status, s.others[0].Status, "%s subpopulation %d, which has nobody to copy: copies %d, %v", what,
+			s.index, s.others[0].Member, s.others[0])
 	}
 	return Keeping(m.Status, "%s subpopulation %d: nobody to copy", what, s.index)
 }

@@ -2,8 +2,9 @@ package strategy
 
 import "math/rand/v2"
 
-// Never keeps every member as it is, those that failed or diverged too: the population is then as many independent runs,
-// the fair control group of one that selects. With the same seeds both begin alike, and both have cost as much training.
+// Never keeps every member as it is, those that failed or diverged too: the population is then as many independent
+// runs, the fair control group of one that selects. With the same seeds both begin alike, and both have cost as much
+// training.
 type Never struct{}
 
 // Decide implements Strategy. It draws no random numbers.

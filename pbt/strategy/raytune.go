@@ -9,11 +9,11 @@ import (
 
 // Quantile is the rule of Ray Tune's population based training. The m members with an objective are sorted by it, of
 // equals the lower number lower; n = ceil(m·Fraction) of them, but at most half of m, are the lower quantile, and as
-// many the upper one. Each member of the lower quantile is replaced by one of the upper quantile, drawn uniformly, unless
-// that is no better. Everyone else is kept. With fewer than two objectives nothing is decided.
+// many the upper one. Each member of the lower quantile is replaced by one of the upper quantile, drawn uniformly,
+// unless that is no better. Everyone else is kept. With fewer than two objectives nothing is decided.
 //
-// Ranked are members with a finite objective. A member that failed or whose objective is NaN or infinite is rescued by one
-// of the upper quantile, or, where there is none, by the best healthy member.
+// Ranked are members with a finite objective. A member that failed or whose objective is NaN or infinite is rescued by
+// one of the upper quantile, or, where there is none, by the best healthy member.
 //
 // Ray Tune's default is a Fraction of 0.25; see [DefaultQuantile]. The explorer that goes with it is [Perturbation] or
 // [PB2].
@@ -77,7 +77,8 @@ func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 			if source.Healthy() && (s.Strict || source.Objective > m.Objective) {
 				d = Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower), source.Member)
 			} else {
-				d = Keeping(m, "lower quantile of %d; source %d has an objective of %v", len(lower), source.Member, source.Objective)
+				d = Keeping(m, "lower quantile of %d; source %d has an objective of %v", len(lower), source.Member,
+					source.Objective)
 			}
 		case slices.Contains(upper, m.Member):
 			d = Keeping(m, "upper quantile of %d", len(upper))

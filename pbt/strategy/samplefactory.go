@@ -8,17 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// SampleFactory is the rule of Sample Factory's population based training. The members are sorted by objective, of equals
-// the higher number first; the first and the last ceil(ReplaceFraction·N) are the best and the worst. The best are
-// kept. One of the worst draws a candidate from the best and is replaced where the candidate is ahead by more than
-// RewardGapAbsolute and, relative to the size of objectives, by more than RewardGap. Everybody else, the middle and those
-// of the worst that were not replaced, mutates itself.
+// SampleFactory is the rule of Sample Factory's population based training. The members are sorted by objective, of
+// equals the higher number first; the first and the last ceil(ReplaceFraction·N) are the best and the worst. The best
+// are kept. One of the worst draws a candidate from the best and is replaced where the candidate is ahead by more than
+// RewardGapAbsolute and, relative to the size of objectives, by more than RewardGap. Everybody else, the middle and
+// those of the worst that were not replaced, mutates itself.
 //
 // A gap is relative to the greatest of the candidate's objective, the member's own (both without sign) and the
 // distance between the quartiles of all, so that it means something for negative objectives and around zero. N are the
 // members with a finite objective. Those that failed or whose objective is NaN or infinite are rescued by one of the
-// best, or, where ReplaceFraction is 0, by the best healthy member. A population of one is left alone. The reference member is
-// named by pbt.Options.Reference.
+// best, or, where ReplaceFraction is 0, by the best healthy member. A population of one is left alone. The reference
+// member is named by pbt.Options.Reference.
 //
 // See [DefaultSampleFactory] for the usual numbers. Fields left at zero mean zero.
 type SampleFactory struct {
@@ -52,8 +52,8 @@ func (s SampleFactory) Validate() error {
 	return checkThreshold("SampleFactory.RewardGapAbsolute", s.RewardGapAbsolute, "1e-6, in units of the objective")
 }
 
-// Decide implements Strategy. In order of member numbers it draws a candidate for each of the worst, and a source for each
-// that diverged.
+// Decide implements Strategy. In order of member numbers it draws a candidate for each of the worst, and a source for
+// each that diverged.
 func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 	members := sound(g)
 	if s.Strict {
@@ -103,9 +103,11 @@ func (s SampleFactory) compare(m, candidate Status, spread float64) Decision {
 		relative = math.Abs(gap / (candidate.Objective + 1e-8))
 	}
 	if gap > s.RewardGapAbsolute && relative > s.RewardGap {
-		return Copying(m, candidate.Member, "among the worst; behind %d by %.6g > %.6g, relatively %.4g > %.4g", candidate.Member, gap, s.RewardGapAbsolute, relative, s.RewardGap)
+		return Copying(m, candidate.Member, "among the worst; behind %d by %.6g > %.6g, relatively %.4g > %.4g",
+			candidate.Member, gap, s.RewardGapAbsolute, relative, s.RewardGap)
 	}
-	return Mutating(m, "among the worst; behind candidate %d by %.6g, relatively %.4g, which is too little", candidate.Member, gap, relative)
+	return Mutating(m, "among the worst; behind candidate %d by %.6g, relatively %.4g, which is too little",
+		candidate.Member, gap, relative)
 }
 
 // asReference turns a decision into one that mutates no hyperparameters.

@@ -1,12 +1,13 @@
 // Package strategy decides which member of a population copies which.
 //
-// A [Strategy] is a pure function from a [Generation], where all members stand at the end of an interval, to one [Decision]
-// a member. It knows neither agents nor files: it can be tested by tables, simulated, and replayed from a journal. Package
-// pbt applies the decisions.
+// A [Strategy] is a pure function from a [Generation], where all members stand at the end of an interval, to one
+// [Decision] a member. It knows neither agents nor files: it can be tested by tables, simulated, and replayed from a
+// journal. Package pbt applies the decisions.
 //
-// [IsaacLab], [IsaacGymEnvs], [SampleFactory] and [Quantile] (Ray Tune) are the rules of those systems, [Tournament] and
-// [MultiFrequency] those of AgileRL. [Limited] bounds how often a source is copied, and [Never] is the control group. Each
-// has a file of its own. Where an original treats failed members or NaN badly gorl differs; Strict reproduces the original.
+// [IsaacLab], [IsaacGymEnvs], [SampleFactory] and [Quantile] (Ray Tune) are the rules of those systems, [Tournament]
+// and [MultiFrequency] those of AgileRL. [Limited] bounds how often a source is copied, and [Never] is the control
+// group. Each has a file of its own. Where an original treats failed members or NaN badly gorl differs; Strict
+// reproduces the original.
 package strategy
 
 import (
@@ -51,9 +52,10 @@ type Status struct {
 	Iteration int64
 	// WeightSteps is the number of environment steps behind the weights, those of ancestors included.
 	WeightSteps int64
-	// SinceCopy is the number of its own steps since the member started or last took over weights.
+	// SinceCopy is the number of its own environment steps since the member started or last took over weights.
 	SinceCopy int64
-	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own steps since then.
+	// SinceChange is SinceCopy, or, where the member has mutated itself since, the number of its own environment steps
+	// since then.
 	SinceChange int64
 	// Peak is the greatest objective seen during the interval; it means something only where HasPeak is true.
 	Peak    float64
@@ -158,8 +160,8 @@ func Describe(s Strategy) string {
 // uninitialized is the objective that Isaac Lab and IsaacGymEnvs give to members they know nothing about.
 const uninitialized = -1e9
 
-// known reports whether a strategy that does not care for soundness knows the member's objective. Members that failed or
-// are absent publish nothing.
+// known reports whether a strategy that does not care for soundness knows the member's objective. Members that failed
+// or are absent publish nothing.
 func (s Status) known() bool { return s.HasObjective && !s.Failed && !s.Absent }
 
 // sound are the members that may be ranked and copied: those that train and have a finite objective.
@@ -244,7 +246,8 @@ func Keeping(m Status, reason string, args ...any) Decision {
 // for args.
 func Mutating(m Status, reason string, args ...any) Decision {
 	return Decision{
-		Member: m.Member, Action: SelfMutate, Source: m.Member, From: m.Member, Mutate: true, Reason: fmt.Sprintf(reason, args...),
+		Member: m.Member, Action: SelfMutate, Source: m.Member, From: m.Member, Mutate: true, Reason: fmt.Sprintf(reason,
+			args...),
 	}
 }
 

@@ -9,12 +9,13 @@ import (
 
 // Tournament is AgileRL's tournament selection, a [Strategy]. Every place in the population is filled by the winner of
 // a tournament: of TournamentSize members, drawn uniformly with replacement, the one of highest rank. The winner is
-// copied and mutated; a member that wins the tournament of its own place stays and is mutated. With Elitism the best member keeps
-// its place without a tournament.
+// copied and mutated; a member that wins the tournament of its own place stays and is mutated. With Elitism the best
+// member keeps its place without a tournament.
 //
-// Ranks are by fitness, see [Fitness]; of equals the higher number ranks higher. Members that failed or whose objective or
-// weights are not finite rank last, below those of which nothing is known yet; they are never copied and never the elite.
-// Where a tournament has only such members, the elite takes the place. While no member has a fitness all are kept.
+// Ranks are by fitness, see [Fitness]; of equals the higher number ranks higher. Members that failed or whose objective
+// or weights are not finite rank last, below those of which nothing is known yet; they are never copied and never the
+// elite. Where a tournament has only such members, the elite takes the place. While no member has a fitness all are
+// kept.
 type Tournament struct {
 	// TournamentSize is the number of members drawn, at least 1.
 	TournamentSize int
@@ -121,7 +122,8 @@ func (t Tournament) hold(all []standing, ranks []int, place int, elite Status, r
 	case winner.sound:
 		return selected(m.Status, winner.Status, "tournament of %s: %d wins, %v", of, winner.Member, winner)
 	case m.Diverged():
-		return selected(m.Status, elite, "tournament of %s: nobody to copy; %v, rescued by the elite, %d", of, m, elite.Member)
+		return selected(m.Status, elite, "tournament of %s: nobody to copy; %v, rescued by the elite, %d", of, m,
+			elite.Member)
 	}
 	return Keeping(m.Status, "tournament of %s: nobody to copy", of)
 }

@@ -47,7 +47,7 @@ const DefaultLeaseTTL = time.Minute
 //
 // Publish does the following in this order. A crash after each step leaves:
 //
-//  1. Weights and manifest are written by a checkpoint.Store, which describes its own steps. Crash: weights that no
+//  1. Weights and manifest are written by a checkpoint.Store, which describes how. Crash: weights that no
 //     record refers to. No reader looks at them; Prune deletes them.
 //  2. The record is written and synced under a temporary name (".000001.yaml-<token>-<n>"). Crash: a temporary file
 //     that Prune of the next process deletes, because it has another token.
@@ -96,7 +96,8 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 		return nil, errors.New("workspace: the folder's name is empty; name one that all processes share")
 	}
 	if opt.LeaseTTL < 0 {
-		return nil, fmt.Errorf("workspace: LeaseTTL is %v; want the longest silence of a living process, or 0 for %v", opt.LeaseTTL, DefaultLeaseTTL)
+		return nil, fmt.Errorf("workspace: LeaseTTL is %v; want the longest silence of a living process, or 0 for %v",
+			opt.LeaseTTL, DefaultLeaseTTL)
 	}
 	if opt.LeaseTTL == 0 {
 		opt.LeaseTTL = DefaultLeaseTTL
@@ -122,7 +123,8 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Folder{dir: dir, members: members, opt: opt, root: root, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache)}, nil
+	return &Folder{dir: dir, members: members, opt: opt, root: root, domain: lockDomain(), link: root.Link,
+		cache: make(map[string]*folderCache)}, nil
 }
 
 // Members is the number of members.
@@ -215,7 +217,8 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	}
 	folder := folderOf(r.Member, best)
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
-		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or Best returned", r.Weights.Path, r.Member, r.Iteration)
+		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or Best returned",
+			r.Weights.Path, r.Member, r.Iteration)
 	}
 	path := f.path(r.Weights.Path)
 	data, err := f.readWeights(r.Weights.Path, r.Weights.Size)
@@ -226,7 +229,8 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || f.replaced(r, folder) {
-		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the store again", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the store again", path,
+			fs.ErrNotExist)
 	}
 	var d *checkpoint.DamagedError
 	if !errors.As(err, &d) {

@@ -33,7 +33,7 @@ const (
 	Yielded Phase = "yielded"
 	// Stopped was asked to stop, by a signal for example, and can be continued.
 	Stopped Phase = "stopped"
-	// Finished has trained for as many steps as it was told to.
+	// Finished has trained for as many environment steps as it was told to.
 	Finished Phase = "finished"
 	// Failed has given up; Note says why.
 	Failed Phase = "failed"
@@ -65,7 +65,8 @@ type Heartbeat struct {
 }
 
 // heartbeatFile is the JSON of a heartbeat's file. The keys are older than the names in Go: "policy" is the member,
-// "frame" its steps, "params" its hyperparameters. Their order counts, because the checksum is over the text.
+// "frame" its environment steps, "params" its hyperparameters. Their order counts, because the checksum is over the
+// text.
 type heartbeatFile struct {
 	Schema    int                `json:"schema"`
 	Member    int                `json:"policy"`
@@ -92,7 +93,8 @@ func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	}
 	text, err := durable.Seal(&f, &f.Check)
 	if err == nil && len(text) > maxHeartbeat {
-		err = fmt.Errorf("workspace: a heartbeat of %d bytes; %d are allowed: list fewer hyperparameters", len(text), maxHeartbeat)
+		err = fmt.Errorf("workspace: a heartbeat of %d bytes; %d are allowed: list fewer hyperparameters", len(text),
+			maxHeartbeat)
 	}
 	return text, err
 }
@@ -147,7 +149,8 @@ func (h Heartbeat) check(members int) error {
 		return fmt.Errorf("member %d and parent %d, where there are members 0 to %d", h.Member, h.Parent, members-1)
 	}
 	if min(h.Iteration, h.Copies, h.Steps, h.Total) < 0 {
-		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps, h.Total)
+		return fmt.Errorf("iteration %d, copies %d, steps %d, total %d; want 0 or more", h.Iteration, h.Copies, h.Steps,
+			h.Total)
 	}
 	return checkParams(h.Hyperparameters)
 }

@@ -84,7 +84,8 @@ func (f *Folder) createLease(member int, folder string, number int64) (*heldLeas
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	l := &heldLease{folder: folder, text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
+	l := &heldLease{folder: folder,
+		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
 	name, temp := leaseFileName(folder, number), folder+"/.lease-"+l.text.Token
 	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

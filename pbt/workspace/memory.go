@@ -88,7 +88,8 @@ const memoryOwner = "another goroutine"
 
 // taken is the error of a Join that waited until its context ended. It names the owner.
 func taken(ctx context.Context, member int, owner string) error {
-	return fmt.Errorf("workspace: member %d belongs to %s: %w (%w); end that process, or give this one another member", member, owner, ErrTaken, context.Cause(ctx))
+	return fmt.Errorf("workspace: member %d belongs to %s: %w (%w); end that process, or give this one another member",
+		member, owner, ErrTaken, context.Cause(ctx))
 }
 
 // View is everything published, see Store.

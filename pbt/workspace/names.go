@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// fileKind says what a file in a member's folder is. Everything the store reads or deletes is chosen by its name, so that
-// the other files of a member, such as its state and journal, are never touched.
+// fileKind says what a file in a member's folder is. Everything the store reads or deletes is chosen by its name, so
+// that the other files of a member, such as its state and journal, are never touched.
 type fileKind int
 
 const (

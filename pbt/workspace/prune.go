@@ -118,7 +118,8 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 		}
 	}
 	for _, name := range names {
-		if m := ours.FindStringSubmatch(name); m != nil && m[2] != s.lease.text.Token || saving.MatchString(name) || joins.MatchString(name) && f.abandoned(folder+"/"+name) {
+		if m := ours.FindStringSubmatch(name); m != nil && m[2] != s.lease.text.Token || saving.MatchString(name) ||
+			joins.MatchString(name) && f.abandoned(folder+"/"+name) {
 			remove(name)
 		}
 	}
@@ -145,7 +146,8 @@ func (f *Folder) abandoned(name string) bool {
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxLease))
 	var l leaseFileText
-	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && l.Domain != "" &&
+		l.Domain == f.domain && unlocked(file) {
 		return true
 	}
 	now, ok := f.now()

@@ -37,13 +37,13 @@ type Record struct {
 	Copies int64
 	// Steps are the environment steps that the member has trained, unaffected by copies.
 	Steps int64
-	// WeightSteps are the steps behind the weights: those of this member and, before its last copy, of the members that
-	// the weights came from.
+	// WeightSteps are the environment steps behind the weights: those of this member and, before its last copy, of the
+	// members that the weights came from.
 	WeightSteps int64
-	// SinceCopy are the member's own steps since it last copied weights, or since it began.
+	// SinceCopy are the member's own environment steps since it last copied weights, or since it began.
 	SinceCopy int64
-	// SinceChange are the member's own steps since it last mutated its hyperparameters without copying; 0 where it has
-	// not done so since SinceCopy began.
+	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying; 0
+	// where it has not done so since SinceCopy began.
 	SinceChange int64
 	// Objective is the figure as it was measured, where HasObjective is set; it may be NaN. Peak is the best figure
 	// within the interval.
@@ -84,7 +84,8 @@ type Weights struct {
 // that are not known become 0, so that the same record always gives the same file.
 func prepare(r Record, member, members int) (Record, error) {
 	if r.Member != member {
-		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own", r.Member, member)
+		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own", r.Member,
+			member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
 	r.Weights, r.Foreign = nil, false
@@ -124,7 +125,8 @@ func (r Record) check(members int) error {
 		}
 	}
 	if r.Parent < -1 || r.Parent >= members {
-		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration, r.Parent, members-1)
+		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration, r.Parent,
+			members-1)
 	}
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)

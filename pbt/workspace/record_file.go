@@ -16,8 +16,8 @@ import (
 
 // A record's file is YAML. It holds Isaac Lab's seven keys first, so that people and tools that know its workspaces can
 // read it, then gorl's own, and in the last line the SHA-256 of everything before. Keys are older than the names in Go:
-// "policy" is the member, "frame" its steps, "params" its hyperparameters. Numbers are written so that YAML 1.1
-// readers, PyYAML among them, take them for numbers: a float always has a point.
+// "policy" is the member, "frame" its environment steps, "params" its hyperparameters. Numbers are written so that YAML
+// 1.1 readers, PyYAML among them, take them for numbers: a float always has a point.
 const (
 	recordSchema = 1
 	recordSuffix = ".yaml"
@@ -90,7 +90,8 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	sum := sha256.Sum256(b.Bytes())
 	line("check", `"`+hex.EncodeToString(sum[:])+`"`)
 	if b.Len() > maxRecord {
-		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters", b.Len(), maxRecord)
+		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters", b.Len(),
+			maxRecord)
 	}
 	return b.Bytes(), nil
 }
@@ -196,7 +197,7 @@ func ownWeights(p, folder string, iteration int64) bool {
 
 // decodeForeign reads Isaac Lab's record. Of its paths only the last part counts, because it may have been written on a
 // machine where the folder lies elsewhere. Parameters that are not finite numbers cannot be mutated and are left out.
-// Isaac Lab knows no copies: all steps count as the member's own.
+// Isaac Lab knows no copies: all environment steps count as the member's own.
 func decodeForeign(f *fields, member int, folder string) (Record, error) {
 	r := Record{Member: member, Parent: -1, Foreign: true}
 	r.Iteration, r.Steps = f.integer("iteration"), f.integer("frame")

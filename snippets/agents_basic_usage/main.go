@@ -1,6 +1,6 @@
-// Command agents_basic_usage makes agents from dictionaries of settings: PPO balances a pole, then AMP begins to teach a
-// biped to walk like a gait. Every key is explained in docs/reference/ppo.md and docs/reference/amp.md; a wrong one is an
-// error that names the nearest right one.
+// Command agents_basic_usage makes agents from dictionaries of settings: PPO balances a pole, then AMP begins to teach
+// a biped to walk like a gait. Every key is explained in docs/reference/ppo.md and docs/reference/amp.md; a wrong one
+// is an error that names the nearest right one.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	ppoSteps := flag.Int("ppo-timesteps", 5000, "steps of the 16 poles")
-	ampSteps := flag.Int("amp-timesteps", 1500, "steps of the 64 walkers")
+	ppoSteps := flag.Int("ppo-timesteps", 5000, "timesteps, each a step of all 16 poles")
+	ampSteps := flag.Int("amp-timesteps", 1500, "timesteps, each a step of all 64 walkers")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -94,6 +94,7 @@ func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timeste
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d episodes of %.1f steps on average, return %.1f\n", agent.Name(), result.Episodes, result.Length, result.Return)
+	fmt.Printf("%s: %d episodes of %.1f steps on average, return %.1f\n", agent.Name(), result.Episodes, result.Length,
+		result.Return)
 	return nil
 }

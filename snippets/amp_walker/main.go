@@ -30,7 +30,7 @@ func config() map[string]any {
 }
 
 func main() {
-	timesteps := flag.Int("timesteps", 23_424, "steps of the 64 environments")
+	timesteps := flag.Int("timesteps", 23_424, "timesteps, each a step of all 64 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

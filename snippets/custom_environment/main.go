@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 3000, "steps of the 32 points")
+	timesteps := flag.Int("timesteps", 3000, "timesteps, each a step of all 32 points")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -67,7 +67,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when, 100*result.Metrics["reached"], result.Length)
+		fmt.Printf("%s training: %3.0f%% of the goals reached, in %.0f steps on average\n", when,
+			100*result.Metrics["reached"], result.Length)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 
 // reach is an environment of one's own: a point of mass 1 in a square of 2 m is to be pushed to a goal.
 //
-// Observation (6): position, velocity, and the way to the goal, in m and m/s. Action (2): force in N, clipped to [−1, 1].
-// The reward is minus the distance to the goal in m; the episode terminates within 5 cm of it.
+// Observation (6): position, velocity, and the way to the goal, in m and m/s. Action (2): force in N, clipped to [−1,
+// 1]. The reward is minus the distance to the goal in m; the episode terminates within 5 cm of it.
 type reach struct {
 	x, v, goal [2]float64
 	reached    bool

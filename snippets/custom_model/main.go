@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 2560, "steps of the 16 pendulums")
+	timesteps := flag.Int("timesteps", 2560, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -60,7 +60,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("return %.1f over %d episodes, with %d parameter tensors of our own\n", result.Return, result.Episodes, len(policy.Parameters())+len(value.Parameters()))
+	fmt.Printf("return %.1f over %d episodes, with %d parameter tensors of our own\n", result.Return, result.Episodes,
+		len(policy.Parameters())+len(value.Parameters()))
 	return nil
 }
 

@@ -10,8 +10,8 @@ import (
 
 // residual is a network of one's own: a linear layer, blocks h ← h + tanh(W·h + b), and a linear layer.
 //
-// A [models.Network] needs no more than the three methods below. Its parameters live in a scope of its own, what Forward
-// computes lives in the caller's: every operation is a method of the scope that owns the result.
+// A [models.Network] needs no more than the three methods below. Its parameters live in a scope of its own, what
+// Forward computes lives in the caller's: every operation is a method of the scope that owns the result.
 type residual struct {
 	own    *tensor.Scope
 	layers []layer // in, blocks, out
@@ -42,7 +42,8 @@ func (r *residual) add(name string, gen *tensor.Generator, in, out int) {
 	weight := s.RequireGrad(s.MulScalar(s.AddScalar(s.Rand(gen, int64(out), int64(in)), -0.5), 2*bound))
 	bias := s.RequireGrad(s.Zeros(int64(out)))
 	r.layers = append(r.layers, layer{weight, bias})
-	r.params = append(r.params, tensor.Parameter{Name: name + ".weight", Tensor: weight}, tensor.Parameter{Name: name + ".bias", Tensor: bias})
+	r.params = append(r.params, tensor.Parameter{Name: name + ".weight", Tensor: weight},
+		tensor.Parameter{Name: name + ".bias", Tensor: bias})
 }
 
 // Forward implements models.Network.

@@ -1,6 +1,6 @@
-// Command deploy trains PPO on the pendulum for a moment, takes the policy out of the run's checkpoint, and writes it for
-// where there is no libtorch: policy.safetensors for package infer (see act/, which a robot's board runs, and browser/) and
-// policy.onnx for everything else. Then it shows that the policy alone does what the agent does.
+// Command deploy trains PPO on the pendulum for a moment, takes the policy out of the run's checkpoint, and writes it
+// for where there is no libtorch: policy.safetensors for package infer (see act/, which a robot's board runs, and
+// browser/) and policy.onnx for everything else. Then it shows that the policy alone does what the agent does.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 12_800, "steps of the 16 pendulums")
+	timesteps := flag.Int("timesteps", 12_800, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	out := flag.String("out", filepath.Join("runs", "deploy"), "folder of the run and of the policy")
 	flag.Parse()
@@ -53,7 +53,8 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 		return err
 	}
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
+	trainer, err := trainers.Sequential(env, agent,
+		trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,8 @@ func compare(env envs.Env, agent *ppo.Agent, policy *infer.Policy) error {
 			reward += float64(r)
 		}
 	}
-	fmt.Printf("return %.1f by the policy alone, %v an action\n", reward/float64(env.NumEnvs()), (spent / time.Duration(steps*env.NumEnvs())).Round(100*time.Nanosecond))
+	fmt.Printf("return %.1f by the policy alone, %v an action\n", reward/float64(env.NumEnvs()),
+		(spent / time.Duration(steps*env.NumEnvs())).Round(100*time.Nanosecond))
 	fmt.Printf("agent and policy differ by %.1g at most\n", worst)
 	return nil
 }

@@ -1,5 +1,5 @@
-// Command evolve_amp lets walkers evolve: AMP agents learn to walk after reference motion, and between generations their
-// learning rates, the weight of style, and the architecture of policy, critic and discriminator mutate.
+// Command evolve_amp lets walkers evolve: AMP agents learn to walk after reference motion, and between generations
+// their learning rates, the weight of style, and the architecture of policy, critic and discriminator mutate.
 //
 // It prints the members with their mutations, and films the elite.
 package main

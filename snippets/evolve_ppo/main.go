@@ -1,5 +1,5 @@
-// Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are mostly
-// far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
+// Command evolve_ppo lets PPO agents on CartPole evolve: they begin with tiny networks and learning rates that are
+// mostly far too small, and selection with mutations of learning rate, architecture and weights finds better ones.
 //
 // It prints the members with their mutations, evaluates the elite, and writes a picture with the lineage. Run again
 // with -resume after an interruption, it continues with the whole population.
@@ -74,7 +74,7 @@ func run(ctx context.Context) error {
 		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
 		Progress: func(u pbt.Update) {
 			if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
-				fmt.Fprintf(os.Stderr, "generation %d: %d of %d steps\n", u.Event.Iteration, u.Event.Steps, *steps)
+				fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n", u.Event.Iteration, u.Event.Steps, *steps)
 			}
 		},
 		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },

@@ -1,4 +1,5 @@
-// Command from_yaml makes models, agent and trainer from one YAML file in the form of skrl's Runner, and trains the walker.
+// Command from_yaml makes models, agent and trainer from one YAML file in the form of skrl's Runner, and trains the
+// walker.
 package main
 
 import (
@@ -21,7 +22,7 @@ var walkerAMP []byte
 
 func main() {
 	path := flag.String("config", "", "a YAML file (default: walker_amp.yaml, which is built in)")
-	timesteps := flag.Int("timesteps", 0, "train for so many steps instead of the file's")
+	timesteps := flag.Int("timesteps", 0, "train for so many timesteps instead of the file's")
 	numEnvs := flag.Int("envs", 64, "walkers")
 	out := flag.String("out", "", "folder of all runs instead of the file's")
 	flag.Parse()

@@ -1,7 +1,9 @@
-// Command gymnasium_amp trains AMP on an environment that is Python (fish.py): a fish learns to swim at the speed it is asked
-// for, as the task rewards, and to undulate, as only the reference motion shows. The reference is a clip that Go reads.
+// Command gymnasium_amp trains AMP on an environment that is Python (fish.py): a fish learns to swim at the speed it is
+// asked for, as the task rewards, and to undulate, as only the reference motion shows. The reference is a clip that Go
+// reads.
 //
-// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. With -style 0 the fish swims straight.
+// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. With -style 0 the fish swims
+// straight.
 package main
 
 import (
@@ -27,7 +29,7 @@ import (
 var environment embed.FS
 
 func main() {
-	timesteps := flag.Int("timesteps", 10_000, "steps of the 16 environments")
+	timesteps := flag.Int("timesteps", 10_000, "timesteps, each a step of all 16 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	style := flag.Float64("style", 1, "how much the style counts; the task counts 0.5")
 	python := flag.String("python", defaultPython(), "the Python interpreter")
@@ -128,6 +130,7 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		return err
 	}
 	m := result.Metrics
-	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return, m["speed_error"], m["frequency"], m["orbit_error"])
+	fmt.Printf("return %.1f of 60  speed error %.2f m/s  frequency %.2f Hz  orbit error %.2f\n", result.Return,
+		m["speed_error"], m["frequency"], m["orbit_error"])
 	return nil
 }

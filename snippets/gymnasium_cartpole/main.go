@@ -1,7 +1,7 @@
 // Command gymnasium_cartpole trains PPO on Gymnasium's own CartPole-v1, which runs in Python processes beside it.
 //
-// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. Any other environment with discrete or
-// continuous actions will do too: -env LunarLander-v3.
+// It needs Python with gymnasium 1.0 and numpy; without them it says how to get them. Any other environment with
+// discrete or continuous actions will do too: -env LunarLander-v3.
 package main
 
 import (
@@ -22,10 +22,11 @@ import (
 
 func main() {
 	id := flag.String("env", "CartPole-v1", "id of the environment")
-	timesteps := flag.Int("timesteps", 12_500, "steps of the 8 environments")
+	timesteps := flag.Int("timesteps", 12_500, "timesteps, each a step of all 8 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	python := flag.String("python", defaultPython(), "the Python interpreter")
-	serve := flag.String("serve", "", "after training, answer Python programs through this file (clients/python) until Ctrl-C")
+	serve := flag.String("serve", "",
+		"after training, answer Python programs through this file (clients/python) until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -57,7 +58,8 @@ func run(ctx context.Context, id string, timesteps int, seed int64, python, serv
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
 			"value_loss_scale": 0.5, "value_clip": 0, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
-			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": max(1, timesteps/32)},
+			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01,
+				"total_iters": max(1, timesteps/32)},
 		},
 	})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command motion_clips reads reference motion, shows what is in it, and makes of it what an AMP agent imitates. Name clip
-// files of DeepMimic (JSON) or Isaac Lab (npz) on the command line; without any it makes the built-in gait.
+// Command motion_clips reads reference motion, shows what is in it, and makes of it what an AMP agent imitates. Name
+// clip files of DeepMimic (JSON) or Isaac Lab (npz) on the command line; without any it makes the built-in gait.
 //
 //	go run ./snippets/motion_clips humanoid3d_walk.txt
 package main
@@ -42,7 +42,8 @@ func run(paths []string, samples int, seed int64) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("8 rows of AMP observations: %d values each, the first begins with %.3f\n\n", len(rows)/8, rows[:min(4, len(rows))])
+		fmt.Printf("8 rows of AMP observations: %d values each, the first begins with %.3f\n\n", len(rows)/8,
+			rows[:min(4, len(rows))])
 	}
 	return nil
 }
@@ -63,7 +64,8 @@ func load(paths []string) ([]*motions.Clip, error) {
 	return clips, nil
 }
 
-// show prints a clip, and the first values of positions at moments spread over it: between frames they are interpolated.
+// show prints a clip, and the first values of positions at moments spread over it: between frames they are
+// interpolated.
 func show(clip *motions.Clip, samples int) error {
 	known := "known columns"
 	if clip.Raw() {

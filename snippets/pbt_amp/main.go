@@ -164,7 +164,7 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 	if err := population.Table().Write(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Printf("\nBest: member %d after %d steps. Evaluated over %d episodes: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
+	fmt.Printf("\nBest: member %d after %d environment steps. Evaluated over %d episodes: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
 		best.Member, best.Steps, result.Episodes, result.Length, result.Return, result.Metrics["speed"], result.Metrics["joint_error"])
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{film, "the best walker beside the reference gait"},

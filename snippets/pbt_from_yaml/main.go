@@ -83,7 +83,8 @@ func run(ctx context.Context, path string, numEnvs int, interval, total int64) (
 	if err := population.Table().Write(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Printf("\nBest: member %d after %d steps, %s %.1f. The journal is in %s.\n", best.Member, best.Steps, options.Objective, best.Objective, options.Directory)
+	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n", best.Member, best.Steps,
+		options.Objective, best.Objective, options.Directory)
 	return nil
 }
 

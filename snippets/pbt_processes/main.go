@@ -3,7 +3,8 @@
 //
 //	go run ./snippets/pbt_processes -config snippets/pbt_processes/pendulum.yaml
 //
-// Ctrl-C stops it, the same command continues. The file also makes it a job array for Slurm or Kubernetes; see gorl-pbt.
+// Ctrl-C stops it, the same command continues. The file also makes it a job array for Slurm or Kubernetes; see
+// gorl-pbt.
 package main
 
 import (

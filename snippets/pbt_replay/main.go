@@ -1,6 +1,6 @@
-// Command pbt_replay finds a schedule of hyperparameters with a population and trains a single agent by it: six PPO agents
-// learn to swing up a pendulum, the hyperparameters behind the best one's weights are taken from the journal, and fresh
-// agents replay them beside others whose hyperparameters stay as they are.
+// Command pbt_replay finds a schedule of hyperparameters with a population and trains a single agent by it: six PPO
+// agents learn to swing up a pendulum, the hyperparameters behind the best one's weights are taken from the journal,
+// and fresh agents replay them beside others whose hyperparameters stay as they are.
 //
 // It writes the schedule, and a page that shows what happened in the population.
 package main
@@ -37,7 +37,8 @@ var (
 	interval = flag.Int64("interval", 8192, "environment steps between decisions")
 	episodes = flag.Int("episodes", 64, "episodes of each evaluation")
 	seed     = flag.Int64("seed", 1, "seed of everything random")
-	out      = flag.String("out", filepath.Join("runs", "pbt_replay"), "folder of the results; a population in it is continued")
+	out      = flag.String("out", filepath.Join("runs", "pbt_replay"),
+		"folder of the results; a population in it is continued")
 )
 
 func main() {
@@ -141,9 +142,11 @@ func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Sche
 	fmt.Println()
 	var phases [][]string
 	for _, p := range found.Phases {
-		phases = append(phases, []string{fmt.Sprint(p.From), fmt.Sprint(p.Member), fmt.Sprintf("%.3g", p.Hyperparameters["learning_rate"]), fmt.Sprintf("%.4f", p.Hyperparameters["discount_factor"])})
+		phases = append(phases, []string{fmt.Sprint(p.From), fmt.Sprint(p.Member),
+			fmt.Sprintf("%.3g", p.Hyperparameters["learning_rate"]), fmt.Sprintf("%.4f", p.Hyperparameters["discount_factor"])})
 	}
-	if err := tracking.Table(os.Stdout, []string{"from step", "member", "learning rate", "discount factor"}, phases); err != nil {
+	if err := tracking.Table(os.Stdout, []string{"from environment step", "member", "learning rate", "discount factor"},
+		phases); err != nil {
 		return err
 	}
 
@@ -164,7 +167,8 @@ func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Sche
 		{"the schedule, from another seed", another, nil, found},
 		{"what the schedule begins with, all the way", another, nil, fixed(found.At(0))},
 		{"what the schedule ends with, all the way", another, nil, fixed(found.At(found.Steps))},
-		{"a common choice, all the way", another, nil, fixed(map[string]float64{"learning_rate": 3e-4, "discount_factor": 0.99})},
+		{"a common choice, all the way", another, nil,
+			fixed(map[string]float64{"learning_rate": 3e-4, "discount_factor": 0.99})},
 	} {
 		agent, err := pendulum(run.seed)
 		if err != nil {
@@ -186,5 +190,5 @@ func compare(ctx context.Context, best *checkpoint.Snapshot, found schedule.Sche
 		rows = append(rows, []string{run.name, fmt.Sprint(agent.Steps()), fmt.Sprintf("%.0f", result.Return)})
 	}
 	fmt.Printf("\nEvaluated over %d episodes:\n\n", *episodes)
-	return tracking.Table(os.Stdout, []string{"agent", "steps", "return"}, rows)
+	return tracking.Table(os.Stdout, []string{"agent", "environment steps", "return"}, rows)
 }

@@ -1,6 +1,6 @@
 // Command pbt_reward_shaping lets a population find out how to shape a reward. MountainCar only rewards the flag, which
-// is never reached by chance within 200 steps, so plain PPO learns to stand still. The environment can reward height and
-// velocity on the way: too little of that changes nothing, too much and the car rocks for the reward's sake. The
+// is never reached by chance within 200 steps, so plain PPO learns to stand still. The environment can reward height
+// and velocity on the way: too little of that changes nothing, too much and the car rocks for the reward's sake. The
 // members begin with shapings drawn at random over decades; those that reach the flag least copy those that reach it
 // most, and what is judged is the return without any shaping.
 package main
@@ -38,7 +38,8 @@ var (
 	steps    = flag.Int64("steps", 320_000, "environment steps of each member")
 	interval = flag.Int64("interval", 32_000, "environment steps between decisions")
 	seed     = flag.Int64("seed", 1, "seed of everything random")
-	out      = flag.String("out", filepath.Join("runs", "pbt_reward_shaping"), "folder of the results; a population in it is continued")
+	out      = flag.String("out", filepath.Join("runs", "pbt_reward_shaping"),
+		"folder of the results; a population in it is continued")
 )
 
 func main() {
@@ -67,7 +68,8 @@ func run(ctx context.Context) error {
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.25, ThresholdAbs: 2},
 		Explore: explore.Mutation{
 			Rate: 0.5, ChangeRange: [2]float64{1.2, 2},
-			Rules: explore.Rules{"learning_rate": explore.MutateFloat, "env.height": explore.MutateFloat, "env.velocity": explore.MutateFloat},
+			Rules: explore.Rules{"learning_rate": explore.MutateFloat, "env.height": explore.MutateFloat,
+				"env.velocity": explore.MutateFloat},
 			Bounds: map[string][2]float64{
 				"learning_rate": {1e-5, 1e-2}, "env.height": {1e-3, 100}, "env.velocity": {1e-3, 100},
 			},
@@ -158,13 +160,17 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 		if err != nil {
 			return err
 		}
-		rows = append(rows, []string{who.name, fmt.Sprintf("%.2g", who.values["learning_rate"]), fmt.Sprintf("%.2g", who.values["env.height"]),
-			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]), fmt.Sprintf("%.0f", figures["episode.length"])})
+		rows = append(rows, []string{who.name, fmt.Sprintf("%.2g", who.values["learning_rate"]),
+			fmt.Sprintf("%.2g", who.values["env.height"]),
+			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]), fmt.Sprintf("%.0f",
+				figures["episode.length"])})
 	}
 	fmt.Println("\nEvaluated without exploration:")
-	if err := tracking.Table(os.Stdout, []string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
+	if err := tracking.Table(os.Stdout,
+		[]string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
 		return err
 	}
-	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture, filepath.Join(*out, "population", journal.File))
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture,
+		filepath.Join(*out, "population", journal.File))
 	return nil
 }

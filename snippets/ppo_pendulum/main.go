@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 12_800, "steps of the 16 pendulums")
+	timesteps := flag.Int("timesteps", 12_800, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	out := flag.String("out", filepath.Join("runs", "ppo_pendulum"), "folder of the film")
 	flag.Parse()
@@ -77,7 +77,8 @@ func film(ctx context.Context, agent *ppo.Agent, seed int64, out string) (err er
 		return errors.Join(err, env.Close())
 	}
 	defer func() { err = errors.Join(err, recorded.Close()) }()
-	if _, err := trainers.Evaluate(ctx, recorded, agent, trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
+	if _, err := trainers.Evaluate(ctx, recorded, agent,
+		trainers.EvaluateOptions{Episodes: 1, Seed: seed + 1}); err != nil {
 		return err
 	}
 	fmt.Println("film in", out)

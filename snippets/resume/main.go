@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 4096, "steps of the 16 poles, in all")
+	timesteps := flag.Int("timesteps", 4096, "timesteps in all, each a step of all 16 poles")
 	interrupt := flag.Int("interrupt", 0, "stop at this timestep as Ctrl-C would (0: never)")
 	out := flag.String("out", "runs", "folder of all runs")
 	name := flag.String("name", "resume", "folder of this run")
@@ -57,7 +57,8 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 	defer env.Close()
 	agent, err := ppo.New(ppo.Options{
 		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"},
+		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5,
+			"value_preprocessor": "RunningStandardScaler"},
 		Seed: 1,
 	})
 	if err != nil {
@@ -103,7 +104,8 @@ func list(dir string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("  %s  timestep %d, %d arrays, %d bytes\n", filepath.Base(path), saved.Manifest.Step, saved.Manifest.Arrays, saved.Manifest.Size)
+		fmt.Printf("  %s  timestep %d, %d arrays, %d bytes\n", filepath.Base(path), saved.Manifest.Step,
+			saved.Manifest.Arrays, saved.Manifest.Size)
 	}
 	return nil
 }

@@ -17,12 +17,13 @@ import (
 )
 
 func main() {
-	timesteps := flag.Int("timesteps", 1024, "steps of the 16 poles, for each loop")
+	timesteps := flag.Int("timesteps", 1024, "timesteps for each loop, each a step of all 16 poles")
 	flag.Parse()
 	ctx := context.Background()
 	for _, loop := range []struct {
 		name string
-		run  func(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64, err error)
+		run  func(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64,
+			err error)
 	}{{"with a trainer", withTrainer}, {"by hand", byHand}} {
 		episodes, steps, err := train(ctx, *timesteps, loop.run)
 		if err != nil {
@@ -32,14 +33,17 @@ func main() {
 	}
 }
 
-func train(ctx context.Context, timesteps int, loop func(context.Context, envs.Env, agents.Agent, int) (int, float64, error)) (int, float64, error) {
+func train(ctx context.Context, timesteps int,
+	loop func(context.Context, envs.Env, agents.Agent, int) (int, float64, error)) (int, float64, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 16, Seed: 1})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer env.Close()
-	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), NumEnvs: env.NumEnvs(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1,
-		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5, "value_preprocessor": "RunningStandardScaler"}})
+	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), NumEnvs: env.NumEnvs(),
+		Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1,
+		Dict: map[string]any{"rollouts": 64, "mini_batches": 4, "value_loss_scale": 0.5,
+			"value_preprocessor": "RunningStandardScaler"}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -48,7 +52,8 @@ func train(ctx context.Context, timesteps int, loop func(context.Context, envs.E
 }
 
 // withTrainer leaves acting, recording and learning to the trainer, and looks at every step.
-func withTrainer(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64, err error) {
+func withTrainer(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64,
+	err error) {
 	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: 1})
 	if err != nil {
 		return 0, 0, err
@@ -67,7 +72,8 @@ func withTrainer(ctx context.Context, env envs.Env, agent agents.Agent, timestep
 }
 
 // byHand is what a trainer does, without tracking and checkpoints.
-func byHand(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64, err error) {
+func byHand(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int) (episodes int, steps float64,
+	err error) {
 	now, err := env.Reset(1)
 	if err != nil {
 		return 0, 0, err

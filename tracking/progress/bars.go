@@ -29,7 +29,11 @@ type bars struct {
 
 func newBars(w io.Writer, width int, opt Options, more ...mpb.ContainerOption) *bars {
 	container := mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(w), mpb.WithWidth(width)}, more...)...)
-	// Name, per cent, time and speed take about 50 columns; the text comes before a long bar.
+	// Name, per cent, time and speed take about 50 columns and the unit; the text comes before a long bar, and before the
+	// unit on a narrow terminal.
+	if width < 100 {
+		opt.Unit = ""
+	}
 	return &bars{opt: opt, w: w, container: container, barWidth: min(max(width-78, 10), 30)}
 }
 

@@ -94,7 +94,8 @@ func (b *lineBar) Finish(text string) {
 // write writes a line: name, per cent, steps of the total, and as far as they are known speed, time and text.
 func (b *lineBar) write(when, text string) {
 	m := &b.meter
-	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(), fmt.Sprintf("%d/%d", m.done, m.total)}
+	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(),
+		fmt.Sprintf("%d/%d", m.done, m.total)}
 	for _, part := range []string{m.speed(b.p.opt.Unit), when, column.OneLine(text)} {
 		if part != "" {
 			parts = append(parts, part)

@@ -20,7 +20,8 @@ import (
 type Options struct {
 	// Silent shows nothing, also on a terminal.
 	Silent bool
-	// Unit is what is counted, for the speed. Default: "steps".
+	// Unit is what is counted, for the speed; bars on terminals of fewer than 100 columns leave it out. Default:
+	// "environment steps".
 	Unit string
 	// LineEvery is the part of a bar's total after which a line is written where there is no terminal. Larger values
 	// give shorter logs, e.g. 0.25 for the many bars of a population; smaller ones more lines. Default: 0.05.
@@ -31,7 +32,7 @@ type Options struct {
 
 // New draws bars on w where it is a terminal, and otherwise writes a plain line for each bar now and then.
 func New(w io.Writer, opt Options) tracking.Progress {
-	opt.Unit = cmp.Or(opt.Unit, "steps")
+	opt.Unit = cmp.Or(opt.Unit, "environment steps")
 	if !(opt.LineEvery > 0) {
 		opt.LineEvery = 0.05
 	}
@@ -106,7 +107,10 @@ func (m *meter) speed(unit string) string {
 	if m.rate == 0 {
 		return ""
 	}
-	return siNumber(m.rate) + " " + unit + "/s"
+	if unit != "" {
+		unit = " " + unit
+	}
+	return siNumber(m.rate) + unit + "/s"
 }
 
 func (m *meter) left() string {

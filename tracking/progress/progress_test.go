@@ -61,14 +61,14 @@ func TestProgressLines(t *testing.T) {
 	p.Wait()
 	b.Set(1000, "ignored")
 	want := `member 0    0 %  0/1000  objective 0` + " " + `
-member 0   25 %  250/1000  10.0 steps/s  ETA 1m15s  objective 2` + " " + `
-member 0   50 %  500/1000  10.0 steps/s  ETA 50s  objective 5` + " " + `
-member 0   75 %  750/1000  10.0 steps/s  ETA 25s  objective 7` + " " + `
-member 0  100 %  1000/1000  10.0 steps/s  in 1m40s  objective 10` + " " + `
-member 0  100 %  1000/1000  10.0 steps/s  in 1m41s  objective 12
+member 0   25 %  250/1000  10.0 environment steps/s  ETA 1m15s  objective 2` + " " + `
+member 0   50 %  500/1000  10.0 environment steps/s  ETA 50s  objective 5` + " " + `
+member 0   75 %  750/1000  10.0 environment steps/s  ETA 25s  objective 7` + " " + `
+member 0  100 %  1000/1000  10.0 environment steps/s  in 1m40s  objective 10` + " " + `
+member 0  100 %  1000/1000  10.0 environment steps/s  in 1m41s  objective 12
 checkpoint at 1000
 best       60 %  600/1000  resumed
-best       90 %  900/1000  150 steps/s  ETA 1s
+best       90 %  900/1000  150 environment steps/s  ETA 1s
 `
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
@@ -120,6 +120,9 @@ func TestMeter(t *testing.T) {
 	}
 	for i := range 100 { // the estimate follows a change
 		m.set(testTime.Add(time.Duration(21+i)*time.Second), 150+int64(i+1)*5)
+	}
+	if got := m.speed(""); got != "5.01/s" {
+		t.Errorf("got %q", got)
 	}
 	if got := m.speed("steps"); got != "5.01 steps/s" {
 		t.Error(got)

@@ -134,7 +134,8 @@ func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
 // checkRows returns an error where a batch does not have one row of width values an environment.
 func (c *Core) checkRows(what string, got, width int) error {
 	if want := c.numEnvs * width; got != want {
-		return fmt.Errorf("%s: %s have %d values, want %d (%d environments × %d)", strings.ToLower(c.name), what, got, want, c.numEnvs, width)
+		return fmt.Errorf("%s: %s have %d values, want %d (%d environments × %d)", strings.ToLower(c.name), what, got, want,
+			c.numEnvs, width)
 	}
 	return nil
 }

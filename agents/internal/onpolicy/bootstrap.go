@@ -45,7 +45,8 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 // FinalValues writes into a field (N, 1) of the present step a critic's value of the last observation of each truncated
 // episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show the next
 // episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of them has.
-func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
+func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string,
+	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
 	s.Fill(c.Rollout.Row(field), 0)
 	var cut []int64 // the environments whose episode was truncated, and did not terminate
 	for i, on := range t.Truncated {
@@ -89,7 +90,8 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 // FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
 // in one pass. Parameters and scalers are still those that collected the rollout, so the result is what it would have
 // been step by step.
-func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
+func (c *Core) FillValues(s *tensor.Scope, field string,
+	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
 	var state tensor.Tensor
 	if c.spaces.State.Width() > 0 {
 		state = c.Rollout.Rows("states")
@@ -113,7 +115,8 @@ type Masks struct {
 //
 // The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends). In skrl it does so at
 // truncations: always in 2.0, without time_limit_bootstrap in 2.1, which has added their value to the reward otherwise.
-func (c *Core) NextValues(s *tensor.Scope, values, final string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
+func (c *Core) NextValues(s *tensor.Scope, values, final string,
+	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
 	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	last := s.Reshape(value(s, c.nextObs, c.nextState), 1, n, 1)
 	next := last

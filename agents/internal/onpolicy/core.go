@@ -75,7 +75,7 @@ type Core struct {
 	Scheduler schedulers.Scheduler
 	// The scalers standardise observations, states and returns; nil ones leave them as they are.
 	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
-	// Rollout holds the T steps to learn from; nil before Bind.
+	// Rollout holds the T timesteps to learn from; nil before Bind.
 	Rollout *memory.Rollout
 	// Gen and Rng are the agent's random sequences on the device and on the host.
 	Gen *tensor.Generator
@@ -83,7 +83,7 @@ type Core struct {
 	// Device is where all tensors live. Figures collects what Tracked shows.
 	Device  tensor.Device
 	Figures *Tracker
-	// Timestep counts recorded steps of the batch of environments, Updates counts updates. Snapshots have both.
+	// Timestep counts recorded timesteps, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
 	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
 	// is a field because tests of package agents replay recorded orders through it.
@@ -151,14 +151,16 @@ func New(o Options) (c *Core, err error) {
 		return nil, err
 	}
 	if o.NumEnvs < 0 {
-		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer", strings.ToLower(o.Name), o.NumEnvs)
+		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer",
+			strings.ToLower(o.Name), o.NumEnvs)
 	}
 	device, err := tensor.ParseDevice(cfg.Device)
 	if err != nil {
 		return nil, fmt.Errorf("%s: \"device\": %w", strings.ToLower(o.Name), err)
 	}
 	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
-		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name), got, o.Spaces.Action, want)
+		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name),
+			got, o.Spaces.Action, want)
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
@@ -204,7 +206,7 @@ func (c *Core) Bind(numEnvs int) error {
 	case c.numEnvs != 0:
 		return fmt.Errorf("%s: the agent acts in %d environments, not %d", strings.ToLower(c.name), c.numEnvs, numEnvs)
 	}
-	rows := math.MaxInt // transitions of a rollout; so many do not fit into memory
+	rows := math.MaxInt // environment steps of a rollout; so many do not fit into memory
 	if c.Config.Rollouts <= math.MaxInt/numEnvs {
 		rows = c.Config.Rollouts * numEnvs
 	}
@@ -223,15 +225,19 @@ func (c *Core) Bind(numEnvs int) error {
 // nothing.
 func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
-	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()}, {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()},
+		{Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob",
+			Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages",
+			Width: 1}}
 	if w := sp.State.Width(); w > 0 {
 		fields = append(fields, memory.Field{Name: "states", Width: w})
 		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
 	}
 	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...), c.Device); err != nil {
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...),
+		c.Device); err != nil {
 		return err
 	}
 	o := int64(sp.Observation.Width())
@@ -252,13 +258,16 @@ func (c *Core) probe() error {
 	v := c.Value.Forward(s, in)
 	judged := c.Policy.Evaluate(s, in, mode).LogProb
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation, c.spaces.Action, err)
+		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation,
+			c.spaces.Action, err)
 	}
 	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got, c.spaces.Action.Width())
+		return fmt.Errorf("%s: the policy's actions have shape %v, want (N, %d)", strings.ToLower(c.name), got,
+			c.spaces.Action.Width())
 	}
 	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", strings.ToLower(c.name), got)
+		return fmt.Errorf("%s: the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")",
+			strings.ToLower(c.name), got)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)

@@ -51,7 +51,8 @@ func (c *Core) checkChoices() error {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
 		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
-			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty", strings.ToLower(c.name), key, name, a.Parts[i].Name)
+			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty",
+				strings.ToLower(c.name), key, name, a.Parts[i].Name)
 		}
 	}
 	if c.ObservationScaler == nil {
@@ -143,7 +144,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	c.spaces.Observation.Sample(rng, observations)
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
-	mode := c.Policy.Mode(s, models.Inputs{Observations: c.ObservationScaler.Forward(s, tensor.From(s, observations, rows, int64(w)))})
+	mode := c.Policy.Mode(s,
+		models.Inputs{Observations: c.ObservationScaler.Forward(s, tensor.From(s, observations, rows, int64(w)))})
 	if s.Err() != nil {
 		return s.Err()
 	}

@@ -124,7 +124,8 @@ func (m *Meter) Means(agent string, count int) (map[string]float64, error) {
 	out := make(map[string]float64, len(sums))
 	for i, x := range sums {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", m.names[i], x, m.count)}
+			return nil, &agents.DivergedError{Agent: agent,
+				Detail: fmt.Sprintf("%s is %g after %d minibatches", m.names[i], x, m.count)}
 		}
 		out[m.names[i]] = x / float64(count)
 	}

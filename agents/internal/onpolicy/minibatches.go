@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Batch is a minibatch: n of the rollout's T·N transitions, the same rows in every tensor.
+// Batch is a minibatch: n of the rollout's T·N environment steps, the same rows in every tensor.
 type Batch struct {
 	// Index counts the minibatches of the epoch from 0.
 	Index int
@@ -104,7 +104,8 @@ func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 		}
 		return s.Narrow(t, 0, span.Start, span.Len)
 	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values), Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
+		Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
 	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
 	for _, t := range b.Extra {
 		out.Extra = append(out.Extra, cut(t))

@@ -58,10 +58,12 @@ func (c *Core) flatten(separateFrom int) error {
 	c.backup = c.resident.Zeros(c.Flat.Len())
 	c.AddOptimizer(layout.Optimizer, c.Optimizer)
 	if c.Config.LearningRateScheduler != "" {
-		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0], c.Config.LearningRateSchedulerKwargs); err != nil {
+		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0],
+			c.Config.LearningRateSchedulerKwargs); err != nil {
 			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
 		}
-		if c.Config.LearningRateSchedulerKwargs, err = schedulers.Settings(c.Config.LearningRateScheduler, c.Config.LearningRateSchedulerKwargs); err != nil {
+		if c.Config.LearningRateSchedulerKwargs, err = schedulers.Settings(c.Config.LearningRateScheduler,
+			c.Config.LearningRateSchedulerKwargs); err != nil {
 			return err
 		}
 	}
@@ -71,7 +73,8 @@ func (c *Core) flatten(separateFrom int) error {
 
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
 func (c *Core) OptimizerConfig() tensor.OptimizerConfig {
-	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon, WeightDecay: c.Config.WeightDecay}
+	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon,
+		WeightDecay: c.Config.WeightDecay}
 }
 
 // Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
@@ -151,10 +154,12 @@ func (c *Core) scalers() error {
 		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
 	}
 	var err error
-	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor, &c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
+	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor,
+		&c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
 		return err
 	}
-	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs, c.spaces.State.Width()); err != nil {
+	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs,
+		c.spaces.State.Width()); err != nil {
 		return err
 	}
 	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, &c.Config.ValuePreprocessorKwargs, 1)
@@ -169,7 +174,8 @@ type scaler struct {
 
 // allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
 func (c *Core) allScalers() []scaler {
-	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler}, {"value_preprocessor", c.VScaler}}
+	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler},
+		{"value_preprocessor", c.VScaler}}
 	return append(all, c.extraScalers...)
 }
 
@@ -188,7 +194,8 @@ type namedOptimizer struct {
 
 // AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
 func (c *Core) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers, namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
+	c.optimizers = append(c.optimizers,
+		namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
 }
 
 // namedReplay is a memory with its name in snapshots.

@@ -110,7 +110,7 @@ func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout
 // checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
 func (c *Core) checkReady(ctx context.Context) error {
 	if !c.Ready() {
-		return fmt.Errorf("%s: Update before the rollout's %d steps are complete; call it when Ready",
+		return fmt.Errorf("%s: Update before the rollout's %d timesteps are complete; call it when Ready",
 			strings.ToLower(c.name), c.Config.Rollouts)
 	}
 	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {

@@ -29,7 +29,8 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
 	}
 	if format, err := snap.Int(layout.Format); err != nil || format != snapshotFormat {
-		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format, snapshotFormat)
+		return nil, fmt.Errorf("%s: the checkpoint's format is %d, this version of gorl reads %d", r.name, format,
+			snapshotFormat)
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
@@ -52,7 +53,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
-		r.fail(fmt.Errorf("the checkpoint holds %d steps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
+		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
 			rollout, c.Config.Rollouts, c.numEnvs))
 		rollout = 0
 	}
@@ -217,7 +218,7 @@ func (r *reader) float32s(name string, t tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
 }
 
-// steps reads the first n steps of a field of the rollout.
+// steps reads the first n timesteps of a field of the rollout.
 func (r *reader) steps(name string, t tensor.Tensor, n int64) {
 	data, err := r.snap.Float32s(name, append([]int64{n}, tensor.Shape(t)[1:]...)...)
 	r.fail(err)

@@ -11,8 +11,8 @@ import (
 // diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
 // random sequences.
 
-// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error where the rollout is
-// not complete. Where update returns an error, everything that it has changed is undone.
+// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error where the rollout
+// is not complete. Where update returns an error, everything that it has changed is undone.
 //
 // The goroutine stays on one thread of the operating system meanwhile. libtorch numbers the nodes of a graph by thread
 // and runs the backward pass in the order of these numbers: a goroutine that moved to another thread in the middle of a

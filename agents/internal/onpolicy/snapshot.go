@@ -19,7 +19,7 @@ const snapshotFormat = 1
 //	optimizer/exp_avg/policy/...     the optimizer's moments (exp_avg, exp_avg_sq)
 //	value_preprocessor/running_mean  a scaler's statistics
 //	random/generator                 the state of the device's random sequence
-//	rollout/rewards, reply_buffer/rows  with opt.Buffers: the steps recorded so far, an algorithm's memories
+//	rollout/rewards, reply_buffer/rows  with opt.Buffers: the timesteps recorded so far, an algorithm's memories
 //
 // and everything else (counters, schedule, hyperparameters, the policy's description) is among the values.
 func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {

@@ -74,7 +74,8 @@ var starter = sync.OnceValue(func() chan<- func() {
 })
 
 // startChild starts the process of a child, with the file of the shared memory, and tells it what to make.
-func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child, error) {
+func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child,
+	error) {
 	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}
 	c.columns = o.declared()
 	opening := setup{
@@ -180,7 +181,8 @@ func (c *child) watch(printed *os.File) {
 	close(c.gone)
 }
 
-// kill ends the process and all that it started, and waits until it is gone; a few seconds, should the system not let it go.
+// kill ends the process and all that it started, and waits until it is gone; a few seconds, should the system not let
+// it go.
 func (c *child) kill() {
 	select {
 	case <-c.gone:

@@ -21,8 +21,8 @@ const (
 	statusFailed              // the message says what went wrong
 )
 
-// control is the block of words by which two processes hand commands to each other. The two halves are written by one side
-// each and lie in cache lines of their own.
+// control is the block of words by which two processes hand commands to each other. The two halves are written by one
+// side each and lie in cache lines of their own.
 type control struct {
 	sequence uint32 // one more for every command; written last
 	command  uint32

@@ -15,8 +15,9 @@ import (
 
 // Env is a batch of Gymnasium's environments in a few Python processes. It is an [envs.Observer], and an
 // [envs.Renderer] where Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
-// [envs.MotionSource] where the Python environments have the methods that [Env.SetRewardShaping], [Env.SetCurriculumState]
-// and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an episode ends or infos are asked for.
+// [envs.MotionSource] where the Python environments have the methods that [Env.SetRewardShaping],
+// [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an
+// episode ends or infos are asked for.
 type Env struct {
 	options  Options
 	set      spaces.Set
@@ -77,7 +78,8 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
 	}
-	e := &Env{options: o, file: file, children: make([]*child, o.Children), columns: o.columns(), metrics: map[string]float64{}, counts: map[string]int{}}
+	e := &Env{options: o, file: file, children: make([]*child, o.Children), columns: o.columns(),
+		metrics: map[string]float64{}, counts: map[string]int{}}
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
 	}
@@ -131,8 +133,9 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		return nil
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
-		return c.fault(FaultStart, nil, "its environments have the %s space %v, those of the first child %v, or with other limits; "+
-			"they must be the same", name, got, want)
+		return c.fault(FaultStart, nil,
+			"its environments have the %s space %v, those of the first child %v, or with other limits; "+
+				"they must be the same", name, got, want)
 	}
 	return nil
 }
@@ -155,8 +158,10 @@ func (e *Env) allocate() error {
 	copy(e.memory, e.header)
 	m, l := e.memory, e.layout
 	e.shared = arrays{
-		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m, l, "final_observations"),
-		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l, "amp_observations"),
+		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m,
+			l, "final_observations"),
+		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l,
+			"amp_observations"),
 		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
 	}
 	o, s, amp := e.set.Observation, e.set.State, e.set.AMPObservation
@@ -175,9 +180,10 @@ func (e *Env) allocate() error {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each, a Tuple a Dict whose keys are
-// "0", "1" and so on ("00" where there are more than ten); in a row the parts of a Dict stand sorted by their keys, discrete
-// ones as their index, and arrays row by row. Discrete values begin at 0 here, whatever they begin at in Python.
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each, a Tuple a Dict
+// whose keys are "0", "1" and so on ("00" where there are more than ten); in a row the parts of a Dict stand sorted by
+// their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0 here, whatever they begin
+// at in Python.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
 // Versions returns the versions of Python, gymnasium and numpy.
@@ -216,8 +222,8 @@ func (e *Env) verifyHeader() error {
 	return fmt.Errorf("gymnasium: an environment wrote over the header of the shared memory: %w", err)
 }
 
-// Close ends the children: those that are idle close their environments first, and have two seconds for it. A second call
-// does nothing.
+// Close ends the children: those that are idle close their environments first, and have two seconds for it. A second
+// call does nothing.
 func (e *Env) Close() error {
 	if e.closed {
 		return nil

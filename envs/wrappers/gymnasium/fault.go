@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has too old ones.
-var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or later; Options.Python names the interpreter")
+// ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has
+// too old ones.
+var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or later; python (Options.Python) names the interpreter")
 
 // Fault says in a word what happened to a child.
 type Fault string
@@ -46,7 +47,8 @@ type ChildError struct {
 // Error names the child and what happened, with the last lines of what it printed.
 func (e *ChildError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "gymnasium: child %d (process %d, environments %d to %d): %s", e.Child, e.PID, e.From, e.To-1, e.Message)
+	fmt.Fprintf(&b, "gymnasium: child %d (process %d, environments %d to %d): %s", e.Child, e.PID, e.From, e.To-1,
+		e.Message)
 	if len(e.Output) > 0 && e.Fault != FaultException {
 		b.WriteString("; it printed last:")
 		for _, line := range e.Output {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Messages are JSON: to a child with its length before it, from a child with the length of the JSON and of the bytes that
-// follow it, all little-endian uint32.
+// Messages are JSON: to a child with its length before it, from a child with the length of the JSON and of the bytes
+// that follow it, all little-endian uint32.
 const (
 	maxHead    = 1 << 26
 	maxPayload = 1 << 30

@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// The shared memory begins with a header: the magic, the version and the length of the JSON as little-endian uint32, and
-// the JSON of a layout, which says where everything else is.
+// The shared memory begins with a header: the magic, the version and the length of the JSON as little-endian uint32,
+// and the JSON of a layout, which says where everything else is.
 const (
 	magic         = "GORLSHM\x00"
 	layoutVersion = 1
@@ -64,8 +64,10 @@ type array struct {
 // plan finds places for the control blocks and for arrays of n rows. Each begins on a page of its own, so that children
 // that write to one do not slow those down that read another.
 func plan(role string, blocks, n int, arrays []array) *layout {
-	l := &layout{Role: role, Futex: futexNumber, Control: controlPlace{Stride: controlStride, Count: blocks}, Arrays: map[string]place{}}
-	// The header's length is that of its JSON, which holds offsets that depend on it: room for numbers of 13 digits is enough.
+	l := &layout{Role: role, Futex: futexNumber, Control: controlPlace{Stride: controlStride, Count: blocks},
+		Arrays: map[string]place{}}
+	// The header's length is that of its JSON, which holds offsets that depend on it: room for numbers of 13 digits is
+	// enough.
 	room := headerStart + 1024 + 256*len(arrays)
 	l.Control.Offset = pages(room)
 	at := pages(l.Control.Offset + blocks*controlStride)
@@ -138,13 +140,15 @@ func (l *layout) check(size, header int) error {
 		return fmt.Errorf("its header says %d bytes; there are %d", l.Size, size)
 	}
 	c := l.Control
-	if c.Count < 1 || c.Count > size || c.Stride < controlStride || c.Stride > pageSize || c.Offset < 0 || c.Offset > size {
+	if c.Count < 1 || c.Count > size || c.Stride < controlStride || c.Stride > pageSize || c.Offset < 0 ||
+		c.Offset > size {
 		return fmt.Errorf("its header has %d control blocks of %d bytes at %d", c.Count, c.Stride, c.Offset)
 	}
 	spans := []span{{"the header", 0, header}, {"the control blocks", c.Offset, c.Offset + c.Count*c.Stride}}
 	for name, p := range l.Arrays {
 		n := len(p.Shape)
-		if n < 1 || n > 2 || p.DType != "f4" && p.DType != "f8" && p.DType != "u1" || p.Offset < 0 || p.Offset > size || p.Offset%8 != 0 {
+		if n < 1 || n > 2 || p.DType != "f4" && p.DType != "f8" && p.DType != "u1" || p.Offset < 0 || p.Offset > size ||
+			p.Offset%8 != 0 {
 			return fmt.Errorf("its header has the array %s of %s, shape %v, at %d", name, p.DType, p.Shape, p.Offset)
 		}
 		room := size

@@ -59,7 +59,8 @@ func (e *Env) childOf(i int) (*child, error) {
 // Render returns what environment i's render returns; Options.RenderMode must be "rgb_array".
 func (e *Env) Render(i int) (image.Image, error) {
 	if e.options.RenderMode != "rgb_array" {
-		return nil, fmt.Errorf("gymnasium: Options.RenderMode is %q; pictures need \"rgb_array\": %w", e.options.RenderMode, errors.ErrUnsupported)
+		return nil, fmt.Errorf("gymnasium: render_mode is %q; pictures need \"rgb_array\": %w", e.options.RenderMode,
+			errors.ErrUnsupported)
 	}
 	c, err := e.childOf(i)
 	if err != nil {
@@ -83,7 +84,8 @@ func parsePicture(head, pixels []byte) (image.Image, error) {
 		return nil, err
 	}
 	height, width, depth := shape[0], shape[1], shape[2]
-	if height < 1 || width < 1 || depth != 3 && depth != 4 || width > 1<<15 || height > 1<<15 || height*width*depth != len(pixels) {
+	if height < 1 || width < 1 || depth != 3 && depth != 4 || width > 1<<15 || height > 1<<15 ||
+		height*width*depth != len(pixels) {
 		return nil, fmt.Errorf("it has the shape %v and %d bytes", shape, len(pixels))
 	}
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -108,11 +110,11 @@ func parseShape(head []byte, dimensions int) ([]int, error) {
 	return said.Shape, nil
 }
 
-// CollectReferenceMotions calls the method collect_reference_motions(n) of the first environment, as skrl does, which returns
-// an array of shape (n, M). NumPy's global generator is seeded with a number from rng before.
+// CollectReferenceMotions calls the method collect_reference_motions(n) of the first environment, as skrl does, which
+// returns an array of shape (n, M). NumPy's global generator is seeded with a number from rng before.
 func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if !e.about.Motions || e.wM == 0 {
-		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or Options.AMPObservations is not set: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or amp_observations is not set: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 || n > maxPayload/4/e.wM {
 		return nil, fmt.Errorf("gymnasium: %d rows of reference motion", n)
@@ -124,7 +126,8 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 	}
 	shape, err := parseShape(head, 2)
 	if err != nil || shape[0] != n || shape[1] != e.wM || len(b) != 4*n*e.wM {
-		return nil, c.fault(FaultData, err, "collect_reference_motions(%d) returned the shape %v; it must be (%d, %d)", n, shape, n, e.wM)
+		return nil, c.fault(FaultData, err, "collect_reference_motions(%d) returned the shape %v; it must be (%d, %d)", n,
+			shape, n, e.wM)
 	}
 	rows := make([]float32, n*e.wM)
 	for i := range rows {

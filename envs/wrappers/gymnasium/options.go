@@ -57,21 +57,21 @@ type Options struct {
 	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset.
 	AMPObservations string
 	AMPSize         int
-	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by the
-	// environment's state_space, or StateSize, or seen in the infos of a reset.
+	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by
+	// the environment's state_space, or StateSize, or seen in the infos of a reset.
 	States    string
 	StateSize int
 	// StartTimeout is how long a child may take to import and make its environments (default 2 minutes), Timeout how
 	// long for a step or a reset of all of its environments (default 1 minute).
 	StartTimeout, Timeout time.Duration
 	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one.
-	// The episodes of its environments are then truncated where they were last seen, and the step is not repeated. Negative means
-	// without end; with the default 0 it is an error of Step or Reset.
+	// The episodes of its environments are then truncated where they were last seen, and the step is not repeated.
+	// Negative means without end; with the default 0 it is an error of Step or Reset.
 	Replace int
 	// OnFault is called with what happened to a child that is replaced, before it is. May be nil.
 	OnFault func(*ChildError)
-	// Spin is how long a child, and this process, look for work before they let the system wake them. It makes steps faster where
-	// every child has a processor to itself, at the cost of those processors. The default 0 never spins.
+	// Spin is how long a child, and this process, look for work before they let the system wake them. It makes steps
+	// faster where every child has a processor to itself, at the cost of those processors. The default 0 never spins.
 	Spin time.Duration
 	// Stderr receives what the children print. By default it is only kept for error messages, the last lines of it.
 	Stderr io.Writer
@@ -91,7 +91,8 @@ func (o *Options) validate() error {
 	case o.Seed < 0 || o.Seed > math.MaxInt64-1<<40:
 		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
 	case o.Timeout < 0 || o.StartTimeout < 0 || o.Spin < 0:
-		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative", o.Timeout, o.StartTimeout, o.Spin)
+		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative", o.Timeout,
+			o.StartTimeout, o.Spin)
 	case o.AMPSize < 0 || o.StateSize < 0:
 		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize, o.StateSize)
 	case len(o.declared()) > 4096:

@@ -8,7 +8,8 @@ import (
 // maxStarts is how often in a row a child is started in the place of another before it is an error.
 const maxStarts = 3
 
-// blameAll replaces all children: one of them has written over the header of the shared memory, and it cannot be told which.
+// blameAll replaces all children: one of them has written over the header of the shared memory, and it cannot be told
+// which.
 func (e *Env) blameAll(cause error, what command, seed int64) error {
 	for i, c := range e.children {
 		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
@@ -107,9 +108,9 @@ func (e *Env) again(c *child, what command, seed int64) error {
 	return e.gather(c, what, time.Now().Add(e.options.Timeout))
 }
 
-// probe fills in the AMP observations of a child that is lost in the first step, when none is known that could stand for
-// those of the episodes cut short: its successor makes a step with the actions that were asked for, and nothing else of that
-// step is used. So a discriminator never sees a row that no environment has shown.
+// probe fills in the AMP observations of a child that is lost in the first step, when none is known that could stand
+// for those of the episodes cut short: its successor makes a step with the actions that were asked for, and nothing
+// else of that step is used. So a discriminator never sees a row that no environment has shown.
 func (e *Env) probe(c *child, seed int64) error {
 	if err := e.again(c, commandReset, seed); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Observations is the form of agents.Observation: (N, O) and (N, S) values. This package does not import agents, so that
-// programs which only step environments need no libtorch.
+// Observations is the form of agents.Observation: (N, O) and (N, S) values. This package does not import agents, so
+// that programs which only step environments need no libtorch.
 type Observations interface {
 	~struct{ Observations, States []float32 }
 }
@@ -50,10 +50,10 @@ type policyJSON struct {
 // maxMessage is the room for an error's text.
 const maxMessage = 4096
 
-// Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done, which is
-// no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this user only.
-// The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at once as it
-// is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
+// Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done,
+// which is no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this
+// user only. The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at
+// once as it is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
 func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
@@ -94,12 +94,14 @@ type server struct {
 }
 
 // newServer makes the memory under another name first and renames it when it is complete.
-func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error), path string) (s *server, err error) {
+func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error),
+	path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
 	l := plan("policy", 1, n, []array{
-		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4", set.Action.Width()},
+		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4",
+			set.Action.Width()},
 	})
 	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
 	l.Size += maxMessage

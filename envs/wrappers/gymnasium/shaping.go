@@ -9,8 +9,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// RewardShaping returns the reward parameters that were last set for all environments, at first what the first environment's
-// reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no set_reward_shaping.
+// RewardShaping returns the reward parameters that were last set for all environments, at first what the first
+// environment's reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no
+// set_reward_shaping.
 func (e *Env) RewardShaping() map[string]any {
 	if !e.about.RewardShaping || e.closed {
 		return nil
@@ -74,8 +75,8 @@ func typed(v any) any {
 }
 
 // SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
-// environments is nil. Keys that reward_shaping() does not return are refused before any is called; where one refuses its
-// values, those before it get back what they had. See [envs.RewardShaper].
+// environments is nil. Keys that reward_shaping() does not return are refused before any is called; where one refuses
+// its values, those before it get back what they had. See [envs.RewardShaper].
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
 	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err
@@ -202,8 +203,8 @@ func parseCurricula(b []byte) ([]json.RawMessage, error) {
 	return said.States, err
 }
 
-// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an error)
-// nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
+// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an
+// error) nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
 func (e *Env) SetCurriculumState(state []byte) error {
 	if err := e.has(e.about.Curriculum, "SetCurriculumState", "set_curriculum_state"); err != nil {
 		return err
@@ -243,7 +244,8 @@ func (e *Env) reapply(c *child) error {
 		if e.shaped[i] == nil {
 			continue
 		}
-		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": e.shaped[i]}, e.options.Timeout); err != nil {
+		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": e.shaped[i]},
+			e.options.Timeout); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,8 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		name string
 		from *spaceJSON
 		to   *spaces.Space
-	}{{"observation", d.Observation, &set.Observation}, {"action", d.Action, &set.Action}, {"state", d.State, &set.State}, {"AMP observation", d.AMP, &set.AMPObservation}} {
+	}{{"observation", d.Observation, &set.Observation}, {"action", d.Action, &set.Action}, {"state", d.State,
+		&set.State}, {"AMP observation", d.AMP, &set.AMPObservation}} {
 		if s.from == nil {
 			continue
 		}
@@ -77,16 +78,18 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		}
 	}
 	if set.Action.Kind == spaces.Dict {
-		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
+		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete",
+			d.Action.Kind)
 	}
 	return d, set, set.Validate()
 }
 
 // leafKind is what the kinds of Gymnasium that have no parts are to gorl.
-var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete, "MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
+var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete,
+	"MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
 
-// space is the space in gorl's words. A Tuple is a Dict whose keys are the numbers of its parts, with zeros before them so that
-// they sort as they stand.
+// space is the space in gorl's words. A Tuple is a Dict whose keys are the numbers of its parts, with zeros before them
+// so that they sort as they stand.
 func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	if *parts++; depth > maxDepth || *parts > maxParts {
 		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)

@@ -11,7 +11,8 @@ import (
 )
 
 // Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as
-// Gymnasium's vector environments are; with a negative one it goes on from where it was, and the first time from Options.Seed.
+// Gymnasium's vector environments are; with a negative one it goes on from where it was, and the first time from
+// Options.Seed.
 func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	if err := e.usable("Reset"); err != nil {
 		return nil, err
@@ -38,10 +39,10 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	return &e.step, nil
 }
 
-// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and indices out of
-// range are refused before any environment moves; the limits of a Box are the environment's to enforce (or those of
-// wrappers.NewClipAction). An error names the child and says what happened to it ([*ChildError]); where an environment
-// raised an exception or returned NaN, Reset starts anew, after any other the batch can only be closed.
+// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
+// indices out of range are refused before any environment moves; the limits of a Box are the environment's to enforce
+// (or those of wrappers.NewClipAction). An error names the child and says what happened to it ([*ChildError]); where an
+// environment raised an exception or returned NaN, Reset starts anew, after any other the batch can only be closed.
 func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if err := e.usable("Step"); err != nil {
 		return nil, err
@@ -130,7 +131,8 @@ func (e *Env) hear(c *child, head []byte) error {
 		return c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
 	}
 	if len(said.Columns) > e.columns {
-		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns), e.columns)
+		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns),
+			e.columns)
 	}
 	c.columns = said.Columns
 	for i, info := range said.Infos {
@@ -142,7 +144,8 @@ func (e *Env) hear(c *child, head []byte) error {
 	return nil
 }
 
-// copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any more.
+// copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any
+// more.
 func (e *Env) copyRows(c *child, what command) error {
 	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
 		return err
@@ -201,7 +204,8 @@ func inspect(c *child, name string, first int, rows []float32, w int, choices []
 	for j, x := range rows {
 		switch {
 		case x-x != 0:
-			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite", first+j/w, name, x, j%w)
+			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite", first+j/w, name,
+				x, j%w)
 		case choices == nil || choices[j%w] == 0:
 		case x < 0 || x >= float32(choices[j%w]) || x != float32(int(x)):
 			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w, name, x, j%w, choices[j%w]-1)

@@ -21,7 +21,8 @@ func futexWait(word *uint32, value uint32, d time.Duration) {
 	timeout := syscall.NsecToTimespec(int64(d))
 	const wait = 0
 	// Any return, of an error too, has the caller look at the word again.
-	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wait, uintptr(value), uintptr(unsafe.Pointer(&timeout)), 0, 0)
+	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wait, uintptr(value),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0)
 }
 
 // futexWake wakes all that sleep on word, in other processes too.
@@ -31,7 +32,8 @@ func futexWake(word *uint32) {
 }
 
 // memfdNumber is the number of the system call memfd_create, which package syscall lacks.
-var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "ppc64le": 360, "riscv64": 279, "s390x": 350}
+var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "ppc64le": 360,
+	"riscv64": 279, "s390x": 350}
 
 // Flags of memfd_create and fcntl that package syscall lacks.
 const (
@@ -40,7 +42,8 @@ const (
 	sealSeal, sealShrink, sealGrow = 1, 2, 4
 )
 
-// anonymousFile returns a file in memory that has no name: nothing of it stays when the processes that have it are gone.
+// anonymousFile returns a file in memory that has no name: nothing of it stays when the processes that have it are
+// gone.
 func anonymousFile() (*os.File, error) {
 	if number, ok := memfdNumber[runtime.GOARCH]; ok {
 		name := []byte("gorl-gymnasium\x00")
@@ -56,7 +59,8 @@ func anonymousFile() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// mapFile maps all of a file, after its size was set: no process can change it any more, where the system allows to say so.
+// mapFile maps all of a file, after its size was set: no process can change it any more, where the system allows to say
+// so.
 func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := f.Truncate(int64(size)); err != nil {
 		return nil, err
@@ -67,8 +71,8 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 
 func unmap(memory []byte) error { return syscall.Munmap(memory) }
 
-// childAttributes put a child into a process group of its own, out of reach of the terminal's Ctrl-C, and have the system
-// kill it when the thread that started it ends.
+// childAttributes put a child into a process group of its own, out of reach of the terminal's Ctrl-C, and have the
+// system kill it when the thread that started it ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -76,8 +80,8 @@ func childAttributes() *syscall.SysProcAttr {
 // killGroup kills what is left of a process group, stopped processes too.
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
 
-// processState is the letter that the system has for what a process is doing ("T" stopped, "Z" ended and not yet asked about),
-// 0 where there is no such process.
+// processState is the letter that the system has for what a process is doing ("T" stopped, "Z" ended and not yet asked
+// about), 0 where there is no such process.
 func processState(pid int) byte {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -96,8 +100,8 @@ func stopped(pid int) bool {
 	return state == 'T' || state == 't'
 }
 
-// alive reports whether there is a process of that number. One that has ended is not alive, also while its parent has not
-// asked how.
+// alive reports whether there is a process of that number. One that has ended is not alive, also while its parent has
+// not asked how.
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && processState(pid) != 'Z'
 }

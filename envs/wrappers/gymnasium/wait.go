@@ -36,12 +36,14 @@ func (c *child) wait(deadline time.Time, spin time.Duration) error {
 		done = atomic.LoadUint32(&block.done)
 	}
 	if done != c.sequence || !block.intact() {
-		return c.fault(FaultProtocol, nil, "its control block was written over (by itself or a neighbour): it counts %d commands of %d", done, c.sequence)
+		return c.fault(FaultProtocol, nil,
+			"its control block was written over (by itself or a neighbour): it counts %d commands of %d", done, c.sequence)
 	}
 	return nil
 }
 
-// trouble is what keeps a child from finishing, nil while it may only be slow. Halts counts how often it was seen stopped.
+// trouble is what keeps a child from finishing, nil while it may only be slow. Halts counts how often it was seen
+// stopped.
 func (c *child) trouble(deadline time.Time, halts *int) error {
 	if c.ended.Load() {
 		if atomic.LoadUint32(&c.block.Load().done) == c.sequence { // it was the last thing it did
@@ -67,7 +69,8 @@ func (c *child) finish(deadline time.Time) (head, payload []byte, err error) {
 	case status == 0:
 		return nil, nil, nil
 	case status&statusMessage == 0 || status > statusMessage|statusFailed:
-		return nil, nil, c.fault(FaultProtocol, nil, "its control block was written over (by itself or a neighbour): the status is %#x", status)
+		return nil, nil, c.fault(FaultProtocol, nil,
+			"its control block was written over (by itself or a neighbour): the status is %#x", status)
 	}
 	if head, payload, err = c.read(deadline); err != nil {
 		return nil, nil, err

@@ -1,5 +1,6 @@
-// Command act has every policy of a folder act, as a program for a machine without libtorch does: NAME.safetensors upon the
-// rows of NAME.observations gives NAME.actions, both float32 in little-endian order. TestAgreesElsewhere builds and runs it.
+// Command act has every policy of a folder act, as a program for a machine without libtorch does: NAME.safetensors upon
+// the rows of NAME.observations gives NAME.actions, both float32 in little-endian order. TestAgreesElsewhere builds and
+// runs it.
 package main
 
 import (

@@ -94,7 +94,8 @@ func distributions() []Case {
 		"spec/output":  {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
 		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])", Network: []models.Container{
 			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"), Activations: []string{"tanh", "softmax"}},
-			{Name: "net", Input: "concatenate([arm, -OBSERVATIONS, exp(-abs(OBSERVATIONS[:, -1]))])", Layers: []models.Layer{{Out: "9", NoBias: true}, {Flatten: true}}, Activations: []string{"gelu"}},
+			{Name: "net", Input: "concatenate([arm, -OBSERVATIONS, exp(-abs(OBSERVATIONS[:, -1]))])",
+				Layers: []models.Layer{{Out: "9", NoBias: true}, {Flatten: true}}, Activations: []string{"gelu"}},
 		}}},
 		"spec/softmax": {one, "Categorical", spec("OBSERVATIONS", "softmax(ACTIONS) * 3")},
 	} {
@@ -109,7 +110,8 @@ func distributions() []Case {
 		}})
 	}
 	parts := spaces.Set{Action: free, Observation: spaces.NewDict(map[string]spaces.Space{
-		"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4), "tip": spaces.Unbounded(3)}), "gripper": spaces.NewMultiDiscrete(2, 3),
+		"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4),
+			"tip": spaces.Unbounded(3)}), "gripper": spaces.NewMultiDiscrete(2, 3),
 	})}
 	for name, c := range map[string]struct {
 		sp      spaces.Set
@@ -119,28 +121,30 @@ func distributions() []Case {
 		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5}, "evolvable/dict": {parts, []int{9, 8}, 5},
 		"evolvable/indices": {indices, nil, 0},
 	} {
-		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent", Models: func(seed int64) (models.Policy, models.Network, error) {
-			a, err := models.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
-			if err != nil {
-				return nil, nil, err
-			}
-			policy, err := policyOf(c.sp, models.DefaultGaussianConfig(), func(outputs int) (models.Network, error) {
-				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
-			})
-			if err != nil {
-				return nil, nil, err
-			}
-			value, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 1}, seed+1)
-			return policy, value, err
-		}})
+		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
+			Models: func(seed int64) (models.Policy, models.Network, error) {
+				a, err := models.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
+				if err != nil {
+					return nil, nil, err
+				}
+				policy, err := policyOf(c.sp, models.DefaultGaussianConfig(), func(outputs int) (models.Network, error) {
+					return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
+				})
+				if err != nil {
+					return nil, nil, err
+				}
+				value, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 1}, seed+1)
+				return policy, value, err
+			}})
 	}
 	value := spec("OBSERVATIONS", "ONE")
 	value.Class = "Deterministic"
 	shared := spec("OBSERVATIONS", "tanh(ACTIONS)")
 	shared.Class, shared.Gaussian = "Gaussian", clipped
-	return append(list, Case{Name: "shared", Spaces: bounded, Scaled: true, Models: func(seed int64) (models.Policy, models.Network, error) {
-		return models.BuildShared(shared, value, bounded, seed)
-	}})
+	return append(list, Case{Name: "shared", Spaces: bounded, Scaled: true,
+		Models: func(seed int64) (models.Policy, models.Network, error) {
+			return models.BuildShared(shared, value, bounded, seed)
+		}})
 }
 
 func layers(sizes ...string) []models.Layer {
@@ -152,14 +156,17 @@ func layers(sizes ...string) []models.Layer {
 }
 
 func spec(input, output string) models.Spec {
-	return models.Spec{Output: output, Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"), Activations: []string{"elu"}}}}
+	return models.Spec{Output: output,
+		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"), Activations: []string{"elu"}}}}
 }
 
 // perceptrons makes a policy whose actions are not near zero, as those of models.ActorCritic are.
-func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy, models.Network, error) {
+func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy,
+	models.Network, error) {
 	return func(seed int64) (models.Policy, models.Network, error) {
 		policy, err := policyOf(sp, gaussian, func(outputs int) (models.Network, error) {
-			return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33}, Activation: activation, OutputGain: 3}, seed)
+			return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33},
+				Activation: activation, OutputGain: 3}, seed)
 		})
 		if err != nil {
 			return nil, nil, err
@@ -170,7 +177,8 @@ func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfi
 }
 
 // policyOf makes a policy of a network with as many outputs as the distribution of the actions has parameters.
-func policyOf(sp spaces.Set, gaussian models.GaussianConfig, network func(outputs int) (models.Network, error)) (models.Policy, error) {
+func policyOf(sp spaces.Set, gaussian models.GaussianConfig,
+	network func(outputs int) (models.Network, error)) (models.Policy, error) {
 	dist, err := models.NewDistribution(sp.Action, gaussian)
 	if err != nil {
 		return nil, err
@@ -200,13 +208,16 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 		sp.AMPObservation = spaces.Unbounded(2)
 		settings["motion_dataset_size"], settings["reply_buffer_size"], settings["amp_batch_size"] = 50, 60, 20
 		var discriminator models.Network
-		if discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"}, seed); err != nil {
+		if discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
+			seed); err != nil {
 			t.Fatal(err)
 		}
-		agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings, Motions: &agenttest.Motion{Width: 2, Mean: 0.7},
-			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
+		agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings,
+			Motions: &agenttest.Motion{Width: 2, Mean: 0.7},
+			Models:  amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
 	} else {
-		agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings, Models: ppo.Models{Policy: policy, Value: value}})
+		agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: Rows, Seed: seed, Dict: settings,
+			Models: ppo.Models{Policy: policy, Value: value}})
 	}
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", c.Name, err))

@@ -154,7 +154,8 @@ func Parameters(t testing.TB, a agents.Agent) map[string][]float32 {
 	t.Helper()
 	out := map[string][]float32{}
 	for name, array := range Snapshot(t, a).Arrays {
-		if array.DType != checkpoint.F32 || strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "discriminator_optimizer/") ||
+		if array.DType != checkpoint.F32 || strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name,
+			"discriminator_optimizer/") ||
 			strings.HasPrefix(name, "rollout/") || strings.HasSuffix(name, "/rows") {
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// World is N independent environments whose rows depend on nothing but their own seed and actions: row i of a world with
-// seeds s is row 0 of a world with the one seed s[i].
+// World is N independent environments whose rows depend on nothing but their own seed and actions: row i of a world
+// with seeds s is row 0 of a world with the one seed s[i].
 type World struct {
 	sp    spaces.Set
 	pcgs  []*rand.PCG
@@ -53,7 +53,8 @@ func (w *World) Clone() *World {
 		c := *p
 		out.pcgs = append(out.pcgs, &c)
 	}
-	out.now = agents.Observation{Observations: append([]float32(nil), w.now.Observations...), States: append([]float32(nil), w.now.States...)}
+	out.now = agents.Observation{Observations: append([]float32(nil), w.now.Observations...),
+		States: append([]float32(nil), w.now.States...)}
 	return out
 }
 

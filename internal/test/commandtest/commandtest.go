@@ -34,7 +34,8 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 	if _, again, _ := Run(t.Context(), root(), "--help"); status != commandline.Done || stderr != "" || again != all {
 		t.Errorf("help ends with %d, says %q, and another thing than --help:\n%s\n%s", status, stderr, all, again)
 	}
-	if status, stdout, stderr := Run(t.Context(), root()); status != commandline.WrongUse || stdout != "" || stderr != all {
+	if status, stdout, stderr := Run(t.Context(), root()); status != commandline.WrongUse || stdout != "" ||
+		stderr != all {
 		t.Errorf("without a subcommand it ends with %d and says %q and\n%s", status, stdout, stderr)
 	}
 	for _, c := range prepared.Commands() {
@@ -43,7 +44,8 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 		if status != commandline.Done || stderr != "" {
 			t.Errorf("%s --help ends with %d and says %q", name, status, stderr)
 		}
-		want := []string{"usage: " + prepared.Name() + " " + name + " [flags]", "\nflags:\n", "\nexit status:\n  0 ", "\n  78 "}
+		want := []string{"usage: " + prepared.Name() + " " + name + " [flags]", "\nflags:\n", "\nexit status:\n  0 ",
+			"\n  78 "}
 		if name != "help" {
 			want = append(want, "\nexamples:\n", "\n  "+prepared.Name()+" "+name)
 		}
@@ -60,7 +62,8 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 				t.Errorf("%s --help has a line of %d characters: %s", name, len([]rune(line)), line)
 			}
 		}
-		if c.Short == "" || strings.ContainsAny(c.Short, "\n") || strings.ToLower(c.Short[:1]) != c.Short[:1] || strings.HasSuffix(c.Short, ".") {
+		if c.Short == "" || strings.ContainsAny(c.Short, "\n") || strings.ToLower(c.Short[:1]) != c.Short[:1] ||
+			strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s has the summary %q, want one line in lower case without a full stop", name, c.Short)
 		}
 		if !strings.Contains(all, c.Short) {
@@ -102,7 +105,8 @@ func holdCompletion(t *testing.T, name string, root func() *cobra.Command) {
 			t.Errorf("%s does not accept its script: %v\n%s", shell, err, out)
 		}
 	}
-	if status, _, stderr := Run(t.Context(), root(), "completion", "tcsh"); status != commandline.WrongUse || !strings.Contains(stderr, "want bash, fish, powershell or zsh") {
+	if status, _, stderr := Run(t.Context(), root(), "completion", "tcsh"); status != commandline.WrongUse ||
+		!strings.Contains(stderr, "want bash, fish, powershell or zsh") {
 		t.Errorf("completion tcsh ends with %d and says %q", status, stderr)
 	}
 }

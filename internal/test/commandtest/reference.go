@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
-// Reference describes all subcommands of a command in Markdown: how each is called, what it does, its flags. Those that every
-// command has, help and completion, are left out.
+// Reference describes all subcommands of a command in Markdown: how each is called, what it does, its flags. Those that
+// every command has, help and completion, are left out.
 func Reference(root *cobra.Command) string {
 	commandline.Prepare(root)
 	var b strings.Builder
@@ -63,7 +63,8 @@ func row(f *pflag.Flag) string {
 	if strings.Contains(meaning, "(default") || strings.Contains(meaning, "(required") {
 		value = "" // the meaning says more
 	}
-	return fmt.Sprintf("| %s | %s | %s |\n", name, value, strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`).Replace(meaning))
+	return fmt.Sprintf("| %s | %s | %s |\n", name, value,
+		strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`).Replace(meaning))
 }
 
 // markdown leaves paragraphs of prose, and makes blocks of what is indented.

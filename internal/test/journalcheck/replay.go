@@ -27,9 +27,9 @@ type Standing struct {
 	Failed, Final bool
 }
 
-// Replay goes through a whole journal and returns where it leaves every member, in order of their numbers. A contradiction
-// is an error that names the event: one that stands there twice or goes back in time, one of a member that had already
-// trained to the end, a replacement of a member by itself or by a member that never started.
+// Replay goes through a whole journal and returns where it leaves every member, in order of their numbers. A
+// contradiction is an error that names the event: one that stands there twice or goes back in time, one of a member
+// that had already trained to the end, a replacement of a member by itself or by a member that never started.
 func Replay(events []journal.Event) ([]Standing, error) {
 	if len(events) == 0 || events[0].Run == nil {
 		return nil, errors.New("pbt: a replay begins with the event that describes the population; give the whole journal")
@@ -38,7 +38,8 @@ func Replay(events []journal.Event) ([]Standing, error) {
 	if members < 1 || members > journal.MaxMembers {
 		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members, journal.MaxMembers)
 	}
-	r := replay{standings: make([]Standing, 0, min(members, len(events))), started: make(map[int]int), settled: make(map[int]int64), members: members}
+	r := replay{standings: make([]Standing, 0, min(members, len(events))), started: make(map[int]int),
+		settled: make(map[int]int64), members: members}
 	for i, e := range events[1:] {
 		if err := r.add(e); err != nil {
 			return nil, fmt.Errorf("pbt: event %d (%s, iteration %d, member %d): %w", i+2, e.Kind, e.Iteration, e.Member, err)
@@ -85,7 +86,8 @@ func (r *replay) add(e journal.Event) error {
 	case s.Final:
 		return errors.New("the member had trained to the end")
 	case e.Iteration < s.Iteration || e.Steps < s.Steps:
-		return fmt.Errorf("the member was at iteration %d with %d steps before, and is at %d with %d", s.Iteration, s.Steps, e.Iteration, e.Steps)
+		return fmt.Errorf("the member was at iteration %d with %d environment steps before, and is at %d with %d",
+			s.Iteration, s.Steps, e.Iteration, e.Steps)
 	}
 	switch e.Kind {
 	case journal.Keep, journal.Replace, journal.SelfMutate:

@@ -13,9 +13,9 @@ import (
 // Environment is the variable that names the folder of `make peers`. `make test-peers` sets it.
 const Environment = "GORL_PEERS"
 
-// Python returns the interpreter that has the given modules. Where [Environment] is not set the test is skipped; where it
-// is, a missing interpreter or module is the test's failure, so that what was asked for is not left out unnoticed. The
-// name of the test must begin with TestPeers, by which `make test-peers` finds it.
+// Python returns the interpreter that has the given modules. Where [Environment] is not set the test is skipped; where
+// it is, a missing interpreter or module is the test's failure, so that what was asked for is not left out unnoticed.
+// The name of the test must begin with TestPeers, by which `make test-peers` finds it.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), "TestPeers") {
@@ -23,10 +23,12 @@ func Python(t testing.TB, modules ...string) string {
 	}
 	folder := os.Getenv(Environment)
 	if folder == "" {
-		t.Skipf("needs %s, which `make test-peers` sets, and Python with %s, which `make peers` sets up", Environment, strings.Join(modules, ", "))
+		t.Skipf("needs %s, which `make test-peers` sets, and Python with %s, which `make peers` sets up", Environment,
+			strings.Join(modules, ", "))
 	}
 	python := filepath.Join(folder, "bin", "python")
-	if out, err := exec.Command(python, "-W", "ignore", "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, "-W", "ignore", "-c",
+		"import "+strings.Join(append([]string{"sys"}, modules...), ", ")).CombinedOutput(); err != nil {
 		t.Fatalf("%s cannot import %s; `make peers` sets it up: %v\n%s", python, strings.Join(modules, ", "), err, out)
 	}
 	return python

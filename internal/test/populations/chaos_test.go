@@ -128,7 +128,7 @@ func (c *chaos) start(total int64) {
 func (c *chaos) run(id int, total int64, again bool) bool {
 	var out strings.Builder
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChaos$")
-	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_POLICY=%d", id), fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
+	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_MEMBER=%d", id), fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	alive, err := cmd.StdinPipe() // closed with this process, whatever ends it
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *chaos) run(id int, total int64, again bool) bool {
 		return true
 	}
 	if err != nil {
-		c.t.Errorf("policy %d: %v: %s", id, err, out.String())
+		c.t.Errorf("member %d: %v: %s", id, err, out.String())
 	}
 	return false
 }
@@ -185,7 +185,7 @@ func (c *chaos) stop() {
 	c.running.Wait()
 }
 
-// iterations are how far the policies have come, in sum.
+// iterations are how far the members have come, in sum.
 func (c *chaos) iterations() (sum int64) {
 	view, err := c.board.View()
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *chaos) look() {
 	}
 	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
-			c.t.Errorf("policy %d: %v", p.Member, p.Damaged)
+			c.t.Errorf("member %d: %v", p.Member, p.Damaged)
 		}
 		for _, r := range p.Records {
 			if _, err := c.board.Fetch(r); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -236,13 +236,13 @@ func (c *chaos) look() {
 	}
 }
 
-// statePath is the file of a policy's private state.
+// statePath is the file of a member's private state.
 func (c *chaos) statePath(id int) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%03d", id), "state.json")
 }
 
-// savedPolicy is what this test reads of a policy's private state.
-type savedPolicy struct {
+// savedMember is what this test reads of a member's private state.
+type savedMember struct {
 	Phase     string `json:"phase"`
 	Iteration int64  `json:"iteration"`
 	Copies    int64  `json:"copies"`
@@ -255,7 +255,7 @@ type savedPolicy struct {
 	} `json:"member"`
 }
 
-func (c *chaos) state(id int) (s savedPolicy) {
+func (c *chaos) state(id int) (s savedMember) {
 	data, err := os.ReadFile(c.statePath(id))
 	if err == nil {
 		err = json.Unmarshal(data, &s)
@@ -266,7 +266,7 @@ func (c *chaos) state(id int) (s savedPolicy) {
 	return s
 }
 
-// furthest is the latest interval of any policy, by the states on disk.
+// furthest is the latest interval of any member, by the states on disk.
 func (c *chaos) furthest() (iteration int64) {
 	for id := range c.members {
 		iteration = max(iteration, c.state(id).Iteration)
@@ -275,7 +275,7 @@ func (c *chaos) furthest() (iteration int64) {
 }
 
 // matches reports whether a state is what a journal replays to.
-func (s savedPolicy) matches(st journalcheck.Standing) bool {
+func (s savedMember) matches(st journalcheck.Standing) bool {
 	m, parent := s.Member, -1
 	if m.Parent != nil {
 		parent = *m.Parent
@@ -329,7 +329,7 @@ func (c *chaos) verify() {
 			if strings.HasPrefix(line, "fetched ") {
 				fetched++
 			} else {
-				t.Errorf("policy %d: %s", id, line)
+				t.Errorf("member %d: %s", id, line)
 			}
 		}
 	}
@@ -340,7 +340,7 @@ func (c *chaos) verify() {
 	}
 	for _, p := range view.Members {
 		if p.Heartbeat == nil || p.Heartbeat.Phase != workspace.Finished {
-			t.Errorf("policy %d did not train to the end: %+v", p.Member, p.Heartbeat)
+			t.Errorf("member %d did not train to the end: %+v", p.Member, p.Heartbeat)
 		}
 	}
 	best, ok, err := c.board.Best(false)
@@ -358,8 +358,8 @@ func (c *chaos) verify() {
 }
 
 // chaosLog is where a member writes what it read.
-func chaosLog(dir string, policy int) string {
-	return filepath.Join(dir, fmt.Sprintf("read-by-%03d.log", policy))
+func chaosLog(dir string, member int) string {
+	return filepath.Join(dir, fmt.Sprintf("read-by-%03d.log", member))
 }
 
 // suspicious is a board that writes down what was read, and verifies weights a second time.
@@ -376,7 +376,7 @@ func (s suspicious) View() (workspace.View, error) {
 	v, err := s.Folder.View()
 	for _, p := range v.Members {
 		for _, d := range p.Damaged {
-			s.note("damaged: policy %d: %v", p.Member, d)
+			s.note("damaged: member %d: %v", p.Member, d)
 		}
 	}
 	return v, err
@@ -398,10 +398,10 @@ func (s suspicious) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 
 // chaosMember is one process.
 func chaosMember(t *testing.T, dir string) {
-	policy, err1 := strconv.Atoi(os.Getenv("GORL_CHAOS_POLICY"))
+	member, err1 := strconv.Atoi(os.Getenv("GORL_CHAOS_MEMBER"))
 	members, err2 := strconv.Atoi(os.Getenv("GORL_CHAOS_MEMBERS"))
 	total, err3 := strconv.ParseInt(os.Getenv("GORL_CHAOS_TOTAL"), 10, 64)
-	log, err4 := os.OpenFile(chaosLog(dir, policy), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	log, err4 := os.OpenFile(chaosLog(dir, member), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func chaosMember(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := pbt.WorkerOptions{Member: policy, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	place := pbt.WorkerOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)

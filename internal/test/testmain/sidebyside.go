@@ -3,8 +3,8 @@ package testmain
 
 import "flag"
 
-// SideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the disk
-// most of the time. It is called before m.Run.
+// SideBySide lets more tests run at a time than there are processors, unless -parallel says how many: they wait for the
+// disk most of the time. It is called before m.Run.
 func SideBySide() {
 	flag.Parse()
 	given := false

@@ -37,7 +37,8 @@ func function(policy *infer.Policy) js.Func {
 	sp := policy.Spaces()
 	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
-		if len(args) != 1 || args[0].Type() != js.TypeObject || args[0].Get("length").Type() != js.TypeNumber || args[0].Length() != len(observation) {
+		if len(args) != 1 || args[0].Type() != js.TypeObject || args[0].Get("length").Type() != js.TypeNumber ||
+			args[0].Length() != len(observation) {
 			return failed(fmt.Errorf("an observation is an array of %d numbers", len(observation)))
 		}
 		for i := range observation {
