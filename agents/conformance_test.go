@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
 // suite is what every agent must hold, whatever the algorithm, its networks and its spaces.
@@ -38,7 +39,13 @@ func conformance() []suite {
 		Parts:  []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
 		Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
 	}
+	half := map[string]any{"mixed_precision": true}
+	if tensor.BFloat16.Supported(tensor.CPU) != nil {
+		half = nil // the same agents in float32
+	}
 	return []suite{
+		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
+		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},

@@ -39,7 +39,7 @@ func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
 	}
 	out, penalty, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
 		return C.gorl_critic(handle(op, x), unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
-			C.int32_t(len(net.w)), a, b)
+			C.int32_t(len(net.w)), s.lower(), a, b)
 	}, x)
 	runtime.KeepAlive(net)
 	return out, penalty

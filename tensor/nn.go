@@ -81,7 +81,7 @@ func (s *Scope) Linear(x, w, b Tensor) Tensor {
 		if b.T != nil {
 			hb = handle("Linear", b)
 		}
-		return C.gorl_linear(handle("Linear", x), handle("Linear", w), hb, s.grad, out)
+		return C.gorl_linear(handle("Linear", x), handle("Linear", w), hb, s.lower(), s.grad, out)
 	}, x, w, b)
 }
 
@@ -128,7 +128,7 @@ func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 	h := handle("MLP", x)
 	cell := s.cell()
 	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)),
-		s.grad, (*C.gorl_t)(cell))
+		s.lower(), s.grad, (*C.gorl_t)(cell))
 	runtime.KeepAlive(net)
 	if msg != nil {
 		return s.done("MLP", cell, msg, append([]Tensor{x}, net.Weights...)...)

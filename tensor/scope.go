@@ -26,6 +26,7 @@ type Scope struct {
 	grad   C.int
 	closed bool
 	device Device
+	layers Precision
 }
 
 // NewScope returns an open scope in which autograd records.

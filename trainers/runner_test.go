@@ -334,7 +334,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"ppo", "learning_epochs: 2", "learning_epochs: many", `"learning_epochs" is "many"`},
 		{"ppo", "discount_factor: 0.99", "discount_factor: .nan", "discount_factor"},
 		{"ppo", "learning_rate: 5.0e-04", "learning_rate: -1", "learning_rate"},
-		{"ppo", "mixed_precision: false", "mixed_precision: true", "mixed_precision"},
+		{"ppo", "mixed_precision: false", "mixed_precision_dtype: float8", "mixed_precision_dtype"},
 		{"ppo", "learning_rate_scheduler: KLAdaptiveLR", "learning_rate_scheduler: KLAdaptivLR", "KLAdaptiveLR"},
 		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `unknown key "clip_actions"`},
 		{"ppo", "class: GaussianMixin", "class: Gausian", "models.policy"},

@@ -178,7 +178,7 @@ func (a *learner) prepare() error {
 		}
 		a.AddOptimizer(layout.DiscriminatorOptimizer, a.separate)
 	}
-	s := tensor.NoGrad().On(a.Device)
+	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err

@@ -117,7 +117,7 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
 	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
 	defer rows.Close()
-	s := tensor.NewScope().On(a.Device) // what is computed of one minibatch
+	s := tensor.NewScope().On(a.Device).Layers(a.Precision) // what is computed of one minibatch
 	defer s.Close()
 	for b := range a.Epoch(rows, epoch, a.fields()...) {
 		if err := ctx.Err(); err != nil {
@@ -166,8 +166,7 @@ func (a *learner) fields() []string {
 // minimise makes one optimizer step of all networks down the gradient of loss, the discriminator's with its own
 // optimizer where it has one.
 func (a *learner) minimise(s *tensor.Scope, loss tensor.Tensor) {
-	a.Minimise(s, loss)
-	if a.separate != nil {
+	if a.Minimise(s, loss) && a.separate != nil {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}

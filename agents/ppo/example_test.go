@@ -56,10 +56,10 @@ func ExampleNew_mistake() {
 	_, err := ppo.New(ppo.Options{
 		Spaces: pointSpaces,
 		Models: ppo.MLPs(pointSpaces, []int{32}, "elu"),
-		Dict:   map[string]any{"mixed_precision": true},
+		Dict:   map[string]any{"learning_epoch": 4},
 	})
 	fmt.Println(err)
-	// Output: ppo: "mixed_precision" is true: gorl computes in float32; set it to false
+	// Output: ppo: unknown key "learning_epoch" (given 4): did you mean "learning_epochs"?
 }
 
 // MLPs fits the policy to the action space.

@@ -83,7 +83,7 @@ func (a *learner) estimate(s *tensor.Scope) {
 func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
 	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
 	defer rows.Close()
-	s := tensor.NewScope().On(a.Device) // what is computed of one minibatch
+	s := tensor.NewScope().On(a.Device).Layers(a.Precision) // what is computed of one minibatch
 	defer s.Close()
 	for b := range a.Epoch(rows, epoch) {
 		if err := ctx.Err(); err != nil {

@@ -105,6 +105,7 @@ const (
 	OptimizerSteps  = "optimizer_steps" // steps by optimizer
 	LearningRate    = "learning_rate"   // the current one
 	Scheduler       = "scheduler"       // its kind
+	GradientScaler  = "gradient_scaler" // the scale of losses in float16, and the steps since it changed
 	SchedulerState  = "scheduler_state" // its numbers by name, "learning_rate" among them where it moves the rate
 	RolloutSteps    = "rollout_steps"   // timesteps of the rollout in progress
 	Memories        = "memories"        // "length" and "next" by memory

@@ -2,7 +2,9 @@
 //
 // A gorl_t is a pointer to a heap-allocated at::Tensor, the same thing that gotorch calls a Tensor. Functions that can
 // fail return NULL, or a message that the caller frees with gorl_free_string. Results are written through out pointers.
-// The argument grad says whether autograd records the operation; nothing depends on the calling thread's own mode.
+// The argument grad says whether autograd records the operation; nothing depends on the calling thread's own mode. The
+// argument lower is -1, or the type in which a layer computes instead of float32 (mixed precision): its inputs and
+// parameters are converted, and its result is float32 again.
 #pragma once
 #include <stdint.h>
 #ifdef __cplusplus
@@ -23,6 +25,7 @@ const char* gorl_torch_version(void);
 const char* gorl_blas_kernels(void); // OpenBLAS's choice for this processor, "" with another library
 int32_t gorl_cuda_devices(void);
 gorl_err gorl_cuda_synchronize(void);
+gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
 
 // Facts. Of an undefined tensor (gotorch makes them) they are 0 or NULL; they never fail.
 int32_t gorl_dim(gorl_t a);
@@ -61,12 +64,12 @@ gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out)
 gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
 gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
 gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out);
-gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out);
-gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out);
+gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int32_t lower, int grad, gorl_t* out);
+gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, int grad, gorl_t* out);
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
 
 // Fused operations (perceptron.cc, losses.cc, tally.cc).
-gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, gorl_t* out, gorl_t* penalty);
+gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, gorl_t* out, gorl_t* penalty);
 gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
 gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, gorl_t* loss, gorl_t* divergence, gorl_t* fraction);
 gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double clip, int32_t kind, gorl_t* out);

@@ -112,6 +112,21 @@ const char* gorl_blas_kernels(void) {
 }
 const char* gorl_torch_version(void) { return TORCH_VERSION; }
 int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }
+gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
+  GORL_BEGIN(0)
+  if (device < 0) {
+    if (scalar_of(dtype) == at::kHalf) throw std::runtime_error("float16 needs a GPU; on the CPU use bfloat16");
+    if (!at::globalContext().hasMKLDNN())
+      throw std::runtime_error("this libtorch was built without oneDNN, which multiplies in bfloat16 on the CPU");
+#ifdef __x86_64__
+    if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
+      throw std::runtime_error("oneDNN multiplies in bfloat16 on processors with AVX-512 only, which this one has not");
+#endif
+  }
+  auto x = at::ones({2, 2}, at::dtype(scalar_of(dtype)).device(device_of(device)));
+  at::linear(x, x);
+  GORL_END
+}
 gorl_err gorl_cuda_synchronize(void) {
   GORL_BEGIN(0)
   if (torch::cuda::is_available()) torch::cuda::synchronize();

@@ -29,6 +29,11 @@ inline at::IntArrayRef sizes_of(const int64_t* s, int32_t n) { return at::IntArr
 // Plain float32 memory on the CPU can be walked by a loop instead of a chain of operations.
 inline bool plain(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat && t.is_contiguous(); }
 
+// t in the type of mixed precision; -1 leaves it as it is. Gradients pass through.
+inline at::Tensor lowered(const at::Tensor& t, int32_t lower) { return lower < 0 ? t : t.to(scalar_of(lower)); }
+// The result of a layer that computed in that type, in float32 again.
+inline at::Tensor raised(const at::Tensor& t, int32_t lower) { return lower < 0 ? t : t.to(at::kFloat); }
+
 at::Tensor activate(int32_t op, const at::Tensor& a);
 
 }  // namespace gorl

@@ -156,9 +156,10 @@ gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_
 gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).expand(sizes_of(sizes, n))); GORL_END }
 gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).transpose(d0, d1)); GORL_END }
 
-gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int grad, gorl_t* out) {
+gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int32_t lower, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
-  *out = wrap(b == nullptr ? at::linear(T(x), T(w)) : at::linear(T(x), T(w), T(b)));
+  auto in = lowered(T(x), lower), weight = lowered(T(w), lower);
+  *out = wrap(raised(b == nullptr ? at::linear(in, weight) : at::linear(in, weight, lowered(T(b), lower)), lower));
   GORL_END
 }
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out) {

@@ -219,30 +219,31 @@ struct Critic : Function<Critic> {
 
 using namespace gorl;
 
-gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int grad, gorl_t* out) {
+gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   const at::Tensor& in = T(x);
-  if (grad && !in.requires_grad() && plain(in) && in.dim() == 2) {
+  if (lower < 0 && grad && !in.requires_grad() && plain(in) && in.dim() == 2) {
     Net net(weights, biases, activations, layers);
     if (net.plain_ && net.learns()) {
       *out = wrap(Perceptron::apply(in, net.w.front(), net.w, net.b, net.f));
       return nullptr;
     }
   }
-  at::Tensor h = in;
+  at::Tensor h = lowered(in, lower);
   for (int32_t i = 0; i < layers; i++) {
-    h = biases[i] == nullptr ? at::linear(h, T(weights[i])) : at::linear(h, T(weights[i]), T(biases[i]));
+    auto w = lowered(T(weights[i]), lower);
+    h = biases[i] == nullptr ? at::linear(h, w) : at::linear(h, w, lowered(T(biases[i]), lower));
     if (activations[i] != GORL_IDENTITY) h = activate(activations[i], h);
   }
-  *out = wrap(h);
+  *out = wrap(raised(h, lower));
   GORL_END
 }
 
-gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, gorl_t* out, gorl_t* penalty) {
+gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, gorl_t* out, gorl_t* penalty) {
   GORL_BEGIN(1)
   at::Tensor in = T(x).detach();
   Net net(weights, biases, activations, layers);
-  if (plain(in) && in.dim() == 2 && net.plain_ && net.learns() && activations[layers - 1] == GORL_IDENTITY && net.w.back().size(0) == 1) {
+  if (lower < 0 && plain(in) && in.dim() == 2 && net.plain_ && net.learns() && activations[layers - 1] == GORL_IDENTITY && net.w.back().size(0) == 1) {
     auto result = Critic::apply(in, net.w.front(), net.w, net.b, net.f);
     *out = wrap(result[0]);
     *penalty = wrap(result[1]);
@@ -250,7 +251,7 @@ gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, cons
   }
   in.requires_grad_(true);
   gorl_t leaf = wrap(in);
-  gorl_err err = gorl_mlp(leaf, weights, biases, activations, layers, 1, out);
+  gorl_err err = gorl_mlp(leaf, weights, biases, activations, layers, lower, 1, out);
   gorl_free(&leaf, 1);
   if (err != nullptr) return err;
   auto g = torch::autograd::grad({T(*out).sum()}, {in}, {}, true, true)[0];

@@ -83,6 +83,8 @@ type Core struct {
 	// Device is where all tensors live. Figures collects what Tracked shows.
 	Device  tensor.Device
 	Figures *Tracker
+	// Precision is the type in which layers compute (mixed_precision), float32 where it is off.
+	Precision tensor.Precision
 	// Timestep counts recorded timesteps, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
 	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
@@ -118,6 +120,7 @@ type Core struct {
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
+	gradients *gradientScaler // with mixed precision in float16, otherwise nil
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -158,16 +161,23 @@ func New(o Options) (c *Core, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: \"device\": %w", strings.ToLower(o.Name), err)
 	}
+	precision, err := precisionOf(cfg, device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.ToLower(o.Name), err)
+	}
 	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
 		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", strings.ToLower(o.Name),
 			got, o.Spaces.Action, want)
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
-		training: true, Figures: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device),
+		training: true, Figures: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device).Layers(precision), Precision: precision,
 		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
+	if precision == tensor.Float16 {
+		c.gradients = newGradientScaler()
+	}
 	c.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
 	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl records them by steps
@@ -251,7 +261,7 @@ func (c *Core) allocate() error {
 // probe runs every network once, so that a width that does not fit is an error of the constructor and not of the first
 // step.
 func (c *Core) probe() error {
-	s := tensor.NoGrad().On(c.Device)
+	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 	defer s.Close()
 	in := c.ZeroInputs(s)
 	mode := c.Policy.Mode(s, in)

@@ -73,6 +73,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	pcg, err := base64.StdEncoding.DecodeString(text)
 	r.fail(err)
 	schedule := r.schedule(c)
+	gradients := r.gradientScaler(c)
 	r.random(c.Device, pcg, generator)
 	if r.err != nil {
 		return nil, r.err
@@ -101,6 +102,9 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 			if err := c.replays[i].SetCursor(at[0], at[1]); err != nil {
 				return err
 			}
+		}
+		if gradients != nil {
+			*c.gradients = *gradients
 		}
 		c.Timestep, c.Updates, c.acted = timestep, updates, false
 		c.ApplyRates()
@@ -152,6 +156,20 @@ func (r *reader) architectures(c *Core) {
 			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the checkpoint's architecture", n.Name, a, b))
 		}
 	}
+}
+
+// gradientScaler reads the scale of losses, nil where the agent has none. A checkpoint of an agent without one leaves it as
+// it is.
+func (r *reader) gradientScaler(c *Core) *gradientScaler {
+	if c.gradients == nil || r.snap.Values[layout.GradientScaler] == nil {
+		return nil
+	}
+	scale, err := r.snap.Float(layout.GradientScaler, "scale")
+	if err == nil && !(scale > 0) {
+		err = fmt.Errorf("the checkpoint's scale of losses is %g; it must be positive", scale)
+	}
+	r.fail(err)
+	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
 }
 
 // integer reads a number that must not be negative.

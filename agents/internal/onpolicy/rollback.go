@@ -23,7 +23,7 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := tensor.NoGrad().On(c.Device)
+	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 	defer s.Close()
 	c.begin(s)
 	if err := s.Err(); err != nil {
@@ -65,6 +65,10 @@ func (c *Core) begin(s *tensor.Scope) {
 		u.statistics = append(u.statistics, copies)
 	}
 	c.undo = u
+	if c.gradients != nil {
+		was := *c.gradients
+		c.OnRollback(func(*tensor.Scope) { *c.gradients = was })
+	}
 }
 
 // rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update

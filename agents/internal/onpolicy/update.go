@@ -41,12 +41,18 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 }
 
 // Minimise makes one optimizer step down the gradient of loss, a scalar: zero the gradients, differentiate, clip the
-// gradient's norm (grad_norm_clip), step.
-func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) {
+// gradient's norm (grad_norm_clip), step. It reports whether it made the step: in float16 one whose gradient is infinite
+// is left out (see gradientScaler).
+func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) (stepped bool) {
 	c.Flat.ZeroGrad(s)
-	s.Backward(loss)
+	if c.gradients == nil {
+		s.Backward(loss)
+	} else if !c.gradients.backward(s, loss, c.Flat.Grads) {
+		return false
+	}
 	c.Optimizer.ClipGrad(s)
 	c.Optimizer.Step(s)
+	return true
 }
 
 // TooFar reports whether the divergence kl of a minibatch, a scalar, exceeds kl_threshold. Reading it waits for the

@@ -1,0 +1,73 @@
+package onpolicy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// TestGradientScaler differentiates losses whose gradients are finite, infinite and finite again.
+func TestGradientScaler(t *testing.T) {
+	s := tensor.NewScope()
+	defer s.Close()
+	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
+	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flat.Close()
+	g := newGradientScaler()
+	backward := func(factor float64) bool {
+		flat.ZeroGrad(s)
+		return g.backward(s, s.MulScalar(s.Sum(s.Square(w)), factor), flat.Grads)
+	}
+	if !backward(0.5) {
+		t.Fatal("a finite gradient is called infinite")
+	}
+	got, err := tensor.Float32s(flat.Grads)
+	if err != nil || got[0] != 2 || got[1] != -1 {
+		t.Errorf("gradients %v (%v), want the unscaled ones, 2 and -1", got, err)
+	}
+	if backward(1e36) || g.scale != 1<<15 || g.good != 0 {
+		t.Errorf("after an overflow: scale %g, %d good steps; want %d and 0", g.scale, g.good, 1<<15)
+	}
+	g.good = growthInterval - 1
+	if !backward(0.5) || g.scale != 1<<16 || g.good != 0 {
+		t.Errorf("after %d good steps: scale %g; want %d", growthInterval, g.scale, 1<<16)
+	}
+	if math.IsNaN(g.scale) || s.Err() != nil {
+		t.Error(g.scale, s.Err())
+	}
+}
+
+// TestMinimiseLeavesOut makes a step with an infinite gradient: parameters and moments stay as they are.
+func TestMinimiseLeavesOut(t *testing.T) {
+	s := tensor.NewScope()
+	defer s.Close()
+	w := s.RequireGrad(tensor.From(s, []float32{2}))
+	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flat.Close()
+	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"}, []tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	c := &Core{Flat: flat, Optimizer: o, gradients: newGradientScaler()}
+	value := func() float32 {
+		x, err := tensor.Float32s(flat.Values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x[0]
+	}
+	if c.Minimise(s, s.MulScalar(s.Sum(w), 1e38)) || value() != 2 || o.Steps != 0 {
+		t.Errorf("a step with an infinite gradient: the parameter is %g after %d steps; want 2 after none", value(), o.Steps)
+	}
+	if !c.Minimise(s, s.Sum(w)) || !(value() < 2) || o.Steps != 1 {
+		t.Errorf("a step with a finite gradient: the parameter is %g after %d steps; want less than 2 after 1", value(), o.Steps)
+	}
+}
