@@ -11,8 +11,11 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// SKRL2 is the value of compatibility that reproduces skrl 2.0.0 number for number, its mistakes included.
-const SKRL2 = "skrl-2.0"
+// The values of compatibility that reproduce a release of skrl number for number, its mistakes included.
+const (
+	SKRL2  = "skrl-2.0" // skrl 2.0.0
+	SKRL21 = "skrl-2.1" // skrl 2.1.1
+)
 
 // RunningStandardScaler is the name of the only preprocessor, as in skrl.
 const RunningStandardScaler = "RunningStandardScaler"
@@ -153,8 +156,8 @@ type OnPolicy struct {
 	// nor the returns that trainers report.
 	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
 
-	// Compatibility is empty, or "skrl-2.0" for skrl's numbers.
-	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0"`
+	// Compatibility is empty, or "skrl-2.0" or "skrl-2.1" for the numbers of that release of skrl.
+	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0|skrl-2.1"`
 	// Device is where tensors live: "cpu", "cuda", "cuda:1" or "auto".
 	//
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
@@ -260,8 +263,15 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	return nil
 }
 
-// Skrl reports whether skrl 2.0's behaviour is asked for.
-func (c *OnPolicy) Skrl() bool { return c.Compatibility == SKRL2 }
+// Skrl reports whether the behaviour of a release of skrl is asked for.
+func (c *OnPolicy) Skrl() bool { return c.Compatibility != "" }
+
+// Skrl20 and Skrl21 report which release's it is, where the two differ: in generalised advantage estimation and
+// time-limit bootstrapping, minibatches, and the entropy.
+func (c *OnPolicy) Skrl20() bool { return c.Compatibility == SKRL2 }
+
+// Skrl21 is described at [OnPolicy.Skrl20].
+func (c *OnPolicy) Skrl21() bool { return c.Compatibility == SKRL21 }
 
 // Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
 // "shared_state_preprocessor", and "state_preprocessor" where it means observations, which it does in 1.4 and wherever

@@ -55,7 +55,7 @@ func (c *stopAfter) Err() error {
 
 // cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
 func (x suite) cancellation(t *testing.T) {
-	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}} {
+	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}, {"compatibility": agents.SKRL21}} {
 		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
 		v, w := x.world(2), x.world(2)
 		agenttest.Learn(t, a, v, 1)

@@ -35,7 +35,7 @@ type goldenUpdate struct {
 	Rollout map[string]golden.Tensor
 	// Memory has the rewards and, for AMP, next_values as they are stored, (T, N, 1).
 	Memory map[string]golden.Tensor
-	// Targets has combined_rewards, gae_next_values, advantages and either returns (before value scaling) or
+	// Targets has combined_rewards, gae_next_values or last_values, advantages and either returns (before value scaling) or
 	// scaled_returns and scaled_values.
 	Targets map[string]golden.Tensor
 	// State is that after the update, by the names of a snapshot; Moments are the optimizer's exp_avg and exp_avg_sq, by
@@ -48,6 +48,9 @@ type goldenUpdate struct {
 	// MotionBatches and ReplayBatches are the discriminator's rows, one tensor a minibatch. Without ReplayBatches the
 	// replay buffer is empty.
 	MotionBatches, ReplayBatches []golden.Tensor
+	// MinibatchRows are the rows of every minibatch through all Epochs, where each epoch shuffles them.
+	MinibatchRows []golden.Tensor
+	Epochs        int
 	// Trace has what single optimizer steps computed, where known.
 	Trace []goldenStep
 }

@@ -24,6 +24,9 @@ type description struct {
 	Activation         string `json:"activation"`
 	Scalers            bool   `json:"scalers"`
 
+	Versions struct {
+		SKRL string `json:"skrl"`
+	} `json:"versions"`
 	Config     map[string]any `json:"skrl_config"`
 	KLAdaptive map[string]any `json:"kl_adaptive"`
 	Expect     struct {
@@ -59,6 +62,9 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 			return nil, err
 		}
 	}
+	if c.Config["learning_epochs"] != nil {
+		u.Epochs, _ = c.Config["learning_epochs"].(int)
+	}
 	c.Updates = []goldenUpdate{u}
 	return c, c.check()
 }
@@ -66,6 +72,9 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 // config brings the configuration into the form that agents read.
 func (d *description) config() map[string]any {
 	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps}
+	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {
+		out["compatibility"] = "skrl-2.1"
+	}
 	maps.Copy(out, d.Config)
 	if d.KLAdaptive != nil {
 		out["learning_rate_scheduler"] = "KLAdaptiveLR"
@@ -110,6 +119,8 @@ func sortIn(c *goldenCase, u *goldenUpdate, name string, x golden.Tensor) error 
 		u.Rollout[rest] = x
 	case "memory":
 		u.Memory[rest] = x
+	case "minibatch_rows":
+		return place(&u.MinibatchRows, rest, func(slot *golden.Tensor) { *slot = x })
 	case "motion_batches":
 		return place(&u.MotionBatches, rest, func(slot *golden.Tensor) { *slot = x })
 	case "replay_batches":

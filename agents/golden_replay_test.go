@@ -30,10 +30,28 @@ func (x *replay) run(t *testing.T, before, after func(compare *golden.Comparison
 	for i := range x.c.Updates {
 		u := &x.c.Updates[i]
 		x.collect(t, compare, u)
+		x.shuffle(u)
 		before(compare, i)
 		must(t, x.agent.Update(context.Background()))
 		x.updated(t, compare, u)
 		after(compare, i)
+	}
+}
+
+// shuffle has the update go through the rows in the case's order.
+func (x *replay) shuffle(u *goldenUpdate) {
+	if len(u.MinibatchRows) == 0 {
+		return
+	}
+	at := 0
+	x.core.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor {
+		var order []int64
+		for ; int64(len(order)) < n; at++ {
+			for _, row := range u.MinibatchRows[at].Data {
+				order = append(order, int64(row))
+			}
+		}
+		return tensor.From(s, order)
 	}
 }
 

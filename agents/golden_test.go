@@ -21,7 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestGolden replays rollouts that skrl 2.0.0 collected, for AMP with the minibatches of motion that it drew, and
+// TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it drew, and
 // compares everything that it computed.
 func TestGolden(t *testing.T) {
 	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "amp": goldenAMP} {
@@ -39,7 +39,7 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 		for _, kind := range []struct {
 			folder string
 			load   func(fsys fs.FS, file string) (*goldenCase, error)
-		}{{"skrl", loadOne}, {"skrl_two_updates", loadSeveral}} {
+		}{{"skrl", loadOne}, {"skrl_two_updates", loadSeveral}, {"skrl_2_1", loadOne}} {
 			files, err := fs.Glob(src.FS, kind.folder+"/*.json")
 			must(t, err)
 			for _, file := range files {
@@ -90,7 +90,8 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	inside(a.Complete, "Draw").Set(reflect.ValueOf(rows))
 	x := &replay{c, a, inside(a.Complete, "Core").Interface().(*onpolicy.Core), policy, value}
 	discriminator.watch(t)
-	x.run(t, func(_ *golden.Comparison, i int) {
+	x.run(t, func(compare *golden.Comparison, i int) {
+		compareLastValues(t, compare, x.core, &c.Updates[i])
 		rows.update = &c.Updates[i]
 		discriminator.Outputs = nil
 	}, func(compare *golden.Comparison, i int) {
@@ -107,13 +108,16 @@ func inside(agent agents.Complete, field string) reflect.Value {
 // compareLastValues compares the values of what followed the rollout, from which the advantages start.
 func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.Core, u *goldenUpdate) {
 	t.Helper()
-	want, ok := u.Targets["gae_next_values"]
+	want, ok := u.Targets["last_values"]
 	if !ok {
+		want, ok = u.Targets["gae_next_values"]
+	}
+	next := u.Rollout["next_observations"]
+	if !ok || want.Shape[0] != next.Shape[1] { // skrl 2.0's AMP: the values of all steps, compared in the rollout
 		return
 	}
 	s := tensor.NoGrad()
 	defer s.Close()
-	next := u.Rollout["next_observations"]
 	last := next.Row(next.Shape[0] - 1)
 	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
 	got, err := tensor.Float32s(core.ValueOf(s, observations, tensor.Tensor{}))
@@ -125,19 +129,24 @@ func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.
 type recorded struct {
 	t      *testing.T
 	update *goldenUpdate
+	first  int // the number of the epoch's first minibatch, where the case counts them through all epochs
 }
 
-func (r *recorded) Begin(*tensor.Scope) {}
+func (r *recorded) Begin(_ *tensor.Scope, epoch int) {
+	if n := len(r.update.MinibatchRows); n > 0 {
+		r.first = n / r.update.Epochs * epoch
+	}
+}
 
 func (r *recorded) MotionRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	return r.rows(s, r.update.MotionBatches, index)
+	return r.rows(s, r.update.MotionBatches, r.first+index)
 }
 
 func (r *recorded) ReplayRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
 	if r.update.ReplayBatches == nil {
 		return tensor.Tensor{}
 	}
-	return r.rows(s, r.update.ReplayBatches, index)
+	return r.rows(s, r.update.ReplayBatches, r.first+index)
 }
 
 func (r *recorded) rows(s *tensor.Scope, batches []golden.Tensor, index int) tensor.Tensor {

@@ -9,9 +9,11 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // fromSkrl fits a checkpoint of skrl's into one of the agent that is to go on.
@@ -85,7 +87,8 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 		if err := c.WriteModules(to, tag); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s → %s: %d files for skrl, <module>_%s.pt: %s", from, to, len(c.Modules), tag, strings.Join(modules(c), ", ")), nil
+		said = fmt.Sprintf("%s → %s: %d files for skrl, <module>_%s.pt: %s", from, to, len(c.Modules), tag, strings.Join(modules(c), ", "))
+		return said + wrappersLeft(snap, from), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return "", err
@@ -97,5 +100,34 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s → %s: %s\nFor skrl's agent.load: %s.", from, to, amount(written, to), strings.Join(modules(c), ", ")), nil
+	said = fmt.Sprintf("%s → %s: %s\nFor skrl's agent.load: %s.", from, to, amount(written, to), strings.Join(modules(c), ", "))
+	return said + wrappersLeft(snap, from), nil
+}
+
+// wrappersLeft says which wrappers of the training environment a checkpoint of skrl's has no place for, and what to do.
+func wrappersLeft(snap *checkpoint.Snapshot, from string) (note string) {
+	var names []string
+	if p, err := description.Of(snap.Values[layout.Description]); err == nil {
+		for _, t := range p.Transforms {
+			if t.Normalizes() {
+				names = append(names, fmt.Sprintf("normalize_observation (epsilon %g)", t.Epsilon))
+			}
+			if t.Clips() {
+				names = append(names, fmt.Sprintf("clip_observation (%g to %g)", t.Low, t.High))
+			}
+		}
+	}
+	if len(names) > 0 {
+		note = fmt.Sprintf("\nnote: the file does not hold what the wrappers of the environment did to observations: %s. In skrl, "+
+			"wrap the environment in the same, in this order, with the statistics in %s (the arrays environment/statistics/...), "+
+			"or the policy acts on other observations than those that it has learned from. gorl export writes a policy with them in it.", strings.Join(names, ", "), from)
+	}
+	for array := range snap.Arrays {
+		wrapper, statistic, _ := layout.CutWrapperStatistic(array)
+		if statistic == "variance" && strings.HasSuffix(wrapper, ".normalize_reward") {
+			note += "\nnote: the file does not hold the statistics of normalize_reward; " +
+				"training that goes on in skrl scales rewards differently."
+		}
+	}
+	return called(note)
 }

@@ -134,6 +134,29 @@ func TestConvertSkrl(t *testing.T) {
 	}
 }
 
+// TestConvertSkrlWrappers: what skrl's file has no place for is said, and only then.
+func TestConvertSkrlWrappers(t *testing.T) {
+	const observations, rewards = "note: the file does not hold what the wrappers", "note: the file does not hold the statistics of normalize_reward"
+	for wrappers, want := range map[string][]string{
+		"": nil,
+		"wrappers: [normalize_observation, clip_observation: {low: -3, high: 4}]": {
+			observations, "normalize_observation (epsilon 1e-08), clip_observation (-3 to 4)", "gorl export", "arrays environment/statistics/",
+		},
+		"wrappers: [normalize_reward: {discount: 0.99}]": {rewards},
+	} {
+		here(t, "short.yaml", strings.Replace(short, "num_envs: 4", "num_envs: 4, "+wrappers, 1))
+		gorl(t, 0, "train", "-c", "short.yaml", "-q")
+		for _, to := range [][]string{{"agent.pt"}, {"modules", "--separately"}} {
+			said, _ := gorl(t, 0, append([]string{"convert", "--to", "skrl", "runs/pole"}, to...)...)
+			for _, note := range append([]string{observations, rewards}, want...) {
+				if strings.Contains(said, note) != slices.Contains(want, note) {
+					t.Errorf("with %q it says\n%s", wrappers, said)
+				}
+			}
+		}
+	}
+}
+
 // TestConvertRefuses what is wrong or hostile, and writes nothing.
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()

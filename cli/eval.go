@@ -38,9 +38,9 @@ func evalCommand() *cobra.Command {
 		Long: `
 Loads a checkpoint and plays whole episodes, without learning, by the mean or the
 most probable action. RUN is a folder that gorl train has written, of one agent or
-of a population; its best checkpoint plays unless --checkpoint says another.
-CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, or
---config.
+of a population, or one of gorl-pbt; its best checkpoint plays unless --checkpoint
+says another. CHECKPOINT is a file (.safetensors). The configuration is the run's
+run.yaml, for processes of gorl-pbt the file that they read, or --config.
 
 Every environment of the batch plays the same number of episodes, at least one, so
 that short episodes do not weigh more. The environment is as the configuration

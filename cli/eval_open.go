@@ -12,6 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
 // savedRun is a checkpoint with the configuration that it was trained with.
@@ -57,7 +59,9 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 	return run, nil
 }
 
-// findRunFile looks for run.yaml in a folder and the three above it: checkpoints are in checkpoints/best or members/000.
+// findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in
+// checkpoints/best, members/000 or best/000. It is run.yaml or, in the folder of a population of processes, the file
+// that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -69,6 +73,11 @@ func findRunFile(dir string) (string, error) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, err
 		}
+		if path = filepath.Join(up, launch.ConfigFile); apart(up) {
+			if _, err := os.Stat(path); err == nil {
+				return path, nil
+			}
+		}
 		if filepath.Dir(at) == at {
 			break
 		}
@@ -77,11 +86,22 @@ func findRunFile(dir string) (string, error) {
 	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: --config FILE", runFile, dir)
 }
 
+// apart reports whether a folder is of a population whose members do not share a state: processes, or asynchronous
+// ones.
+func apart(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
+	return err == nil
+}
+
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	latest, best := filepath.Join(dir, "checkpoints"), filepath.Join(dir, "checkpoints", "best")
+	others := "members/"
+	if apart(dir) {
+		others = "000/, 001/ and so on"
+	}
 	_, one := os.Stat(latest)
-	if _, err := os.Stat(filepath.Join(dir, "members")); err == nil && one != nil { // a population
+	if _, err := os.Stat(filepath.Join(dir, "members")); (err == nil || apart(dir)) && one != nil { // a population
 		latest, best = "", filepath.Join(dir, "best")
 	} else if one != nil {
 		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
@@ -90,6 +110,13 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
 	}
 	switch {
+	case f.checkpoint == "best" && apart(dir):
+		path, err := inspection.Find(dir) // which knows who is the best
+		if err != nil {
+			return nil, err
+		}
+		saved, err := checkpoint.Load(path)
+		return &savedRun{Saved: saved}, err
 	case f.checkpoint == "best":
 		run, err := newest(best)
 		if run != nil && len(run.notes) > 0 ||
@@ -104,7 +131,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		}
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
-		return nil, commandline.Usagef("%s is a population, of which the best is kept; give a file of members/ for another", dir)
+		return nil, commandline.Usagef(
+			"%s is a population, of which the best is kept; give a file of %s for another", dir, others)
 	case f.checkpoint == "latest":
 		return newest(latest)
 	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":

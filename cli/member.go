@@ -1,6 +1,12 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -29,8 +35,7 @@ are those of its members: name that program in place of gorl.`,
 				return commandline.Usagef(
 					"a member is started by a launcher: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
 			}
-			g := launch.Program{New: newMember}
-			if status := launch.Member(g.Train); status != launch.StatusFinished {
+			if status := launch.Member(trainMember); status != launch.StatusFinished {
 				return &commandline.StatusError{Status: status}
 			}
 			return nil
@@ -38,19 +43,45 @@ are those of its members: name that program in place of gorl.`,
 	}
 }
 
-// newMember builds the trainee of a member process from the file that its launcher names.
-func newMember(m pbt.Member) (pbt.Trainee, error) {
-	p, _, err := launch.FromEnvironment()
-	if err != nil {
-		return nil, err
-	}
+// trainMember trains one member, and sends its figures to the trackers of the population's file.
+func trainMember(ctx context.Context, p launch.Process) (err error) {
 	c, err := runfile.Read(p.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := check(c); err != nil {
-		return nil, err
+		return err
 	}
-	trainee, _, err := member(c, m.Seed)
-	return trainee, err
+	var tracked memberTrackers
+	defer func() {
+		ended := err
+		if ctx.Err() != nil || errors.Is(err, pbt.ErrYield) || errors.Is(err, pbt.ErrRestart) {
+			ended = context.Canceled // another process goes on
+		}
+		err = errors.Join(err, tracked.close(ended))
+	}()
+	g := launch.Program{New: func(m pbt.Member) (pbt.Trainee, error) {
+		trainee, own, err := member(c, m.Seed)
+		if err != nil || tracked != nil {
+			return trainee, err
+		}
+		full := maps.Clone(c)
+		maps.Copy(full, own)
+		text, err := full.YAML()
+		if err == nil {
+			note := func(err error) { fmt.Println("note:", err) }
+			tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, text, true, note)
+		}
+		if err != nil {
+			return nil, errors.Join(err, trainee.Close())
+		}
+		return trainee, nil
+	}, Adjust: func(o *pbt.Options, _ *pbt.WorkerOptions) {
+		tell := o.Progress
+		o.Progress = func(u pbt.Update) {
+			tell(u)
+			tracked.update(u)
+		}
+	}}
+	return g.Train(ctx, p)
 }

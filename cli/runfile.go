@@ -90,7 +90,7 @@ func holdsRun(dir string) bool {
 			return true
 		}
 	}
-	return false
+	return apart(dir)
 }
 
 // freeName is the name in a folder of runs, or the first of name-2, name-3, ... that no run has.

@@ -17,8 +17,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -36,11 +38,50 @@ type crowd struct {
 
 // opened is a population that can train.
 type opened struct {
-	*pbt.Population
-	train func(ctx context.Context) (*pbt.Result, error)
-	table func(w io.Writer) error
-	close func() error
+	train     func(ctx context.Context) (*pbt.Result, error)
+	table     func(w io.Writer) error
+	recovered func() error
+	where     func() string // how far it is, for the message of a run that was stopped
+	close     func() error
 }
+
+// waiting is a population whose members wait for each other, with what trains, shows and closes it.
+func waiting(
+	p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error,
+) *opened {
+	where := func() string { return fmt.Sprintf("in interval %d", p.Generation().Iteration) }
+	return &opened{train, table, p.Recovered, where, close}
+}
+
+// openAsync makes a population whose members do not wait. Its folder is one that members which are processes share,
+// too.
+func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened, error) {
+	place := pbt.WorkerOptions{
+		Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, SaveSteps: s.SaveSteps, Experiment: s.Workspace,
+	}
+	if o.Directory != "" {
+		var err error
+		place.Store, err = workspace.OpenFolder(o.Directory, o.Members, workspace.FolderOptions{LeaseTTL: s.LeaseTTL})
+		if err != nil {
+			return nil, err
+		}
+	}
+	p, err := pbt.NewAsync(ctx, o, place)
+	if err != nil {
+		return nil, err
+	}
+	where := func() string {
+		if first, last := p.Iterations(); first != last {
+			return fmt.Sprintf("with members in intervals %d to %d", first, last)
+		}
+		first, _ := p.Iterations()
+		return fmt.Sprintf("in interval %d", first)
+	}
+	return &opened{p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Recovered, where, p.Close}, nil
+}
+
+// pace are the keys of pbt that say whether members which are processes wait for each other.
+var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
 func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
@@ -69,8 +110,11 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
 			"with launcher.command: ["+program+", member]")
 	}
-	if c.Section("trainer")["trackers"] != nil {
-		notes = append(notes, "trainer.trackers: is not used: members of a population have no trackers; the population's journal has its figures")
+	for _, key := range pace {
+		if section[key] == false && !settings.Asynchronous {
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every "+
+				"interval; pbt.asynchronous: true lets them train on")
+		}
 	}
 	o := settings.Options
 	if o.TotalSteps == 0 {
@@ -92,11 +136,14 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		notes: notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
+			if settings.Asynchronous {
+				return openAsync(ctx, o, settings)
+			}
 			p, err := pbt.New(o)
 			if err != nil {
 				return nil, err
 			}
-			return &opened{p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close}, nil
+			return waiting(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
 		},
 	})
 }
@@ -106,6 +153,11 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
+	for _, key := range pace { // which would be a wish of the user's in run.yaml
+		if _, given := c.Section("pbt")[key]; !given {
+			delete(full.Section("pbt"), key)
+		}
+	}
 	environment, err := catalog.Settings(c.Section("environment"))
 	if err != nil {
 		return nil, nil, err
@@ -141,9 +193,10 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	if err != nil {
 		return nil, nil, err
 	}
-	alone := false
+	alone, list := false, []trackers.Tracker{}
 	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
+		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
 	})
 	if err != nil {
@@ -159,6 +212,7 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best"} {
 		section[key] = inEffect[key]
 	}
+	section["trackers"] = list
 	full["trainer"] = section
 	return trainer.Trainee(), full, nil
 }
@@ -169,7 +223,11 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return err
 	}
+	if _, _, err := trackersOf(text); err != nil {
+		return err
+	}
 	if f.check {
+		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, err := crowd.open("", nil)
 		if err == nil {
 			err = p.close()
@@ -184,8 +242,10 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}
 	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
-	bars := make([]tracking.Bar, crowd.members)
+	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
+	var tracked memberTrackers
 	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+		tracked.update(u)
 		if u.Event == nil {
 			text := ""
 			if x, ok := u.Metrics[crowd.objective]; ok {
@@ -204,18 +264,36 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	for _, note := range crowd.notes {
 		display.Printf("%s", note)
 	}
-	if err := p.Recovered(); err != nil {
+	if err := p.recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
+	ids := make([]int, crowd.members)
 	for id := range bars {
+		ids[id] = id
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
+	if tracked, err = trackMembers(crowd.dir, ids, text, resumed, func(err error) {
+		if f.quiet { // the display is silent then
+			fmt.Fprintln(stderr, "note:", err)
+			return
+		}
+		display.Printf("note: %v", err)
+	}); err != nil {
+		return err
+	}
 	best, err := p.train(ctx)
+	ended := err
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		ended = context.Canceled // whatever signal it was
+	}
+	if late := tracked.close(ended); late != nil {
+		err = errors.Join(err, late)
+	}
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return stopped(crowd.dir, fmt.Sprintf("in interval %d", p.Generation().Iteration))
+		return stopped(crowd.dir, p.where())
 	case err != nil:
 		return err
 	case f.quiet:

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image"
 	"image/draw"
 	"image/gif"
@@ -26,6 +27,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -613,6 +615,128 @@ func TestTrainPopulations(t *testing.T) {
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
 			matches(t, stderr, "is a population")
 		})
+	}
+}
+
+// A population whose members do not wait is stopped, gone on with, and its best evaluated and exported, without
+// --config.
+func TestTrainAsynchronous(t *testing.T) {
+	here(t, "p.yaml", strings.Replace(crew, "num_policies: 3", "num_policies: 3, asynchronous: true", 1))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop = cancel
+	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set", "environment.at=150")
+	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. Go on with: gorl train --resume runs/crew`)
+	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
+	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval runs/crew`)
+	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
+	events, err := journal.ReadWorkspace("runs/crew")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var finals, starts int
+	for _, e := range events {
+		switch e.Kind {
+		case journal.Final:
+			finals++
+		case journal.Start:
+			starts++
+		}
+	}
+	if finals != 3 || starts != 3 {
+		t.Errorf("the journals have %d starts and %d ends of three members", starts, finals)
+	}
+	// It trains further, as one whose members wait does, and a folder goes on only as it began.
+	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.total_steps=2048")
+	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false")
+	matches(t, stderr, `runs/crew holds a population whose members train apart; .*pbt\.asynchronous: true`)
+	gorl(t, 0, "train", "-c", "p.yaml", "-q", "--name", "waits", "--set", "pbt.asynchronous=false")
+	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/waits", "-q", "--set", "pbt.asynchronous=true")
+	matches(t, stderr, `runs/waits holds a population whose members wait for each other; .*without pbt\.asynchronous`)
+
+	playsBest(t, "runs/crew")
+	_, stderr = gorl(t, commandline.WrongUse, "eval", "runs/crew", "--checkpoint", "latest")
+	matches(t, stderr, "is a population, of which the best is kept; give a file of 000/, 001/ and so on")
+}
+
+// playsBest evaluates and exports the best member of a population that keeps a folder a member, and holds them against
+// the member and the objective of the journal.
+func playsBest(t *testing.T, dir string) {
+	t.Helper()
+	h, err := journal.ReadHistory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, at, ok := h.Best()
+	if !ok {
+		t.Fatal("no member was the best")
+	}
+	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
+	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
+		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
+		matches(t, stdout, best+`, step \d+: 4 episodes of `)
+		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
+		matches(t, stdout, best+` → best.onnx`)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "001", "*.safetensors"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files of member 1: %v, %v", files, err)
+	}
+	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
+	matches(t, stdout, files[len(files)-1]+`, step \d+: 4 episodes of `)
+}
+
+// The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
+func TestEvalProcesses(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gorl")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+program+", member]}\n")
+	file, err := launch.ReadFile("p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	playsBest(t, "runs/crew")
+	stdout, _ := gorl(t, 0, "train", "-c", "p.yaml", "-q")
+	if stdout != "runs/crew-2\n" {
+		t.Errorf("a population of one process beside that of processes is in %q", stdout)
+	}
+}
+
+// What contradicts asynchronous is refused by name before anything is written, and what one process does with
+// synchronous: false is said to who wrote it, also when run.yaml is used again.
+func TestTrainPace(t *testing.T) {
+	here(t, "p.yaml", crew)
+	for set, want := range map[string]string{
+		"pbt.synchronous=true":     `pbt\.asynchronous.* is true: synchronous is true`,
+		"pbt.restart_process=true": `pbt\.restart_process.* is true: asynchronous is true`,
+	} {
+		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set", set)
+		matches(t, stderr, want)
+	}
+	absent(t, "runs")
+	const note = "note: pbt.synchronous: false has no effect: members of one process wait for each other"
+	for _, x := range []struct {
+		set  []string
+		note bool
+	}{
+		{nil, false},
+		{[]string{"--set", "pbt.synchronous=false"}, true},
+		{[]string{"--set", "pbt.synchronous=true"}, false},
+		{[]string{"--set", "pbt.synchronous=false", "--set", "pbt.asynchronous=true"}, false},
+	} {
+		printed, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml", "--check"}, x.set...)...)
+		if strings.Contains(stderr, note) != x.note {
+			t.Errorf("%q: it says %q", x.set, stderr)
+		}
+		write(t, "effective.yaml", printed)
+		if _, stderr := gorl(t, 0, "train", "-c", "effective.yaml", "--check"); strings.Contains(stderr, note) != x.note {
+			t.Errorf("%q, from run.yaml: it says %q", x.set, stderr)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -11,60 +13,178 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// TrainAsync trains a population in this process in which no member waits for the slowest: every member is a [Worker] that
+// Async is a population in this process in which no member waits for the slowest: every member is a [Worker] that
 // decides about itself at the end of its own intervals, from what peers of equal or less experience last published.
-// Decisions depend on timing, so equal seeds give different runs.
+// Decisions depend on timing, so equal seeds give different runs. It is used by one goroutine at a time.
+type Async struct {
+	opt     Options
+	workers []*Worker
+	unlock  func() error
+}
+
+// NewAsync builds the members and, where Options.Directory holds what an earlier call trained, puts them back to it.
+// Nothing is trained. Close releases the members.
 //
 // Members train at most Options.Parallel at a time, each to Options.TotalSteps. Options.Directory is a workspace, as
-// processes share it, with a folder a member: the same options continue there, journal.ReadWorkspace reads its journals, and
-// processes of their own can join. Without one nothing is kept.
+// processes share it, with a folder a member; journal.ReadWorkspace reads its journals. Without one nothing is kept.
+// A directory that another population uses, or in which one of [New] has trained, is an error.
 //
-// It returns the best that any member was at an interval's end, also beside an error. When the context is cancelled the
-// members stop, their states are saved, and the error is the context's cause. A member that gives up, because no peer can
-// rescue it, ends neither the others nor the run; its error is returned at the end.
-func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
+// Of place, the fields Store (default: the workspace in Options.Directory), Slack, Heartbeat, Silence, SaveSteps and
+// Experiment count. Synchronous, Slice and RestartProcess are for members that are processes, and are errors here.
+func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, error) {
 	opt = opt.withDefaults()
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	var board workspace.Store = workspace.NewMemory(opt.Members)
-	if opt.Directory != "" {
-		folder, err := workspace.OpenFolder(opt.Directory, opt.Members, workspace.FolderOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("pbt: directory: %w", err)
-		}
-		board = folder
+	if place.Synchronous || place.Slice != 0 || place.RestartProcess {
+		return nil, errors.New("pbt: WorkerOptions.Synchronous, Slice and RestartProcess are for members that are processes; " +
+			"leave them out")
 	}
 	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
-	place := WorkerOptions{Store: board, slots: make(chan struct{}, opt.Parallel), sharedJournals: &sharedJournals{journals: make([][]journal.Event, opt.Members)}}
-	workers := make([]*Worker, 0, opt.Members)
-	errs := make([]error, opt.Members)
-	for id := range opt.Members {
-		place.Member = id
-		w, err := Join(ctx, opt, place)
+	a := &Async{opt: opt, unlock: func() error { return nil }}
+	if err := a.open(ctx, place); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// open locks the directory, opens the store, and joins one member after the other.
+func (a *Async) open(ctx context.Context, place WorkerOptions) error {
+	if dir := a.opt.Directory; dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("pbt: directory: %w", err)
+		}
+		unlock, err := lockDirectory(dir)
 		if err != nil {
-			errs = append(errs, err)
-			break
+			return err
 		}
-		workers = append(workers, w)
-	}
-	if len(workers) == opt.Members {
-		var wg sync.WaitGroup
-		for id, w := range workers {
-			wg.Go(func() { _, errs[id] = w.Train(ctx) })
+		a.unlock = unlock
+		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
+			return fmt.Errorf("pbt: %s holds a population whose members wait for each other; continue it with New "+
+				"(in a file: without pbt.asynchronous), or choose another directory", dir)
 		}
-		wg.Wait()
 	}
-	var best *Result
-	if len(workers) > 0 {
-		var err error
-		best, err = workers[0].result()
-		errs = append(errs, err)
+	switch {
+	case place.Store != nil:
+	case a.opt.Directory == "":
+		place.Store = workspace.NewMemory(a.opt.Members)
+	default:
+		folder, err := workspace.OpenFolder(a.opt.Directory, a.opt.Members, workspace.FolderOptions{})
+		if err != nil {
+			return fmt.Errorf("pbt: directory: %w", err)
+		}
+		place.Store = folder
 	}
-	for _, w := range workers {
-		errs = append(errs, w.Close())
+	place.slots = make(chan struct{}, a.opt.Parallel)
+	place.sharedJournals = &sharedJournals{journals: make([][]journal.Event, a.opt.Members)}
+	for id := range a.opt.Members {
+		place.Member = id
+		w, err := Join(ctx, a.opt, place)
+		if err != nil {
+			return err
+		}
+		a.workers = append(a.workers, w)
+	}
+	return nil
+}
+
+// Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also
+// beside an error.
+//
+// When the context is cancelled the members stop, their states are saved, and the error is the context's cause; calling
+// Train again, or NewAsync with the same options, continues. A member that gives up, because no peer can rescue it,
+// ends neither the others nor the run; its error is returned at the end.
+func (a *Async) Train(ctx context.Context) (*Result, error) {
+	errs := make([]error, len(a.workers))
+	var wg sync.WaitGroup
+	for id, w := range a.workers {
+		wg.Go(func() { _, errs[id] = w.Train(ctx) })
+	}
+	wg.Wait()
+	best, err := a.workers[0].result()
+	errs = append(errs, err)
+	if ctx.Err() == nil {
+		return best, errors.Join(errs...)
+	}
+	// That each member stopped is said once; what else went wrong, such as a state that could not be saved, stands beside
+	// it.
+	cause, stopped := context.Cause(ctx), false
+	errs = slices.DeleteFunc(errs, func(err error) bool {
+		only := err != nil && saysOnly(err, cause)
+		stopped = stopped || only
+		return err == nil || only
+	})
+	if stopped {
+		first, last := a.Iterations()
+		errs = append(errs, fmt.Errorf("pbt: stopped with members in intervals %d to %d of %d: %w",
+			first, last, a.opt.lastIteration(), cause))
+	}
+	if len(errs) == 1 {
+		return best, errs[0]
 	}
 	return best, errors.Join(errs...)
+}
+
+// saysOnly reports whether an error wraps cause and joins nothing else with it.
+func saysOnly(err, cause error) bool {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, cause) })
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return saysOnly(inner, cause)
+		}
+	}
+	return errors.Is(err, cause)
+}
+
+// Iterations returns the least and the greatest interval that a member is in, from 1.
+func (a *Async) Iterations() (first, last int64) {
+	first, last = a.workers[0].iteration, a.workers[0].iteration
+	for _, w := range a.workers {
+		first, last = min(first, w.iteration), max(last, w.iteration)
+	}
+	return first, last
+}
+
+// Table is the population as it stands.
+func (a *Async) Table() Table {
+	members := make([]*member, len(a.workers))
+	for id, w := range a.workers {
+		members[id] = w.m
+	}
+	return a.opt.table(members)
+}
+
+// Recovered is nil, or says what was damaged in the members' folders, so that states before were used.
+func (a *Async) Recovered() error {
+	var errs []error
+	for _, w := range a.workers {
+		errs = append(errs, w.Recovered())
+	}
+	return errors.Join(errs...)
+}
+
+// Close releases all members and the directory. What was trained since the last save is lost; Train saves when its
+// context is cancelled. It may be called twice.
+func (a *Async) Close() error {
+	var errs []error
+	for _, w := range a.workers {
+		errs = append(errs, w.Close())
+	}
+	unlock := a.unlock
+	a.unlock = func() error { return nil }
+	return errors.Join(append(errs, unlock())...)
+}
+
+// TrainAsync is [NewAsync], Train and Close in one call.
+func TrainAsync(ctx context.Context, opt Options) (*Result, error) {
+	a, err := NewAsync(ctx, opt, WorkerOptions{})
+	if err != nil {
+		return nil, err
+	}
+	best, err := a.Train(ctx)
+	return best, errors.Join(err, a.Close())
 }
 
 // oneByOne returns build for use by many goroutines: members are built one after the other, as Options.New promises.

@@ -3,11 +3,13 @@ package pbt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -131,5 +133,76 @@ func TestTrainAsyncRefuses(t *testing.T) {
 	c.opt.New = func(Member) (Trainee, error) { return nil, gone }
 	if _, err := TrainAsync(t.Context(), c.opt); !errors.Is(err, gone) {
 		t.Errorf("the error is %v", err)
+	}
+	for _, place := range []WorkerOptions{{Synchronous: true}, {Slice: 1}, {RestartProcess: true}} {
+		if _, err := NewAsync(t.Context(), newColony(2).opt, place); err == nil || !strings.Contains(err.Error(), "are for members that are processes") {
+			t.Errorf("%+v: the error is %v", place, err)
+		}
+	}
+}
+
+// TestAsyncDirectory: the directory of a population whose members wait is not that of one whose members do not, and one
+// population at a time uses it.
+func TestAsyncDirectory(t *testing.T) {
+	waiting, apart := newColony(2), newColony(2)
+	waiting.opt.Directory, apart.opt.Directory = t.TempDir(), t.TempDir()
+	p, err := New(waiting.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Train(t.Context())
+	if err = errors.Join(err, p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewAsync(t.Context(), apart.opt, WorkerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewAsync(t.Context(), apart.opt, WorkerOptions{}); !errors.Is(err, durable.ErrInUse) {
+		t.Errorf("a second one in the directory: %v", err)
+	}
+	if first, last := a.Iterations(); first != 1 || last != 1 {
+		t.Errorf("it begins in intervals %d to %d", first, last)
+	}
+	best, err := a.Train(t.Context())
+	if err != nil || a.Recovered() != nil {
+		t.Fatal(err, a.Recovered())
+	}
+	table := a.Table()
+	if len(table.Rows) != 2 || table.Rows[1].Member != 1 || table.Rows[1].Steps != apart.opt.TotalSteps || table.Rows[best.Member].Objective > best.Objective {
+		t.Errorf("the best is %+v of the table %+v", best, table)
+	}
+	if err := errors.Join(a.Close(), a.Close()); err != nil {
+		t.Error(err)
+	}
+	waiting.opt.Directory, apart.opt.Directory = apart.opt.Directory, waiting.opt.Directory
+	if _, err := New(waiting.opt); err == nil || !strings.Contains(err.Error(), "members train apart; continue it with NewAsync") {
+		t.Errorf("New where NewAsync has trained: %v", err)
+	}
+	if _, err := NewAsync(t.Context(), apart.opt, WorkerOptions{}); err == nil || !strings.Contains(err.Error(), "members wait for each other; continue it with New") {
+		t.Errorf("NewAsync where New has trained: %v", err)
+	}
+}
+
+// TestAsyncStopped: an interruption is one error, and what could not be saved stands beside it.
+func TestAsyncStopped(t *testing.T) {
+	c := newColony(3)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the user wants it")
+	c.opt.Progress = func(u Update) { cancel(why) }
+	a, err := NewAsync(ctx, c.opt, WorkerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	_, err = a.Train(ctx)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok || !errors.Is(err, why) || !strings.Contains(err.Error(), "stopped with members in intervals 1 to ") {
+		t.Errorf("the error is %v, which joins %v", err, joined)
+	}
+	if full := errors.New("the disk is full"); saysOnly(errors.Join(errors.Join(why, full), nil), why) || !saysOnly(fmt.Errorf("member 1: %w", errors.Join(why, nil)), why) {
+		t.Error("it does not tell an interruption from what went wrong beside it")
+	}
+	if _, err := a.Train(t.Context()); err != nil {
+		t.Errorf("it does not go on: %v", err)
 	}
 }

@@ -151,8 +151,8 @@ func TestEvolverTakesThePlaceOfMutation(t *testing.T) {
 	if done["grow"] < 2 || done["learning_rate"] < 2 || done["none"] < 1 {
 		t.Errorf("only %v was done: this shows little", done)
 	}
-	if want := []string{"learning_rate"}; !slices.Equal(p.tuned, want) {
-		t.Errorf("tuned are %v, want %v", p.tuned, want)
+	if want := []string{"learning_rate"}; !slices.Equal(p.Table().Keys, want) {
+		t.Errorf("tuned are %v, want %v", p.Table().Keys, want)
 	}
 }
 

@@ -3,8 +3,8 @@ package pbt
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -20,7 +20,6 @@ var ErrNoHealthyMember = errors.New("no healthy member is left")
 type Population struct {
 	opt     Options
 	members []*member
-	tuned   []string
 	journal *journal.Writer
 	stores  *stores
 	unlock  func() error
@@ -94,6 +93,10 @@ func (p *Population) open() error {
 		if saved, err = p.load(); err != nil {
 			return err
 		}
+		if _, err := os.Stat(filepath.Join(dir, "000", stateFile)); saved == nil && err == nil {
+			return fmt.Errorf("pbt: %s holds a population whose members train apart; continue it with NewAsync "+
+				"(in a file: pbt.asynchronous: true) or, if its members are processes, with gorl-pbt run, or choose another directory", dir)
+		}
 	}
 	// Members are built one after the other, as Options.New promises, each with its saved snapshot at hand.
 	for id := range p.opt.Members {
@@ -108,10 +111,8 @@ func (p *Population) open() error {
 		}
 		p.members = append(p.members, m)
 	}
-	// Which hyperparameters tables show depends on those that members have.
-	p.tuned = p.opt.Tuned(slices.Sorted(maps.Keys(p.members[0].hyperparameters)))
-	// Events after the saved state's length belong to decisions that are now made again. After the end of training they
-	// are the last events, which are written again too.
+	// Events after the saved state's length belong to decisions that are now made again. After the end of training they are
+	// the last events, which are written again too.
 	var keep int64
 	finished := false
 	if saved != nil {

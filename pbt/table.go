@@ -28,11 +28,14 @@ type Row struct {
 }
 
 // Table is the population as it stands.
-func (p *Population) Table() Table {
-	t := Table{Objective: p.opt.Objective, Keys: slices.Clone(p.tuned)}
-	for _, m := range p.members {
+func (p *Population) Table() Table { return p.opt.table(p.members) }
+
+// table shows members, of which there is at least one.
+func (o *Options) table(members []*member) Table {
+	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters)))}
+	for _, m := range members {
 		s := m.status()
-		s.Objective, s.Peak = p.opt.Measure.signed(s.Objective), p.opt.Measure.signed(s.Peak)
+		s.Objective, s.Peak = o.Measure.signed(s.Objective), o.Measure.signed(s.Peak)
 		t.Rows = append(t.Rows, Row{Status: s, Parent: m.parent})
 	}
 	if len(t.Keys) == 0 {

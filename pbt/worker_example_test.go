@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
@@ -70,4 +71,32 @@ func ExampleTrainAsync() {
 	}
 	fmt.Printf("with a learning rate of %v the best reached %.4f\n", best.Hyperparameters["learning_rate"], best.Objective)
 	// Output: with a learning rate of 0.1 the best reached -1.1529
+}
+
+func ExampleNewAsync() {
+	population, err := pbt.NewAsync(context.Background(), pbt.Options{
+		Members:       3,
+		Objective:     "episode.return",
+		IntervalSteps: 5,
+		TotalSteps:    10,
+		Strategy:      strategy.Never{},
+		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+	}, pbt.WorkerOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer population.Close()
+	if _, err := population.Train(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	if err := population.Table().Write(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// member  parent  environment steps  episode.return  learning_rate
+	// ──────  ──────  ─────────────────  ──────────────  ─────────────
+	//      0       -                 10        -96.0751          0.001
+	//      1       -                 10        -66.7608           0.01
+	//      2       -                 10        -1.15292            0.1
 }

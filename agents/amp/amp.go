@@ -82,7 +82,7 @@ func New(o Options) (agent *Agent, err error) {
 		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()},
 			{Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
-	if !cfg.Skrl() {
+	if !cfg.Skrl20() {
 		options.Scratch = append(options.Scratch, "next_values")
 	}
 	if cfg.SeparateCritics {
@@ -109,7 +109,7 @@ func New(o Options) (agent *Agent, err error) {
 	a.AfterRecord = a.record
 	a.Draw = random{a}
 	if cfg.Skrl() {
-		a.Draw = &once{a: a}
+		a.Draw = &ahead{a: a}
 	}
 	if err = a.prepare(); err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 	if err := tensor.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
 		return err
 	}
-	if a.Config.Skrl() {
+	if a.Config.Skrl20() {
 		next, err := a.NextValue(s, t)
 		if err != nil {
 			return err

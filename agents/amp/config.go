@@ -172,10 +172,10 @@ func (c *Config) Tunable() map[string]*float64 {
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
-// "compatibility": "skrl-2.0" the defaults are skrl's to the letter. All problems are reported together.
+// "compatibility" the defaults are those of that release of skrl. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
-	if dict["compatibility"] == agents.SKRL2 {
+	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}
 	return c, c.merge(dict, sp)

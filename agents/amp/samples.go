@@ -9,7 +9,7 @@ import (
 )
 
 // standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update, so
-// that the reward and all minibatches see the same statistics. (skrl 2.0's learns three times in every minibatch of
+// that the reward and all minibatches see the same statistics. (skrl's learns three times in every minibatch of
 // every epoch, and rewards by the statistics of the update before.)
 func (a *learner) standardise(s *tensor.Scope) {
 	if a.scaler == nil || a.cfg.Skrl() {
@@ -20,11 +20,11 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
-// standardised. There are two: random, and once as in skrl 2.0. Its methods are exported because tests of package
-// agents replay recorded rows through it.
+// standardised. There are two: random, and ahead as in skrl. Its methods are exported because tests of package agents
+// replay recorded rows through it.
 type sampler interface {
-	// Begin starts an update.
-	Begin(s *tensor.Scope)
+	// Begin starts an epoch of an update, which ends before s does.
+	Begin(s *tensor.Scope, epoch int)
 	// MotionRows and ReplayRows return n rows for minibatch index; ReplayRows a zero Tensor while there are none.
 	MotionRows(s *tensor.Scope, index int, n int64) tensor.Tensor
 	ReplayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
@@ -58,7 +58,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 // random draws afresh for every minibatch.
 type random struct{ a *learner }
 
-func (r random) Begin(*tensor.Scope) {}
+func (r random) Begin(*tensor.Scope, int) {}
 
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
@@ -71,36 +71,48 @@ func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.replay.Sample(s, r.a.Gen, n)
 }
 
-// once draws an update's minibatches at its beginning, as skrl 2.0 does.
-type once struct {
+// ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition, 2.1
+// at the beginning of every epoch, without; a memory with fewer rows than a rollout has then gives fewer.
+type ahead struct {
 	a              *learner
 	motion, replay []tensor.Tensor
 }
 
-func (o *once) Begin(s *tensor.Scope) {
-	o.motion, o.replay = o.batches(s, o.a.motionSet), nil
-	if o.a.replay.Len() > 0 {
-		o.replay = o.batches(s, o.a.replay)
+func (d *ahead) Begin(s *tensor.Scope, epoch int) {
+	if epoch > 0 && d.a.cfg.Skrl20() {
+		return
+	}
+	d.motion, d.replay = d.batches(s, d.a.motionSet), nil
+	if d.a.replay.Len() > 0 {
+		d.replay = d.batches(s, d.a.replay)
 	}
 }
 
-func (o *once) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
-	n := int64(o.a.Rollout.Steps() * o.a.Rollout.Envs())
-	all := m.Sample(s, o.a.Gen, n)
+func (d *ahead) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
+	n := int64(d.a.Rollout.Steps() * d.a.Rollout.Envs())
+	var all tensor.Tensor
+	if d.a.cfg.Skrl20() {
+		all = m.Sample(s, d.a.Gen, n)
+	} else {
+		n = min(n, m.Len())
+		all = s.IndexSelect(m.Data(), 0, s.Narrow(s.RandPerm(d.a.Gen, m.Len()), 0, 0, n))
+	}
 	var parts []tensor.Tensor
-	for _, span := range memory.Split(n, int64(o.a.cfg.MiniBatches)) {
+	for _, span := range memory.Split(n, int64(d.a.cfg.MiniBatches)) {
 		parts = append(parts, s.Narrow(all, 0, span.Start, span.Len))
 	}
 	return parts
 }
 
-func (o *once) MotionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor { return o.motion[index] }
+func (d *ahead) MotionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
+	return d.motion[index%len(d.motion)]
+}
 
-func (o *once) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
-	if o.replay == nil {
+func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
+	if d.replay == nil {
 		return tensor.Tensor{}
 	}
-	return o.replay[index]
+	return d.replay[index%len(d.replay)]
 }
 
 // remember adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random

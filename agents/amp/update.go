@@ -28,12 +28,12 @@ func (a *learner) Update(ctx context.Context) error {
 		style := a.reward(s)
 		a.estimate(s, style)
 		meter := onpolicy.NewMeter(s, meters...)
-		a.Draw.Begin(s)
 		if err := s.Err(); err != nil {
 			return err
 		}
 
 		for epoch := range a.cfg.LearningEpochs {
+			a.Draw.Begin(s, epoch)
 			stopped, err := a.learn(ctx, epoch, meter)
 			if err != nil {
 				return err
@@ -89,9 +89,11 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 	}
 	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
 	switch {
-	case c.Skrl(): // Record has stored the next values, zero at terminations; truncation plays no part
-		alive := s.ScalarSub(1, r.Tensor("terminated"))
-		m := onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(alive)...), Chain: alive}
+	case c.Skrl():
+		m := a.NextValues(s, "values", "final_values", a.ValueOf)
+		if c.Skrl20() { // Record has stored the next values, zero at terminations
+			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...), Chain: m.Chain}
+		}
 		s.Copy(task, combined)
 		advantages := gae(combined, r.Tensor("values"), m)
 		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)

@@ -31,7 +31,7 @@ func (a *learner) Update(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// Early stopping ends the update, except in skrl 2.0, where it only ends the epoch.
+			// Early stopping ends the update, except in skrl, where it only ends the epoch.
 			last := epoch == a.Config.LearningEpochs-1 || stopped && !a.Config.Skrl()
 			a.Schedule(meter, last)
 			if last {
@@ -39,7 +39,7 @@ func (a *learner) Update(ctx context.Context) error {
 			}
 		}
 
-		// skrl 2.0 divides by the number of minibatches there would have been without early stopping.
+		// skrl divides by the number of minibatches there would have been without early stopping.
 		count := 0
 		if a.Config.Skrl() {
 			count = a.Config.LearningEpochs * a.Config.MiniBatches

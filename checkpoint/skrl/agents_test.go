@@ -40,7 +40,7 @@ type kind struct {
 	Separately    bool           `json:"separately"`
 	Config        map[string]any `json:"config"`
 
-	native bool // gorl's own algorithm instead of skrl 2.0's to the letter
+	release string // compatibility: "" is skrl-2.0's, of which testdata is; "none" is gorl's own algorithm
 }
 
 func kinds(t testing.TB) map[string]kind {
@@ -130,10 +130,13 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	fail(err)
 	a := agent{policy: &told{Policy: policy}}
 	config := maps.Clone(k.Config)
-	if !k.native {
-		config["compatibility"] = "skrl-2.0"
-	}
 	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
+	switch k.release {
+	case "":
+		config["compatibility"] = "skrl-2.0"
+	case "skrl-2.1":
+		config["compatibility"], config["mini_batches"] = k.release, 1
+	}
 	if k.Algorithm == "AMP" {
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
 		fail(err)
@@ -389,6 +392,7 @@ func TestPeersBothWays(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			k, there, back := all[name], t.TempDir(), t.TempDir()
+			k.release = "skrl-2.1"
 			peers.Run(t, python, "testdata/agents.py", name, there, "--seed", "7")
 			a := k.goOn(t, there, k.first(there))
 			opt := skrl.Options{}

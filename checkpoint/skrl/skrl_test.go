@@ -217,7 +217,7 @@ func TestOwnOptimizerOfDiscriminator(t *testing.T) {
 	k.Config = maps.Clone(k.Config)
 	k.Config["discriminator_optimizer"] = "separate"
 	k.Config["time_limit_bootstrap"] = false
-	k.native = true
+	k.release = "none"
 	a := trained(t, k)
 	want := snapshot(t, a)
 	c, err := skrl.New(want, skrl.Options{})
@@ -236,7 +236,7 @@ func TestOwnOptimizerOfDiscriminator(t *testing.T) {
 func TestWeightDecay(t *testing.T) {
 	with := func(settings map[string]any) kind {
 		k := kinds(t)["ppo"]
-		k.native = true
+		k.release = "none"
 		k.Config = maps.Clone(k.Config)
 		k.Config["time_limit_bootstrap"] = false
 		maps.Copy(k.Config, settings)
@@ -288,7 +288,7 @@ func TestWeightDecay(t *testing.T) {
 func TestAdamSettings(t *testing.T) {
 	with := func(settings map[string]any) kind {
 		k := kinds(t)["ppo"]
-		k.native = true
+		k.release = "none"
 		k.Config = maps.Clone(k.Config)
 		k.Config["time_limit_bootstrap"] = false
 		maps.Copy(k.Config, settings)
@@ -325,7 +325,7 @@ func TestAdamSettings(t *testing.T) {
 // The learning rate in a file is the one that the schedule has arrived at, whatever schedule it is.
 func TestRateOfSchedule(t *testing.T) {
 	k := kinds(t)["ppo"]
-	k.native = true
+	k.release = "none"
 	k.Config = maps.Clone(k.Config)
 	maps.Copy(k.Config, map[string]any{"time_limit_bootstrap": false, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 0.5, "end_factor": 0.25, "total_iters": 4}})

@@ -21,12 +21,13 @@
 // # gorl's own keys
 //
 // In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
-// synchronous (members that are processes wait for each other; see [Settings]); start_after; settle_mutations;
+// synchronous (members that are processes wait for each other) and asynchronous (members of one process do not; see
+// [Settings]); start_after; settle_mutations;
 // measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit: {optimizer,
 // moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low, high] or
 // {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
 // step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and
-// for members that are processes heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what
+// for members that are processes or do not wait heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what
 // the fields with these names mean in [pbt.Options], [explore.Parameter], [strategy.Limited], [pbt.WorkerOptions] and
 // workspace.FolderOptions.
 //

@@ -52,7 +52,8 @@ type rayTune struct {
 	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
 	// CustomExploreFn is refused, as a file cannot hold a function: set Constrain of Options.Explore in the program.
 	CustomExploreFn any `yaml:"custom_explore_fn"`
-	// Synch makes members that are processes wait for each other, as synchronous does.
+	// Synch makes members that are processes wait for each other, as synchronous does. In Ray Tune, members do not wait
+	// where it is false; for those of one process that is asynchronous: true.
 	Synch bool `yaml:"synch"`
 	// LogConfig is accepted and does nothing: the population's journal records every decision.
 	LogConfig bool `yaml:"log_config"`
@@ -86,6 +87,9 @@ func readRayTune(f *file) (*Settings, error) {
 	s := c.shared.settings(f, rllib, &p)
 	s.Enabled = c.Enabled
 	s.Synchronous = c.Synch || c.Synchronous
+	if c.Synch && c.Asynchronous {
+		p.wrong("asynchronous", true, "synch is true, which makes members wait for each other; give one of the two")
+	}
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
 		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),

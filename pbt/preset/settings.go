@@ -55,10 +55,11 @@ type Settings struct {
 	// Workspace and Directory are the two parts of Folder.
 	Workspace, Directory string
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
-	// seeds give equal runs. Members of one process always do. Default false, as in the original systems.
-	Synchronous bool
+	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless Asynchronous
+	// is set: they are then for pbt.NewAsync instead of pbt.New.
+	Synchronous, Asynchronous bool
 	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
-	// that of workspace.FolderOptions, for members that are processes.
+	// that of workspace.FolderOptions, for members that are processes or do not wait.
 	Heartbeat, Silence, LeaseTTL time.Duration
 	Slack, SaveSteps             int64
 	RestartProcess               bool

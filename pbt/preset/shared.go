@@ -34,8 +34,16 @@ type shared struct {
 	// Seed is the seed of all decisions and of the members. Default: the file's top-level seed, else 0.
 	Seed *int64 `yaml:"seed"`
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal seeds
-	// give equal runs; a slow member then holds up all others. Members of one process always wait.
+	// give equal runs; a slow member then holds up all others. Members of one process wait whatever it says, unless
+	// asynchronous is true.
 	Synchronous bool `yaml:"synchronous"`
+	// Asynchronous lets members of one process train on without waiting for the slowest, as members that are processes do
+	// unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less experience
+	// last published.
+	//
+	// Give true where members take different times; equal seeds then give different runs. The population's folder is that
+	// of processes, so a population that has begun with the one value cannot go on with the other.
+	Asynchronous bool `yaml:"asynchronous"`
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
 	// which it is neither replaced nor mutated; others may copy it. Raise it where copied weights need time to settle.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
@@ -69,7 +77,8 @@ type shared struct {
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
 	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows failures
-	// sooner, and writes to a shared file system more often. This key and the five after it are for such members only.
+	// sooner, and writes to a shared file system more often. This key and the five after it are for such members, and but for
+	// the last one also for those of one process where asynchronous is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
 	// heartbeats. Raise it where the file system or the environments can stall for minutes.
@@ -77,8 +86,8 @@ type shared struct {
 	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at least
 	// three heartbeats. Where it is too short, two processes train the same member until the first notices.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
-	// Slack is how many intervals more than its own a peer may have trained whose records a process decides by, where
-	// synchronous is false. 0 compares members of equal age only; a larger number compares with younger and faster ones.
+	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does not
+	// wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
 	// SaveSteps is the number of a member's own environment steps after which its state is saved also within an interval;
 	// 0 saves it at the end only. Give it where intervals are so long that losing one hurts.
@@ -167,7 +176,7 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	c.check(p)
 	s := &Settings{
 		PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory,
-		Synchronous: c.Synchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
+		Synchronous: c.Synchronous, Asynchronous: c.Asynchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
 		Slack: c.Slack, SaveSteps: c.SaveSteps, RestartProcess: c.RestartProcess,
 	}
 	o := &s.Options
@@ -210,6 +219,12 @@ func (c *shared) check(p *problems) {
 		if least := heartbeats * c.Heartbeat; x.value < least {
 			p.wrong(x.key, x.value, "want at least %d heartbeats, which are %v", heartbeats, least)
 		}
+	}
+	if c.Asynchronous && c.Synchronous {
+		p.wrong("asynchronous", true, "synchronous is true, which makes members wait for each other; give one of the two")
+	}
+	if c.Asynchronous && c.RestartProcess {
+		p.wrong("restart_process", true, "asynchronous is true, where all members train in one process; give one of the two")
 	}
 	if c.PolicyIdx >= c.NumPolicies {
 		p.wrong("policy_idx", c.PolicyIdx, "want 0 to num_policies-1, which is %d", c.NumPolicies-1)

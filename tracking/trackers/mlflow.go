@@ -34,7 +34,7 @@ type MLflowSettings struct {
 	ExperimentName string `yaml:"experiment_name"`
 	// RunName is the run's name, default that of its folder.
 	RunName string `yaml:"run_name"`
-	// Tags are the run's tags.
+	// Tags are the run's tags. Members of a population also have the tag "group", the population's name.
 	Tags map[string]string `yaml:"tags"`
 }
 
@@ -200,6 +200,9 @@ func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 	given := map[string]string{"mlflow.source.name": filepath.Base(os.Args[0]), "mlflow.source.type": "LOCAL"}
 	if user := cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")); user != "" {
 		given["mlflow.user"] = user
+	}
+	if run.Group != "" {
+		given["group"] = run.Group
 	}
 	maps.Copy(given, s.Tags)
 	tags := []keyValue{}

@@ -29,6 +29,8 @@ var ErrFinal = errors.New("it is not tried again")
 type Run struct {
 	// Name is the name of the run's folder, and Dir its path. The folder exists.
 	Name, Dir string
+	// Group is the name of the population whose member the run is, empty for other runs.
+	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any
 	// Resumed says that the folder's run goes on. A tracker then goes on with what it began for it, if it did.

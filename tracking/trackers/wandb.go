@@ -33,7 +33,7 @@ type WandBSettings struct {
 	Entity string `yaml:"entity"`
 	// Name is the run's name, default that of its folder.
 	Name string `yaml:"name"`
-	// Group puts runs together, for instance those of several seeds.
+	// Group puts runs together, for instance those of several seeds; default the population whose member the run is.
 	Group string `yaml:"group"`
 	// JobType is the kind of run within a group.
 	JobType string `yaml:"job_type"`
@@ -112,7 +112,7 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 	// A child that takes the place of another goes on with the run, too.
 	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true, "config": finite(run.Config),
 		"name": cmp.Or(s.Name, run.Name), "dir": cmp.Or(s.Dir, run.Dir)}
-	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity, "group": s.Group, "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
+	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity, "group": cmp.Or(s.Group, run.Group), "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
 		if value != "" {
 			w.opening[key] = value
 		}

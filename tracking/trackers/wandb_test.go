@@ -74,7 +74,7 @@ class Run:
         log.write(f"{row}\n")
     def finish(self, exit_code): log.write(f"finish {exit_code}\n")
 def init(**kwargs):
-    log.write(f"init {kwargs['project']} {kwargs['mode']} {kwargs['resume']} {kwargs['id'] == os.environ.get('GORL_TEST_ID', kwargs['id'])}\n")
+    log.write(f"init {kwargs['project']} {kwargs['group']} {kwargs['mode']} {kwargs['resume']} {kwargs['id'] == os.environ.get('GORL_TEST_ID', kwargs['id'])}\n")
     run = Run()
     run.id = kwargs["id"]
     return run
@@ -85,7 +85,7 @@ func TestWandBDies(t *testing.T) {
 	noGoroutines(t)
 	log := filepath.Join(t.TempDir(), "log")
 	t.Setenv("GORL_TEST_LOG", log)
-	run := Run{Name: "r", Dir: t.TempDir()}
+	run := Run{Name: "r", Group: "crew", Dir: t.TempDir()}
 	var w warnings
 	s := start([]Tracker{wandbOf(t, python(t, dying))}, run, w.warn, eager)
 	for step := int64(1); step <= 3; step++ {
@@ -105,7 +105,7 @@ func TestWandBDies(t *testing.T) {
 	_ = s.Close()
 	w.one(t, "tracker wandb", "killed")
 	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
-	if want := "init walker offline allow True\n" + row + "killed\ninit walker offline allow True\n" + row +
+	if want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
 		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"; said() != want {
 		t.Errorf("the package was told\n%s\nwant\n%s", said(), want)
 	}

@@ -2,6 +2,7 @@ package onpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -20,14 +21,22 @@ func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor 
 }
 
 // bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
-// would have gone on, so its future counts as the value network estimates it. skrl 2.0 adds γ·V of the observation
-// before the cut to the reward instead.
+// would have gone on, so its future counts as the value network estimates it. skrl adds γ·V to the reward instead: 2.0
+// of the observation before the cut, 2.1 of the next observation.
 func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 	if c.Config.Skrl() {
-		if c.Config.TimeLimitBootstrap {
-			r := c.Rollout
-			s.AddTo(r.Row("rewards"), s.Mul(r.Row("values"), r.Row("truncated")), c.Config.DiscountFactor)
+		if !c.Config.TimeLimitBootstrap || !slices.Contains(t.Truncated, true) {
+			return nil
 		}
+		r := c.Rollout
+		v := r.Row("values")
+		if c.Config.Skrl21() {
+			var err error
+			if v, err = c.NextValue(s, t); err != nil {
+				return err
+			}
+		}
+		s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
 		return nil
 	}
 	return c.FinalValues(s, t, "final_values", c.ValueOf)
@@ -61,8 +70,7 @@ func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string,
 	return s.Err()
 }
 
-// NextValue returns the value of the next observations, (N, 1), whatever episode they belong to. skrl 2.0's AMP needs
-// it.
+// NextValue returns the value of the next observations, (N, 1), whatever episode they belong to, as skrl asks for it.
 func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, error) {
 	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
 		return tensor.Tensor{}, err
@@ -105,7 +113,8 @@ type Masks struct {
 //   - after a termination it is worth nothing (Bootstrap 0);
 //   - after a truncation it is the value of the episode's last observation, or, without time_limit_bootstrap, nothing.
 //
-// The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends).
+// The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends). In skrl it does so at
+// truncations: always in 2.0, without time_limit_bootstrap in 2.1, which has added their value to the reward otherwise.
 func (c *Core) NextValues(s *tensor.Scope, values, final string,
 	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
 	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
@@ -116,10 +125,13 @@ func (c *Core) NextValues(s *tensor.Scope, values, final string,
 	}
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
 	alive := s.ScalarSub(1, terminated)
-	if c.Config.Skrl() { // truncation plays no part, and the next value is the following episode's
+	cut := s.Max(terminated, truncated)
+	if c.Config.Skrl() { // the next value may be the following episode's
+		if c.Config.Skrl21() && c.Config.TimeLimitBootstrap {
+			alive = s.ScalarSub(1, cut)
+		}
 		return Masks{Next: next, Bootstrap: alive, Chain: alive}
 	}
-	cut := s.Max(terminated, truncated)
 	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(final), next), Bootstrap: alive, Chain: s.ScalarSub(1, cut)}
 	if !c.Config.TimeLimitBootstrap {
 		m.Bootstrap = m.Chain
@@ -139,7 +151,7 @@ func (c *Core) normalise(s *tensor.Scope, a tensor.Tensor, over string) tensor.T
 
 // StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1); the advantages are normalised
 // here where advantage_normalization is "rollout". The value network predicts standardised returns, so values and
-// returns are standardised after the value scaler has learned from the returns. skrl 2.0's scaler learns from the old
+// returns are standardised after the value scaler has learned from the returns. skrl's scaler learns from the old
 // values first, normalises those, and only then sees the returns.
 func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
 	r := c.Rollout

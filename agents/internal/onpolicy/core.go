@@ -85,6 +85,9 @@ type Core struct {
 	Figures *Tracker
 	// Timestep counts recorded timesteps, Updates counts updates. Snapshots have both.
 	Timestep, Updates int64
+	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
+	// is a field because tests of package agents replay recorded orders through it.
+	Shuffle func(s *tensor.Scope, n int64) tensor.Tensor
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
 
@@ -165,8 +168,9 @@ func New(o Options) (c *Core, err error) {
 		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
+	c.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
-	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl 2.0 records them by steps
+	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl records them by steps
 		c.scratch = append(c.scratch, "values")
 	}
 	c.networks, made = networks, c

@@ -28,17 +28,21 @@ type Batch struct {
 // first minibatch is exactly one.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
 	if c.Config.Skrl() {
-		return c.chunks(s, epoch, extra)
+		return c.asSkrl(s, epoch, extra)
 	}
 	return c.shuffled(s, extra)
+}
+
+// pick returns what draws rows of the rollout in a new random order, the same for every field.
+func (c *Core) pick(s *tensor.Scope, n int64) func(field string) tensor.Tensor {
+	order := c.Shuffle(s, n)
+	return func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
 }
 
 // shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
-	order := s.RandPerm(c.Gen, n) // of all T·N rows
-	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, order) }
-	all := c.batch(pick, extra)
+	all := c.batch(c.pick(s, n), extra)
 	all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	return func(yield func(Batch) bool) {
 		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
@@ -51,14 +55,18 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	}
 }
 
-// chunks is skrl 2.0's way: the same consecutive rows in every epoch, without the remainder, and an observation scaler
-// that learns from each chunk of the first epoch as it comes.
-func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+// asSkrl is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
+// the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
+func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
-	all := c.batch(r.Rows, extra)
+	rows, split := r.Rows, memory.Chunks
+	if c.Config.Skrl21() {
+		rows, split = c.pick(s, n), memory.Split
+	}
+	all := c.batch(rows, extra)
 	return func(yield func(Batch) bool) {
-		for i, span := range memory.Chunks(n, int64(c.Config.MiniBatches)) {
+		for i, span := range split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
 			if epoch == 0 {
 				c.ObservationScaler.Update(s, b.Inputs.Observations)

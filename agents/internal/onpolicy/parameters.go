@@ -95,7 +95,7 @@ func (c *Core) Plan(timesteps int) (notes []string) {
 	if !ok {
 		return nil
 	}
-	// Rollouts that end within learning_starts are thrown away. skrl 2.0 steps the schedule once an epoch.
+	// Rollouts that end within learning_starts are thrown away. skrl steps the schedule once an epoch.
 	updates, each := max(1, timesteps/c.Config.Rollouts-c.Config.LearningStarts/c.Config.Rollouts), 1
 	if c.Config.Skrl() {
 		each = c.Config.LearningEpochs

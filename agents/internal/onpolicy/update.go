@@ -12,7 +12,7 @@ import (
 // ValueLoss returns the value network's loss on a minibatch, a scalar, from the present prediction, the one that the
 // rollout was collected with (old) and the returns, all (n, 1): E[max((R − V)², (R − V_clip)²)], where V_clip keeps V
 // within value_clip of old. Because the larger of the two counts, a prediction that has moved the wrong way is always
-// pulled back. skrl 2.0 takes the clipped one alone, whose gradient is zero outside the band on either side. value_clip
+// pulled back. skrl takes the clipped one alone, whose gradient is zero outside the band on either side. value_clip
 // 0 is E[(R − V)²].
 func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
 	kind := tensor.Pessimistic
@@ -33,7 +33,7 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 	if c.Config.EntropyLossScale == 0 { // a figure only: no gradient needed
 		h = s.Detach(h)
 	}
-	if !c.Config.Skrl() {
+	if !c.Config.Skrl20() {
 		h = s.Sum(h, -1)
 	}
 	entropy = s.Mean(h)
@@ -68,7 +68,7 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 
 // Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
 // an epoch, by the mean over the epoch's minibatches (the one that stopped it included); others step once an update, or
-// once an epoch as skrl 2.0 does.
+// once an epoch as skrl does.
 func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	defer func() { c.seenKL = c.seenKL[:0] }()
 	if c.Scheduler == nil {
@@ -114,8 +114,8 @@ func (c *Core) CheckParameters(s *tensor.Scope) error {
 }
 
 // Finish ends an update: the observation scalers learn from the rollout, and the rollout is emptied. They learn only
-// now, so that the whole rollout and its update see the same statistics (skrl 2.0's learn within the update, see
-// chunks).
+// now, so that the whole rollout and its update see the same statistics (skrl's learn within the update, see
+// asSkrl).
 func (c *Core) Finish(s *tensor.Scope) error {
 	if !c.Config.Skrl() {
 		c.ObservationScaler.Update(s, c.Rollout.Rows("observations"))

@@ -1,11 +1,12 @@
 """Makes what the tests of package skrl compare with, by skrl itself. Run it with the Python of `make peers`.
 
-    python agents.py KIND FOLDER [--from FILE] [--seed N]
+    python agents.py KIND FOLDER [--from FILE] [--seed N] [--mini-batches N]
 
 KIND is one of agents.json. Without --from an agent is trained for one update and saved as FOLDER/first.pt (or, stored
 separately, FOLDER/policy_1.pt and so on). Then a new agent loads that file, or the one given, collects a rollout, which
 is kept in FOLDER/rollout.npz, is updated once and saved as FOLDER/second.pt. The rollout's "probe" holds observations,
-"before" and "after" the actions that evaluation takes for them before and after that update.
+"before" and "after" the actions that evaluation takes for them before and after that update. skrl 2.1 shuffles rows by
+its own random sequence: with one minibatch, the default, their order does not matter.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from skrl.resources.schedulers.torch import KLAdaptiveLR
 from skrl.utils.model_instantiators.torch import categorical_model, deterministic_model, gaussian_model, shared_model
 
 OBSERVATIONS, ACTIONS, AMP_OBSERVATIONS, ENVS, ROLLOUTS = 3, 2, 4, 4, 6
-COMMON = {"rollouts": ROLLOUTS, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3}
+COMMON = {"rollouts": ROLLOUTS, "learning_epochs": 2, "learning_rate": 1e-3}
 CLASSES = {"RunningStandardScaler": RunningStandardScaler, "KLAdaptiveLR": KLAdaptiveLR}
 
 
@@ -166,9 +167,11 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--from", dest="start", default=None)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mini-batches", type=int, default=1)
     arguments = parser.parse_args()
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "agents.json")) as file:
         kind = json.load(file)[arguments.kind]
+    COMMON["mini_batches"] = arguments.mini_batches
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     at = lambda name: os.path.join(arguments.folder, name)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
@@ -19,14 +20,17 @@ var embedded embed.FS
 // Environment is the variable that names a folder of further cases.
 const Environment = "GORL_FIXTURES"
 
-// Source is a folder with the folders skrl and skrl_two_updates, or one of them.
+// folders are what cases lie in: those of skrl 2.0.0's agents, several updates of them, and those of 2.1.1.
+var folders = []string{"skrl", "skrl_two_updates", "skrl_2_1"}
+
+// Source is a folder with some of the folders of cases.
 type Source struct {
 	Name string
 	FS   fs.FS
 }
 
 // Sources returns a test's own folder, named testdata, and the one that GORL_FIXTURES names. It is an error where the
-// latter has neither of the two folders.
+// latter has no folder of cases.
 func Sources(own fs.FS) ([]Source, error) {
 	list := []Source{{"testdata", own}}
 	dir := os.Getenv(Environment)
@@ -34,12 +38,12 @@ func Sources(own fs.FS) ([]Source, error) {
 		return list, nil
 	}
 	further := Source{Environment, os.DirFS(dir)}
-	for _, sub := range []string{"skrl", "skrl_two_updates"} {
+	for _, sub := range folders {
 		if info, err := fs.Stat(further.FS, sub); err == nil && info.IsDir() {
 			return append(list, further), nil
 		}
 	}
-	return nil, fmt.Errorf("golden: %s is %s, which has neither a folder skrl nor skrl_two_updates", Environment, dir)
+	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders %s", Environment, dir, strings.Join(folders, ", "))
 }
 
 // must ends the test where something that has to succeed failed.

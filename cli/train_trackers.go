@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking/trackers"
+)
+
+// memberTrackers send the figures of a population's members to the trackers of its configuration: a run of each tracker
+// for every member, all in the group that the population's name names.
+type memberTrackers map[int]*trackers.Sinks
+
+// trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on
+// with their runs. warn is told what is wrong with a tracker, once for all members.
+func trackMembers(dir string, members []int, text []byte, resumed bool, warn func(error)) (memberTrackers, error) {
+	c, list, err := trackersOf(text)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	told := map[string]bool{}
+	once := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[err.Error()] {
+			told[err.Error()] = true
+			warn(err)
+		}
+	}
+	group, all := filepath.Base(dir), memberTrackers{}
+	for _, id := range members {
+		run := trackers.Run{
+			Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Dir: filepath.Join(dir, "trackers", fmt.Sprintf("%03d", id)),
+			Config: c, Resumed: resumed,
+		}
+		if err := os.MkdirAll(run.Dir, 0o755); err != nil {
+			return nil, errors.Join(err, all.close(err))
+		}
+		all[id] = trackers.Start(list, run, once)
+	}
+	return all, nil
+}
+
+// trackersOf reads a configuration, and the trackers that it names. Unknown ones and wrong settings are wrong uses.
+func trackersOf(text []byte) (runfile.Sections, []trackers.Tracker, error) {
+	c, err := runfile.Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	var section struct {
+		Trackers []trackers.Tracker `yaml:"trackers"`
+	}
+	if trainer, _ := c["trainer"].(map[string]any); trainer["trackers"] != nil {
+		err = config.Merge(&section, map[string]any{"trackers": trainer["trackers"]}, config.Options{Prefix: "trainer"})
+	}
+	if err == nil {
+		err = trackers.Check(section.Trackers)
+	}
+	return c, section.Trackers, wrong(err)
+}
+
+// update hands on what a population says of a member, at the member's own environment steps.
+func (m memberTrackers) update(u pbt.Update) {
+	sinks, ok := m[u.Status.Member]
+	if !ok {
+		return
+	}
+	if e := u.Event; e != nil {
+		if e.Parent >= 0 {
+			sinks.Scalar("Population / Copied member", u.Status.Steps, float64(e.Parent))
+		}
+		return
+	}
+	for name, value := range u.Metrics {
+		sinks.Scalar(name, u.Status.Steps, value)
+	}
+	for name, value := range u.Status.Hyperparameters {
+		sinks.Scalar("Hyperparameter / "+name, u.Status.Steps, value)
+	}
+	_ = sinks.Flush() // which only wakes the trackers
+}
+
+// close tells the trackers how the population's training ended, and waits for them, for all together at most as long as
+// for one.
+func (m memberTrackers) close(ended error) error {
+	errs := make(chan error, len(m))
+	for _, sinks := range m {
+		sinks.Finish(ended)
+		go func() { errs <- sinks.Close() }()
+	}
+	var all error
+	for range m {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}

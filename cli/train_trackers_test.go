@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
+)
+
+// heard is a tracker of the tests: what each run has told it, by the run's name.
+var heard struct {
+	sync.Mutex
+	runs map[string]*heardRun
+}
+
+type heardRun struct {
+	trackers.Run
+	steps map[string][]int64 // by tag
+	ended error
+}
+
+func (h *heardRun) Scalar(tag string, step int64, _ float64) {
+	h.steps[tag] = append(h.steps[tag], step)
+}
+func (h *heardRun) Flush() error     { return nil }
+func (h *heardRun) Finish(err error) { h.ended = err }
+
+func (h *heardRun) Close() error {
+	heard.Lock()
+	defer heard.Unlock()
+	heard.runs[h.Name] = h
+	return nil
+}
+
+type heardSettings struct {
+	// Deaf is an error.
+	Deaf bool `yaml:"deaf"`
+}
+
+func init() {
+	trackers.Register("heard", heardSettings{}, func(_ context.Context, run trackers.Run, s heardSettings) (tracking.Sink, error) {
+		if s.Deaf {
+			return nil, fmt.Errorf("it is deaf (%w)", trackers.ErrFinal)
+		}
+		return &heardRun{Run: run, steps: map[string][]int64{}}, nil
+	})
+}
+
+// Each member of a population has a run of a tracker, in the population's group, also where the population is resumed.
+func TestTrainTracksMembers(t *testing.T) {
+	for name, text := range map[string]string{
+		"crew": crew, "tribe": tribe + "trainer: {}\n",
+		"apart": strings.NewReplacer("num_policies: 3", "num_policies: 3, asynchronous: true",
+			"workspace: crew", "workspace: apart").Replace(crew),
+	} {
+		t.Run(name, func(t *testing.T) {
+			here(t, "p.yaml", text)
+			_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[herd]")
+			matches(t, stderr, `trainer: "trackers\[0\]" is "herd".*did you mean "heard"`)
+			_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-n", "deaf", "-s", "trainer.trackers=[heard: {deaf: true}]")
+			if n := strings.Count(stderr, "note: tracker heard: it is deaf"); n != 1 {
+				t.Errorf("a tracker that fails is told %d times:\n%s", n, stderr)
+			}
+			var returns [3][]int64
+			for _, resumed := range []bool{false, true} {
+				heard.runs = map[string]*heardRun{}
+				if !resumed {
+					ctx, cancel := context.WithCancel(context.Background())
+					stop = cancel
+					gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "-q",
+						"-s", "trainer.trackers=[heard]", "-s", "environment.at=300")
+					cancel()
+				} else {
+					gorl(t, 0, "train", "--resume", "runs/"+name, "-q", "-s", "environment.at=0")
+				}
+				if len(heard.runs) != 3 {
+					t.Fatalf("%d runs of three members", len(heard.runs))
+				}
+				for id := range 3 {
+					run := heard.runs[fmt.Sprintf("%s-%03d", name, id)]
+					if run == nil {
+						t.Fatalf("member %d has no run in %v", id, heard.runs)
+					}
+					if run.Group != name || run.Resumed != resumed || filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
+						errors.Is(run.ended, context.Canceled) == resumed {
+						t.Errorf("resumed %t, the run is of the group %q, resumed %t, in %s, and ended with %v", resumed,
+							run.Group, run.Resumed, run.Dir, run.ended)
+					}
+					if c, _ := run.Config["agent"].(map[string]any); c["class"] != "PPO" || c["gae_lambda"] != 0.95 {
+						t.Errorf("its configuration is %v", run.Config)
+					}
+					returns[id] = append(returns[id], run.steps["episode.return"]...)
+					if len(run.steps["Hyperparameter / learning_rate"]) < len(run.steps["episode.return"]) {
+						t.Errorf("member %d has the figures %v", id, run.steps)
+					}
+				}
+			}
+			for id, steps := range returns { // the first run or the second one has trained each member to its end
+				if len(steps) == 0 || !slices.IsSorted(steps) || steps[len(steps)-1] != 1536 {
+					t.Errorf("member %d has returns at the steps %v", id, steps)
+				}
+			}
+		})
+	}
+}
+
+// Members that are processes do the same: here with MLflow's tracker, whose server is this test.
+func TestTrainTracksProcesses(t *testing.T) {
+	var mu sync.Mutex
+	groups, statuses := map[string]string{}, map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			Name   string `json:"run_name"`
+			Status string `json:"status"`
+			Tags   []struct{ Key, Value string }
+		}
+		_ = json.NewDecoder(r.Body).Decode(&sent) // a GET has nothing to decode
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case strings.HasSuffix(r.URL.Path, "experiments/get-by-name"):
+			fmt.Fprint(w, `{"experiment": {"experiment_id": "7"}}`)
+		case strings.HasSuffix(r.URL.Path, "runs/create"):
+			for _, tag := range sent.Tags {
+				if tag.Key == "group" {
+					groups[sent.Name] = tag.Value
+				}
+			}
+			fmt.Fprintf(w, `{"run": {"info": {"run_id": %q}}}`, sent.Name)
+		case strings.HasSuffix(r.URL.Path, "runs/update"):
+			statuses[sent.Status]++
+			fmt.Fprint(w, `{}`)
+		default:
+			fmt.Fprint(w, `{}`)
+		}
+	}))
+	defer server.Close()
+	program := filepath.Join(t.TempDir(), "gorl")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
+		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
+		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
+	file, err := launch.ReadFile("p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for id := range 3 {
+		if name := fmt.Sprintf("crew-%03d", id); groups[name] != "crew" {
+			t.Errorf("%s is in the group %q of %v", name, groups[name], groups)
+		}
+	}
+	if statuses["FINISHED"] != 3 {
+		t.Errorf("the runs ended so: %v", statuses)
+	}
+}
