@@ -628,7 +628,7 @@ func TestTrainAsynchronous(t *testing.T) {
 	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set", "environment.at=150")
 	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. Go on with: gorl train --resume runs/crew`)
 	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
-	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ steps, episode\.return \d`, `gorl eval runs/crew`)
+	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
 	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
 	events, err := journal.ReadWorkspace("runs/crew")
 	if err != nil {
@@ -674,7 +674,7 @@ func playsBest(t *testing.T, dir string) {
 	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
 	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
 		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
-		matches(t, stdout, best+`, step \d+: 4 episodes of `)
+		matches(t, stdout, best+`, environment step \d+: 4 episodes of `)
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
 	}
@@ -683,7 +683,7 @@ func playsBest(t *testing.T, dir string) {
 		t.Fatalf("files of member 1: %v, %v", files, err)
 	}
 	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
-	matches(t, stdout, files[len(files)-1]+`, step \d+: 4 episodes of `)
+	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
 }
 
 // The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
