@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Initialization says how the weights and biases of linear layers start. The zero value is PyTorch's Linear, with the
+// Initialization says how the weights and biases of linear layers and convolutions start. The zero value is PyTorch's Linear, with the
 // policy's output layer a hundred times smaller.
 type Initialization struct {
 	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe et
@@ -75,6 +75,17 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) 
 		return s.RequireGrad(s.AddScalar(x, -bound*scale))
 	}
 	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+}
+
+// newConv returns the weight and bias of a convolution. Its kernels start as the rows of a linear layer do that reads as
+// many values (PyTorch: kaiming_uniform_ with a = √5, and orthogonal_ on the flattened kernels).
+func newConv(s *tensor.Scope, gen *tensor.Generator, shape [4]int, from start) (w, b tensor.Tensor) {
+	w, b = newLinear(s, gen, shape[1]*shape[2]*shape[3], shape[0], from)
+	w = s.Reshape(w, int64(shape[0]), int64(shape[1]), int64(shape[2]), int64(shape[3]))
+	if s.Err() != nil {
+		return w, b
+	}
+	return s.RequireGrad(s.Clone(w)), b // its own memory, not a view of the rows
 }
 
 // orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length gain:

@@ -202,7 +202,6 @@ func TestSpecErrors(t *testing.T) {
 		network("{name: net, input: OBSERVATIONS, layers: [2.5]}"):                                         "is no layer",
 		network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"):                                 "whole number from 1",
 		network("{name: net, input: OBSERVATIONS, layers: [dropout]}"):                                     `unknown layer "dropout"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [1, 2]}]}"):                            "write a models.Network in Go",
 		network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"):                                 `did you mean "linear"`,
 		network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"): "it is 9, but the layer's input has 3",
 		network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"):                            "layers[0].linear[1]: want true or false",
@@ -215,7 +214,12 @@ func TestSpecErrors(t *testing.T) {
 		network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"):                                 "with a step",
 		network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"):                                   "takes none of them",
 		network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"):                                    `operator "**"`,
-		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "unknown function permute()",
+		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "permute() takes rows and the order",
+		network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"):                        "these rows are flat",
+		network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"):                                   "unknown function flip()",
+		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"):                            "its input has the shape (3)",
+		network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"):                       "it joins 1 to -1",
+		network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, 4]}"):                    `unknown key "start"`,
 		network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"):    "needs a Discrete",
 		network("{name: net, input: '(OBSERVATIONS', layers: [4]}"):                                        `want ")", found the end`,
 		network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"):                   "widths 3 and 2",
@@ -411,10 +415,20 @@ func (n *node) String() string {
 		return "[" + list(n.args) + "]"
 	case "-x":
 		return "(-" + n.args[0].String() + ")"
-	case "column":
-		return n.args[0].String() + "[:, " + n.args[1].String() + "]"
-	case "columns":
-		return n.args[0].String() + "[:, " + n.args[1].String() + ":" + n.args[2].String() + "]"
+	case "part":
+		if n.key == nil {
+			return n.args[0].String() + "[" + n.args[1].String() + "]"
+		}
+		return n.args[0].String() + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(*n.key) + `"]`
+	case "column", "columns":
+		dims := "..., "
+		if n.dim > 0 {
+			dims = strings.Repeat(":, ", n.dim)
+		}
+		if n.op == "column" {
+			return n.args[0].String() + "[" + dims + n.args[1].String() + "]"
+		}
+		return n.args[0].String() + "[" + dims + n.args[1].String() + ":" + n.args[2].String() + "]"
 	}
 	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }

@@ -121,7 +121,7 @@ func TestPeersSpaces(t *testing.T) {
 		Observation: spaces.NewDict(map[string]spaces.Space{
 			"arm":  spaces.NewDict(map[string]spaces.Space{"grip": spaces.NewMultiDiscrete(2, 2), "joints": spaces.NewBox(-1, 1, 3)}),
 			"door": spaces.NewDiscrete(5),
-			"keys": spaces.NewDict(map[string]spaces.Space{"0": spaces.NewMultiDiscrete(3, 4), "1": spaces.NewBox(0, 255, 1)}),
+			"keys": spaces.NewTuple(spaces.NewMultiDiscrete(3, 4), spaces.Space{Kind: spaces.Box, Shape: []int{1}, DType: spaces.Uint8}),
 			"pose": spaces.NewBox(-10, 10, 2, 2),
 		}),
 		Action: spaces.NewMultiDiscrete(3, 4),

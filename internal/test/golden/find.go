@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
@@ -19,14 +20,17 @@ var embedded embed.FS
 // Environment is the variable that names a folder of further cases.
 const Environment = "GORL_FIXTURES"
 
-// Source is a folder with the folders skrl and skrl_two_updates, or one of them.
+// folders are those that a source may have.
+var folders = []string{"skrl", "skrl_two_updates", "skrl_models"}
+
+// Source is a folder with some of the folders that cases are in.
 type Source struct {
 	Name string
 	FS   fs.FS
 }
 
 // Sources returns a test's own folder, named testdata, and the one that GORL_FIXTURES names. It is an error where the
-// latter has neither of the two folders.
+// latter has none of the folders of cases.
 func Sources(own fs.FS) ([]Source, error) {
 	list := []Source{{"testdata", own}}
 	dir := os.Getenv(Environment)
@@ -34,12 +38,12 @@ func Sources(own fs.FS) ([]Source, error) {
 		return list, nil
 	}
 	further := Source{Environment, os.DirFS(dir)}
-	for _, sub := range []string{"skrl", "skrl_two_updates"} {
+	for _, sub := range folders {
 		if info, err := fs.Stat(further.FS, sub); err == nil && info.IsDir() {
 			return append(list, further), nil
 		}
 	}
-	return nil, fmt.Errorf("golden: %s is %s, which has neither a folder skrl nor skrl_two_updates", Environment, dir)
+	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders %s", Environment, dir, strings.Join(folders, ", "))
 }
 
 // must ends the test where something that has to succeed failed.
@@ -67,6 +71,30 @@ func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 			must(t, err)
 			f(t, arrays)
 		})
+	}
+}
+
+// Models runs f in one subtest for every case skrl_models/NAME.json + NAME.npz: networks that skrl has built. own is the
+// test's testdata.
+func Models(t *testing.T, own fs.FS, f func(t *testing.T, about []byte, arrays map[string]Tensor)) {
+	t.Helper()
+	list, err := Sources(own)
+	must(t, err)
+	for _, src := range list {
+		files, err := fs.Glob(src.FS, "skrl_models/*.json")
+		must(t, err)
+		if len(files) == 0 && src.Name != Environment {
+			t.Fatal("there are no cases in testdata/skrl_models")
+		}
+		for _, file := range files {
+			t.Run(path.Join(src.Name, strings.TrimSuffix(file, ".json")), func(t *testing.T) {
+				about, err := fs.ReadFile(src.FS, file)
+				must(t, err)
+				arrays, err := ReadNPZ(src.FS, strings.TrimSuffix(file, ".json")+".npz")
+				must(t, err)
+				f(t, about, arrays)
+			})
+		}
 	}
 }
 
