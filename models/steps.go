@@ -10,14 +10,15 @@ import (
 // network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a [Spec]
 // compiles to where it is more than an MLP.
 type network struct {
-	net     description.Network
-	states  bool           // the steps read rows of states in the place of observations
-	chains  map[int]*chain // by the index of their first step
-	kernels map[int]kernel // of convolutions, by the index of the step
-	whole   *tensor.Layers // all steps, where they are one chain
-	params  []tensor.Parameter
-	weights []tensor.Tensor
-	scope   *tensor.Scope
+	net      description.Network
+	states   bool           // the steps read rows of states in the place of observations
+	chains   map[int]*chain // by the index of their first step
+	kernels  map[int]kernel // of convolutions, by the index of the step
+	pictures bool           // some results may be pictures, see below
+	whole    *tensor.Layers // all steps, where they are one chain
+	params   []tensor.Parameter
+	weights  []tensor.Tensor
+	scope    *tensor.Scope
 }
 
 // chain is a run of linear steps that one native call applies.
@@ -72,6 +73,7 @@ func (n *network) compile() {
 	n.chains, n.kernels = map[int]*chain{}, map[int]kernel{}
 	var c *chain
 	for i, s := range n.net.Steps {
+		n.pictures = n.pictures || s.Op == description.Conv2d || s.Op == description.Permute
 		if s.Op == description.Conv2d {
 			f, _ := tensor.ParseActivation(s.Activation) // a canonical name
 			n.kernels[i] = kernel{named[s.Weight], named[s.Bias], f, convolution(s)}
@@ -111,9 +113,9 @@ func convolution(s description.Step) tensor.Convolution {
 // them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture that
 // was permuted is never copied between the camera and the last convolution.
 
-// rowsOf makes rows of a result.
-func rowsOf(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
-	if s.Err() != nil || x.T == nil || len(tensor.Shape(x)) <= 2 {
+// rows makes rows of a result.
+func (n *network) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if !n.pictures || s.Err() != nil || x.T == nil || len(tensor.Shape(x)) <= 2 {
 		return x
 	}
 	return s.Reshape(x, tensor.Size(x, 0), -1)
@@ -152,7 +154,7 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 			}
 		}
 		if c := n.chains[i]; c != nil {
-			results[c.last] = s.MLP(rowsOf(s, x[0]), &c.layers)
+			results[c.last] = s.MLP(n.rows(s, x[0]), &c.layers)
 			i = c.last - 1
 		} else {
 			results[i+1] = n.step(s, i, x)
@@ -161,7 +163,7 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 			return tensor.Tensor{}
 		}
 	}
-	return rowsOf(s, results[len(steps)])
+	return n.rows(s, results[len(steps)])
 }
 
 // step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks at
@@ -185,18 +187,18 @@ func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor 
 		}
 		return s.Permute(shaped(s, x[0], st.Shape), dims...)
 	case description.Columns:
-		return s.Narrow(rowsOf(s, x[0]), -1, int64(st.From), int64(st.To-st.From))
+		return s.Narrow(n.rows(s, x[0]), -1, int64(st.From), int64(st.To-st.From))
 	case description.OneHot:
-		return oneHot(s, rowsOf(s, x[0]), st.Choices)
+		return oneHot(s, n.rows(s, x[0]), st.Choices)
 	case description.Concatenate:
 		for k := range x {
-			x[k] = rowsOf(s, x[k])
+			x[k] = n.rows(s, x[k])
 		}
 		return s.Cat(-1, x...)
 	case description.Add, description.Sub, description.Mul, description.Div:
 		return n.arithmetic(s, i, x[0], x[1])
 	case description.Softmax:
-		return s.Softmax(rowsOf(s, x[0]), -1)
+		return s.Softmax(n.rows(s, x[0]), -1)
 	default:
 		return functions[st.Op](s, x[0])
 	}
@@ -244,7 +246,7 @@ func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.
 	case first:
 		return s.Div(s.Scalar(left), b)
 	}
-	a, b = rowsOf(s, a), rowsOf(s, b)
+	a, b = n.rows(s, a), n.rows(s, b)
 	switch op := n.net.Steps[i].Op; op {
 	case description.Add:
 		return s.Add(a, b)
