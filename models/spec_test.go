@@ -337,10 +337,11 @@ func TestBuildShared(t *testing.T) {
 }
 
 func FuzzExpression(f *testing.F) {
-	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", "((((", "[[", "x[:", "1e999", "é"} {
+	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
+		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`, `concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
 		f.Add(text)
 	}
-	known := inputNames(Spec{}, boxes, 2)
+	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)), Action: boxes.Action}
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := parseExpression("x", text)
 		if err != nil {
@@ -361,14 +362,31 @@ func FuzzExpression(f *testing.F) {
 		if again.String() != printed {
 			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
 		}
-		if x, err := known.resolve("x", text, n); err == nil && x.rows() && x.width <= 0 {
-			t.Fatalf("%q has width %d", text, x.width)
+		for _, known := range []*names{inputNames(Spec{}, boxes, 2), inputNames(Spec{}, sp, 2)} {
+			x, err := known.resolve("x", text, n)
+			if err != nil || !x.rows() {
+				continue
+			}
+			width := 1
+			for _, d := range x.dims() {
+				width *= d
+			}
+			if x.width <= 0 || int64(width) != x.width {
+				t.Fatalf("%q has width %d and elements of shape %v", text, x.width, x.dims())
+			}
+			a := assembler{network: &network{net: description.Network{Inputs: known.sp.Observation.Width()}}}
+			if at := a.place(x); at == len(a.net.Steps) && at > 0 && !strings.Contains(text, "STATE") {
+				if widths, err := a.net.Widths(); err == nil && widths[at] != width {
+					t.Fatalf("%q has width %d, and is described with %v", text, width, widths)
+				}
+			}
 		}
 	})
 }
 
 func FuzzSpec(f *testing.F) {
 	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], activations: relu}]\noutput: ACTIONS")
+	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: {features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: ONE")
 	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: {features: ONE}}]}]\noutput: ONE")
 	f.Fuzz(func(t *testing.T, text string) {
 		dict, err := config.FromYAML([]byte(text))

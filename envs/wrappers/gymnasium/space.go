@@ -154,6 +154,9 @@ func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if err != nil {
 		return spaces.Space{}, err
 	}
+	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) { // the limits of the type
+		return all, nil
+	}
 	return space, space.Validate()
 }
 
