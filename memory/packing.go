@@ -93,7 +93,8 @@ func (p *Packing) pack(rows []float32) error {
 			for j, x := range from {
 				b := uint8(x)
 				if float32(b) != x {
-					return fmt.Errorf("%v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255", p.space, i/p.width, run.From+j, x)
+					return fmt.Errorf("%v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255",
+						p.space, i/p.width, run.From+j, x)
 				}
 				bytes[j] = b
 			}

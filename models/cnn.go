@@ -49,8 +49,10 @@ type CNNConfig struct {
 // it.
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
-		Convolutions: []CNNLayer{{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2}, {Channels: 64, Kernel: 3, Stride: 1}},
-		Features:     512, Activation: "relu",
+		Convolutions: []CNNLayer{
+			{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2}, {Channels: 64, Kernel: 3, Stride: 1},
+		},
+		Features: 512, Activation: "relu",
 	}
 }
 
@@ -70,14 +72,16 @@ func NewCNN(cfg CNNConfig, seed int64) (*CNN, error) {
 	sp, input := spaces.Set{Observation: cfg.Space}, "OBSERVATIONS"
 	switch {
 	case cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1:
-		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers", cfg.Space, cfg.Features, cfg.Outputs)
+		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers",
+			cfg.Space, cfg.Features, cfg.Outputs)
 	case cfg.Source == "states":
 		sp.State, input = cfg.Space, "STATES"
 	case cfg.Source != "" && cfg.Source != "observations":
 		return nil, fmt.Errorf("models: CNN source %q: want observations or states", cfg.Source)
 	}
 	from := cfg.Initialization
-	spec := Spec{Class: classDeterministic, Output: "ACTIONS", Initialization: from.Kind, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
+	spec := Spec{Class: classDeterministic, Output: "ACTIONS",
+		Initialization: from.Kind, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
 	if cfg.OutputActivation != "" {
 		spec.Output = cfg.OutputActivation + "(ACTIONS)"
 	}
@@ -138,7 +142,8 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 	}
 	for _, l := range cfg.Convolutions {
 		both := func(n int) [2]int { return [2]int{n, n} }
-		c.Layers = append(c.Layers, Layer{Out: strconv.Itoa(l.Channels), Conv: &Conv{Kernel: both(l.Kernel), Stride: both(l.Stride), Padding: both(l.Padding)}})
+		conv := &Conv{Kernel: both(l.Kernel), Stride: both(l.Stride), Padding: both(l.Padding)}
+		c.Layers = append(c.Layers, Layer{Out: strconv.Itoa(l.Channels), Conv: conv})
 	}
 	c.Layers = append(c.Layers, Layer{Flatten: true}, Layer{Out: strconv.Itoa(cfg.Features)})
 	spec.Network = append(spec.Network, c)

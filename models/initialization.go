@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Initialization says how the weights and biases of linear layers and convolutions start. The zero value is PyTorch's Linear, with the
-// policy's output layer a hundred times smaller.
+// Initialization says how the weights and biases of linear layers and convolutions start. The zero value is PyTorch's
+// Linear and Conv2d, with the policy's output layer a hundred times smaller.
 type Initialization struct {
 	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe et
 	// al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and

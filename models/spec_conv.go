@@ -115,7 +115,8 @@ func (c *Conv) validate(path string) error {
 
 // step is the convolution of pictures of a shape.
 func (c *Conv) step(shape []int, out int) description.Step {
-	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: c.Kernel[:], Groups: max(c.Groups, 1), Padding: make([]int, 4)}
+	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]}, Groups: max(c.Groups, 1),
+		Padding: make([]int, 4)}
 	for i := range 2 {
 		dilation := max(c.Dilation[i], 1)
 		s.Stride, s.Dilation = append(s.Stride, max(c.Stride[i], 1)), append(s.Dilation, dilation)
@@ -135,8 +136,9 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int, from st
 		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the shape %s",
 			path, shapeText(a.result().dims()))
 	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
-		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a convolution reads (channels, height, width); "+
-			"write the input as permute(%s, (0, 3, 1, 2)), or permute(%s, (0, 1, 2, 3)) if its channels do come first", path, shapeText(a.shape), input, input)
+		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a convolution "+
+			"reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or permute(%s, (0, 1, 2, 3)) if its channels "+
+			"do come first", path, shapeText(a.shape), input, input)
 	case in > 0 && in != a.shape[0]:
 		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out", path, in, shapeText(a.shape))
 	}

@@ -78,7 +78,8 @@ func New(o Options) (agent *Agent, err error) {
 		o.Models.close()
 		return nil, err
 	}
-	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions, rows: memory.NewPacking(o.Spaces.AMPObservation)}
+	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
+	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
 		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
@@ -132,8 +133,10 @@ func (o Options) check() error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }) {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or within a Dict or Tuple", o.Spaces.AMPObservation)
+	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
+	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), isBox) {
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
+			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
 	if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")

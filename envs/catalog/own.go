@@ -24,7 +24,8 @@ func init() {
 		return classic.NewMaskedCartPole(s.config())
 	})
 	Register("CartPolePixels", pixelsDefaults(), func(s pixelsSettings) (envs.Env, error) {
-		return classic.NewCartPolePixels(classic.CartPolePixelsConfig{Config: s.config(), Width: s.Width, Height: s.Height, Frames: s.Frames, Interval: s.Interval})
+		return classic.NewCartPolePixels(classic.CartPolePixelsConfig{
+			Config: s.config(), Width: s.Width, Height: s.Height, Frames: s.Frames, Interval: s.Interval})
 	})
 	Register("TMaze", mazeDefaults(), func(s mazeSettings) (envs.Env, error) {
 		return classic.NewTMaze(classic.TMazeConfig{Config: s.config(), Length: s.Length})
@@ -73,7 +74,8 @@ type pixelsSettings struct {
 
 func pixelsDefaults() pixelsSettings {
 	c := classic.DefaultCartPolePixels()
-	return pixelsSettings{classicSettings: classicDefaults(), Width: c.Width, Height: c.Height, Frames: c.Frames, Interval: c.Interval}
+	return pixelsSettings{
+		classicSettings: classicDefaults(), Width: c.Width, Height: c.Height, Frames: c.Frames, Interval: c.Interval}
 }
 
 // mazeSettings are those of classic.NewTMaze.

@@ -80,8 +80,8 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 }
 
 // FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
-// in one pass, pictures in portions. Parameters and scalers are still those that collected the rollout, so the result is what it would have
-// been step by step.
+// in one pass, pictures in portions. Parameters and scalers are still those that collected the rollout, so the result is
+// what it would have been step by step.
 func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
 	all := int64(c.Rollout.Steps() * c.Rollout.Envs())
 	c.Portions(s, c.packed(), all, func(s *tensor.Scope, rows memory.Span) {
