@@ -43,9 +43,17 @@ func conformance() []suite {
 	if tensor.BFloat16.Supported(tensor.CPU) != nil {
 		half = nil // the same agents in float32
 	}
+	// Of pictures the policy sees one of bytes and joints beside it, the value another, and the discriminator a third.
+	camera := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2), "mode": spaces.Unbounded(1)})
+	seen := spaces.Set{Observation: camera, State: spaces.NewTuple(spaces.Unbounded(3), spaces.NewPicture(6, 4, 1)), Action: two}
+	watched := spaces.Set{Observation: spaces.NewPicture(5, 6, 3), Action: two,
+		AMPObservation: spaces.NewDict(map[string]spaces.Space{"body": spaces.Unbounded(2), "film": spaces.NewPicture(4, 4, 1)})}
 	return []suite{
 		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
+		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen, settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
+		{name: "AMP/pictures", amp: ampCNNs, spaces: watched, settings: map[string]any{
+			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil, "separate_critics": true}},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
@@ -65,6 +73,13 @@ func conformance() []suite {
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
+
+// cnn is a small convolutional network.
+var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+	Features: 6, Hidden: []int{8}, Activation: "tanh"}
+
+func ppoCNNs(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, cnn) }
+func ampCNNs(sp spaces.Set) amp.Models { return amp.CNNs(sp, cnn) }
 
 func ppoEvolvable(sp spaces.Set) ppo.Models {
 	policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "tanh")
@@ -135,7 +150,7 @@ func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a age
 	maps.Copy(all, settings)
 	var err error
 	if x.amp != nil {
-		motions := &agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7}
+		motions := &agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7, Space: x.spaces.AMPObservation}
 		a, err = amp.New(amp.Options{Spaces: x.spaces, Models: x.amp(x.spaces), Motions: motions, Dict: all, Seed: seed})
 	} else {
 		a, err = ppo.New(ppo.Options{Spaces: x.spaces, Models: x.ppo(x.spaces), Dict: all, Seed: seed})

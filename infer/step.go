@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -17,6 +18,9 @@ type step struct {
 // step reads the arrays of step i.
 func (p *Policy) step(snap *checkpoint.Snapshot, i int) (step, error) {
 	s := step{Step: p.d.Network.Steps[i], in: p.d.Network.Sources(i)}
+	if s.Op == description.Conv2d || s.Op == description.Permute {
+		return s, fmt.Errorf("step %d is %s, which package infer does not compute", i+1, s.Op)
+	}
 	if s.Op != description.Linear {
 		return s, nil
 	}

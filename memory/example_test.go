@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -49,4 +50,25 @@ func ExampleSplit() {
 	// Output:
 	// [{0 4} {4 3} {7 3}]
 	// [{0 3} {3 3} {6 3}]
+}
+
+// Rows with a camera and a joint take seven bytes, one a colour and four for the joint.
+func ExampleNewPacking() {
+	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(1, 1, 3), "joint": spaces.Unbounded(1)})
+	p := memory.NewPacking(space)
+	r, err := memory.NewRollout(1, 2, []memory.Field{p.Field("observations")}, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer r.Close()
+	if err := p.Write(r.Row("observations"), []float32{255, 128, 0, 0.5, 1, 2, 3, -0.25}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows, err := tensor.Float32s(p.Float32(s, r.Rows("observations")))
+	fmt.Println(tensor.Shape(r.Rows("observations")), tensor.TypeOf(r.Rows("observations")), rows, err)
+	// Output: [2 7] uint8 [255 128 0 0.5 1 2 3 -0.25] <nil>
 }

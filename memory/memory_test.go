@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -265,5 +267,86 @@ func TestSplitAndChunks(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Rows of any space come back as they were, whichever columns are bytes, through rollouts and replays.
+func TestPacking(t *testing.T) {
+	tensortest.CheckLive(t)
+	picture, rng := spaces.NewPicture(3, 2, 2), rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		space spaces.Space
+		bytes int // of a kept row
+	}{
+		{spaces.Unbounded(5), 20},
+		{picture, 12},
+		{spaces.NewTuple(picture, spaces.Unbounded(3)), 12 + 12},
+		{spaces.NewTuple(spaces.NewDiscrete(4), picture, spaces.Unbounded(2), picture), 4 + 12 + 8 + 12},
+		{spaces.NewTuple(spaces.Unbounded(2), spaces.Space{Kind: spaces.Box, Shape: []int{3}, DType: spaces.Uint8}), 8 + 3},
+	} {
+		p := memory.NewPacking(c.space)
+		r, err := memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := p.NewReplay(8, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		if size := map[tensor.DType]int{tensor.Uint8: 1, tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
+			t.Errorf("%v: rows of %v %v, want %d bytes", c.space, tensor.Shape(r.Rows("x")), tensor.TypeOf(r.Rows("x")), c.bytes)
+		}
+		var all []float32
+		for range 2 {
+			rows := c.space.Rows(3)
+			c.space.Sample(rng, rows)
+			all = append(all, rows...)
+			if err := p.Write(r.Row("x"), rows); err != nil {
+				t.Fatal(err)
+			}
+			r.Advance()
+		}
+		m.Add(s, r.Rows("x"))
+		m.Add(s, p.Pack(s, all[:c.space.Width()]))
+		for name, kept := range map[string]tensor.Tensor{"rollout": r.Rows("x"), "replay": s.Narrow(m.Data(), 0, 0, 6),
+			"packed": s.Cat(0, s.Narrow(m.Data(), 0, 6, 1), s.Narrow(r.Rows("x"), 0, 1, 5))} {
+			if got := tensortest.Float32s(t, s, p.Float32(s, kept)); !slices.Equal(got, all) {
+				t.Errorf("%v: the %s has %v, want %v", c.space, name, got, all)
+			}
+		}
+		again := p.Float32(s, p.Float32(s, r.Rows("x"))) // numbers stay numbers
+		if got := tensortest.Float32s(t, s, again); !slices.Equal(got, all) {
+			t.Errorf("%v: %v, want %v", c.space, got, all)
+		}
+		m.Close()
+		r.Close()
+		s.Close()
+	}
+}
+
+// What is no byte is refused with the environment's number, and nothing is written.
+func TestPackingRefuses(t *testing.T) {
+	tensortest.CheckLive(t)
+	p := memory.NewPacking(spaces.NewTuple(spaces.Unbounded(1), spaces.NewPicture(1, 1, 2)))
+	s := tensor.NoGrad()
+	defer s.Close()
+	kept := p.Zeros(s, 2)
+	for _, bad := range []float32{-1, 256, 1.5, float32(math.NaN()), float32(math.Inf(1))} {
+		err := p.Write(kept, []float32{7, 8, 9, 7, 8, bad})
+		if err == nil || !strings.Contains(err.Error(), "environment 1, dimension 2") {
+			t.Errorf("%g: error %v", bad, err)
+		}
+		own := tensor.NoGrad()
+		if p.Pack(own, []float32{7, 8, bad}); own.Err() == nil {
+			t.Errorf("Pack takes %g", bad)
+		}
+		own.Close()
+	}
+	if got := tensortest.Float32s(t, s, p.Float32(s, kept)); !slices.Equal(got, make([]float32, 6)) {
+		t.Errorf("refused rows left %v", got)
+	}
+	if _, err := p.NewReplay(1<<50, tensor.CPU); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
+		t.Errorf("a replay that is too large: %v", err)
 	}
 }

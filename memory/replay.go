@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -20,15 +21,19 @@ type Replay struct {
 // NewReplay allocates a replay memory of capacity rows of the given width. Like [NewRollout] it refuses what does not
 // fit into memory.
 func NewReplay(capacity, width int, d tensor.Device) (*Replay, error) {
+	return newReplay(capacity, width, spaces.Float32, d)
+}
+
+func newReplay(capacity, width int, dtype spaces.DType, d tensor.Device) (*Replay, error) {
 	if capacity <= 0 || width <= 0 {
 		return nil, fmt.Errorf("memory: a replay of %d rows × %d values: both must be positive", capacity, width)
 	}
-	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width),
-		4*float64(capacity)*float64(width), d); err != nil {
+	f := Field{DType: dtype}
+	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width), f.size()*float64(capacity)*float64(width), d); err != nil {
 		return nil, err
 	}
 	r := &Replay{scope: tensor.NoGrad().On(d), capacity: int64(capacity), width: int64(width)}
-	r.data = r.scope.Zeros(r.capacity, r.width)
+	r.data = r.scope.Full(f.dtype(), 0, r.capacity, r.width)
 	return r, r.scope.Err()
 }
 

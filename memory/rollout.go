@@ -6,13 +6,32 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/internal/capacity"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Field is one column of a memory: rows of Width float32 values.
+// Field is one column of a memory: rows of Width values.
 type Field struct {
 	Name  string
 	Width int
+	// DType is the type of the values, by default float32.
+	DType spaces.DType
+}
+
+// dtype is the type of the field's tensor.
+func (f Field) dtype() tensor.DType {
+	if f.DType == spaces.Uint8 {
+		return tensor.Uint8
+	}
+	return tensor.Float32
+}
+
+// size is the number of bytes of a value.
+func (f Field) size() float64 {
+	if f.DType == spaces.Uint8 {
+		return 1
+	}
+	return 4
 }
 
 // Rollout is T timesteps of N environments: one resident tensor (T, N, Width) a field, on one device. Its row order is
@@ -58,7 +77,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 			return nil, fmt.Errorf("memory: two fields are named %q", f.Name)
 		}
 		seen[f.Name] = true
-		row += 4 * float64(f.Width)
+		row += f.size() * float64(f.Width)
 	}
 	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
 	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes, d); err != nil {
@@ -67,7 +86,7 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields, columns: map[string]column{}}
 	t, n := int64(steps), int64(envs)
 	for _, f := range fields {
-		c := column{all: r.scope.Zeros(t, n, int64(f.Width))}
+		c := column{all: r.scope.Full(f.dtype(), 0, t, n, int64(f.Width))}
 		c.flat = r.scope.Reshape(c.all, t*n, int64(f.Width))
 		for i := range t {
 			c.rows = append(c.rows, r.scope.Select(c.all, 0, i))

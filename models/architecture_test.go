@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,4 +180,20 @@ func FuzzArchitecture(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The parts of a Tuple are parts like those of a Dict, with their numbers for names.
+func TestArchitectureOfTuple(t *testing.T) {
+	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4), "arm": spaces.NewTuple(spaces.Unbounded(2))}))
+	a, err := NewArchitecture(space, []int{5}, 3, []int{4}, "tanh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range a.Parts {
+		names = append(names, p.Name)
+	}
+	if want := []string{"0", "1.arm.0", "1.mode"}; !slices.Equal(names, want) || a.Fits(space) != nil {
+		t.Errorf("parts %v, want %v; %v", names, want, a.Fits(space))
+	}
 }

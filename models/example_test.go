@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -396,4 +397,90 @@ func ExampleNewEvolvable() {
 	// head.0.bias [16]
 	// head.out.weight [3 16]
 	// head.out.bias [3]
+}
+
+// A robot that sees a camera and its joints.
+func ExampleNewCNN() {
+	cfg := models.DefaultCNN()
+	cfg.Space = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(84, 84, 3), "joints": spaces.Unbounded(7)})
+	cfg.Outputs, cfg.Hidden = 4, []int{64}
+	network, err := models.NewCNN(cfg, 1)
+	if err != nil {
+		panic(err)
+	}
+	defer network.Close()
+	for _, p := range network.Parameters() {
+		if strings.HasSuffix(p.Name, ".weight") {
+			fmt.Println(p.Name, tensor.Shape(p.Tensor))
+		}
+	}
+	// Output:
+	// picture_camera.0.weight [32 3 8 8]
+	// picture_camera.2.weight [64 32 4 4]
+	// picture_camera.4.weight [64 64 3 3]
+	// picture_camera.7.weight [512 3136]
+	// net.0.weight [64 519]
+	// net.2.weight [4 64]
+}
+
+func ExampleDefaultCNN() {
+	cfg := models.DefaultCNN()
+	fmt.Println(cfg.Convolutions, cfg.Features, cfg.Activation)
+	// Output: [{32 8 4 0} {64 4 2 0} {64 3 1 0}] 512 relu
+}
+
+// The policy sees a camera; the value network, while training, where everything is.
+func ExampleCNNActorCritic() {
+	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	cfg := models.DefaultCNN()
+	cfg.Features, cfg.Hidden = 128, []int{64}
+	policy, value, err := models.CNNActorCritic(sp, cfg, models.DefaultGaussianConfig(), 1)
+	if err != nil {
+		panic(err)
+	}
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(len(policy.Parameters()), policy.Parameters()[0].Name, len(value.Parameters()), value.Parameters()[0].Name)
+	// Output: 12 picture.0.weight 4 net.0.weight
+}
+
+func ExampleValueCNN() {
+	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), Action: spaces.NewDiscrete(2)}
+	value, err := models.ValueCNN(sp, models.DefaultCNN(), 1)
+	if err != nil {
+		panic(err)
+	}
+	defer value.Close()
+	fmt.Println(len(value.Parameters()))
+	// Output: 10
+}
+
+// The same in YAML: a part by its name, a picture permuted and convolved, and joints beside it.
+func ExampleParseSpec_pictures() {
+	dict := map[string]any{
+		"class": "Gaussian",
+		"network": []any{
+			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, "activations": "relu",
+				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten", 128}},
+			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64}, "activations": "elu"},
+		},
+		"output": "ACTIONS",
+	}
+	spec, err := models.ParseSpec(dict)
+	if err != nil {
+		panic(err)
+	}
+	observation := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(48, 64, 3), "joints": spaces.Unbounded(7)})
+	policy, err := spec.BuildPolicy(spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, 1)
+	if err != nil {
+		panic(err)
+	}
+	defer policy.Close()
+	for _, p := range policy.Parameters()[1:4] {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// cnn.0.weight [16 3 8 8]
+	// cnn.0.bias [16]
+	// cnn.2.weight [32 16 4 4]
 }

@@ -112,7 +112,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
 		}
 		layer := fmt.Sprintf("net.%d", 2*i)
-		m.linear(gen, description.Step{
+		m.layer(gen, description.Step{
 			Op: description.Linear, Outputs: out, Weight: layer + ".weight", Bias: layer + ".bias", Activation: written(name),
 		}, in, from)
 		in = out
@@ -132,7 +132,8 @@ func (m *MLP) Close() {
 	}
 }
 
-// Linears is implemented by networks that can say which of their parameters are the weights of linear layers, in the
+// Linears is implemented by networks that can say which of their parameters are the weights of linear layers (those of
+// convolutions are none), in the
 // order data passes them; the last is the output layer. Discriminators need it for weight decay and logit
 // regularisation.
 type Linears interface {

@@ -20,12 +20,16 @@ import (
 // layers, and gives the result its name. Expressions know:
 //
 //   - OBSERVATIONS and, where there is a state space, STATES: the rows the model reads;
+//   - their parts, where the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
 //   - + - * / and parentheses; rows of width 1 combine with rows of any width;
-//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column);
-//   - concatenate([x, y, ...]), which joins columns;
-//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces (also STATE_SPACE, STATES);
+//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column), and of a later dimension x[:, :, 0:3], x[..., 0:3];
+//   - permute(x, (0, 3, 1, 2)), which turns pictures as cameras give them, height × width × channels, into what conv2d
+//     reads, channels × height × width;
+//   - concatenate([x, y, ...]), which joins columns, or pictures along their first dimension;
+//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces and for parts that are one
+//     (also STATE_SPACE, STATES);
 //   - activation functions by name (tanh(x), relu(x), softmax(x), ...), and exp, abs, sin, cos.
 //
 // In the output, ACTIONS stands for one more linear layer on the last container, with as many outputs as the policy's
@@ -68,19 +72,41 @@ type Container struct {
 	Input string
 	// Layers are applied in order.
 	Layers []Layer
-	// Activations follow the linear layers: none, one for all, or one a layer.
+	// Activations follow the linear layers and convolutions: none, one for all, or one a layer.
 	Activations []string
 }
 
-// Layer is a linear layer or, with Flatten, one that changes nothing, since all rows are flat.
+// Layer is a linear layer, a convolution where Conv is given, or, with Flatten, what makes rows of a picture: its
+// channels one after another, each row by row. Rows that are flat already it leaves as they are.
 type Layer struct {
 	Flatten bool
-	// Out is the number of outputs: a number, or an expression of sizes such as "2 * NUM_ACTIONS".
+	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but the
+	// batch, which is all that it can do: 1 and -1.
+	Start, End int
+	// Out is the number of outputs, of a convolution of channels: a number, or an expression of sizes such as
+	// "2 * NUM_ACTIONS".
 	Out string
-	// In, where given, is checked against the number of inputs.
+	// In, where given, is checked against the number of inputs, of a convolution of channels.
 	In string
 	// NoBias leaves the bias out.
 	NoBias bool
+	// Conv makes the layer a convolution of pictures of the shape channels × height × width.
+	Conv *Conv
+}
+
+// Conv says how the kernels of a convolution move over a picture. Of the pairs the first number is for rows, the second
+// for columns.
+type Conv struct {
+	// Kernel is the size of a kernel.
+	Kernel [2]int
+	// Stride is its step and Dilation the distance of its elements; 0 means 1.
+	Stride, Dilation [2]int
+	// Padding is the number of zeros on either side. Same chooses it so that the result is as large as the picture, which
+	// needs strides of 1.
+	Padding [2]int
+	Same    bool
+	// Groups is how many parts of the channels are convolved apart from each other; 0 means 1.
+	Groups int
 }
 
 // The canonical classes.
@@ -262,8 +288,7 @@ func (s Spec) Validate() error {
 		switch {
 		case !identifier.MatchString(c.Name):
 			return fmt.Errorf("models: %s.name: %q is not a name; use letters, digits and underscores", path, c.Name)
-		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || c.Name == "concatenate" ||
-			c.Name == "one_hot_encoding":
+		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || slices.Contains(calls, c.Name):
 			return fmt.Errorf("models: %s.name: %q has a meaning in expressions; choose another", path, c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("models: %s.name: two containers are named %q", path, c.Name)

@@ -214,7 +214,7 @@ func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, s
 			delete(known.terms, name)
 		}
 	}
-	a.begin(0, width) // the features are the head's observations
+	a.begin(0, term{width: width}) // the features are the head's observations
 	known = known.with(last, a.result())
 	net, n, err = a.finish(s.Output, known, last, role+"_layer")
 	if err != nil {

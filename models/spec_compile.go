@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -15,6 +16,11 @@ import (
 // term is a compiled expression: a number, a list, a space, or rows of a known width.
 type term struct {
 	width  int64            // of rows, 0 of anything else
+	shape  []int            // of the elements of rows that are more than one list of numbers, nil otherwise
+	laid   bool             // by permute() or a convolution, so that the shape counts, and is no detail of the space
+	part   *spaces.Space    // the space of rows that are an input's, or a part of them
+	from   int64            // the part's first column
+	row    int64            // the width of the input that it is a part of
 	step   description.Step // which computes the rows from args; without an Op they are the result at
 	args   []term
 	at     int
@@ -25,6 +31,31 @@ type term struct {
 }
 
 func (t term) rows() bool { return t.width > 0 }
+
+// then is a step that computes every value of rows from that value.
+func (t term) then(s description.Step) term {
+	return term{width: t.width, shape: t.shape, laid: t.laid, step: s, args: []term{t}}
+}
+
+// picture reports whether layers that read rows must not read these: they have dimensions that count.
+func (t term) picture() bool { return t.laid && len(t.shape) > 1 }
+
+// dims is the shape of an element of rows.
+func (t term) dims() []int {
+	if t.shape == nil {
+		return []int{int(t.width)}
+	}
+	return t.shape
+}
+
+// shapeText writes a shape as Python does.
+func shapeText(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = strconv.Itoa(d)
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
 
 // compiler turns parsed expressions into terms. After its first error, terms do not count.
 type compiler struct {
@@ -83,6 +114,8 @@ func (c *compiler) term(n *node) term {
 		return t
 	case "call":
 		return c.call(n)
+	case "part":
+		return c.part(n)
 	case "column", "columns":
 		return c.columns(n)
 	case "-x":
@@ -90,7 +123,7 @@ func (c *compiler) term(n *node) term {
 		if x.number {
 			return term{number: true, num: -x.num}
 		}
-		return term{width: x.width, step: description.Step{Op: description.Neg}, args: []term{x}}
+		return x.then(description.Step{Op: description.Neg})
 	}
 	return c.arithmetic(n)
 }

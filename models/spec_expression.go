@@ -121,7 +121,7 @@ func (p *parser) sign() *node {
 	return &node{op: "-x", at: at, args: []*node{n}}
 }
 
-// indexed reads a value and the columns taken of it.
+// indexed reads a value and the parts or columns taken of it.
 func (p *parser) indexed() *node {
 	if p.depth++; p.depth > maxNesting {
 		return p.fail(p.pos, "the expression nests more than %d deep", maxNesting)
@@ -132,40 +132,87 @@ func (p *parser) indexed() *node {
 		if times == maxNesting {
 			return p.fail(p.pos, "more than %d brackets follow each other", maxNesting)
 		}
-		n = p.columns(n)
+		n = p.index(n)
 	}
 	return n
 }
 
-// columns reads [:, i], [:, from:to] or the same with "..." in front.
-func (p *parser) columns(x *node) *node {
+// index reads ["key"], [position], or what columns reads.
+func (p *parser) index(x *node) *node {
 	at := p.pos
 	p.pos++
+	c := p.peek()
 	switch {
-	case p.peek() == '"' || p.peek() == '\'':
-		return p.fail(p.pos, "parts of a Dict space cannot be named, since all rows are flat; take columns, as in x[:, 0:3]")
+	case c == '"' || c == '\'':
+		key := p.quoted(c)
+		p.expect(']')
+		return &node{op: "part", at: at, key: &key, args: []*node{x}}
 	case strings.HasPrefix(p.text[p.pos:], "..."):
 		p.pos += 3
-	case !p.accept(':'):
-		return p.fail(p.pos, "a first index would choose rows of the batch; take columns, as in x[:, 0:3]")
+		p.expect(',')
+		n := p.columns(x, at, -1)
+		p.expect(']')
+		return n
+	case p.accept(':'):
+		p.expect(',')
+		for dim := 1; ; {
+			if x = p.columns(x, at, dim); x.op == "columns" { // a single column is no dimension any more
+				dim++
+			}
+			if !p.accept(',') || p.peek() == ']' {
+				p.expect(']')
+				return x
+			}
+		}
+	case isDigit(c) || c == '-' || c == '(':
+		from := p.pos
+		if position := p.sum(); p.accept(']') {
+			return &node{op: "part", at: at, args: []*node{x, position}}
+		}
+		p.pos = from
 	}
-	p.expect(',')
+	return p.fail(p.pos, "%s", chooseRows)
+}
+
+// chooseRows is what is wrong with a first index.
+const chooseRows = "a first index would choose rows of the batch; take columns, as in x[:, 0:3], or a part of a Dict or Tuple"
+
+// quoted reads a text in the given quotes, in which a backslash stands before a quote or another.
+func (p *parser) quoted(quote byte) string {
+	var b strings.Builder
+	for i := p.pos + 1; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == quote:
+			p.pos = i + 1
+			return b.String()
+		case c == '\\' && i+1 < len(p.text):
+			i++
+			b.WriteByte(p.text[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	p.fail(p.pos, "the quote %q is never closed", string(quote))
+	return ""
+}
+
+// columns reads i or from:to of a dimension.
+func (p *parser) columns(x *node, at, dim int) *node {
 	var from, to *node
 	if p.peek() != ':' {
 		from = p.sum()
 	}
-	if from != nil && p.accept(']') {
-		return &node{op: "column", at: at, args: []*node{x, from}}
+	if c := p.peek(); from != nil && (c == ']' || c == ',') {
+		return &node{op: "column", at: at, dim: dim, args: []*node{x, from}}
 	}
 	p.expect(':')
-	if p.peek() != ']' && p.peek() != ':' {
+	if c := p.peek(); c != ']' && c != ':' && c != ',' {
 		to = p.sum()
 	}
 	if p.peek() == ':' {
 		return p.fail(p.pos, "columns cannot be taken with a step")
 	}
-	p.expect(']')
-	return &node{op: "columns", at: at, args: []*node{x, from, to}}
+	return &node{op: "columns", at: at, dim: dim, args: []*node{x, from, to}}
 }
 
 func (p *parser) value() *node {
@@ -174,6 +221,9 @@ func (p *parser) value() *node {
 	switch {
 	case p.accept('('):
 		n := p.sum()
+		if p.accept(',') { // a tuple
+			return &node{op: "list", at: at, args: append([]*node{n}, p.arguments(')')...)}
+		}
 		p.expect(')')
 		return n
 	case p.accept('['):

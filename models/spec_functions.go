@@ -2,6 +2,7 @@ package models
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,17 +27,21 @@ func init() {
 	}
 }
 
+// calls are the functions that are not of single values.
+var calls = []string{"concatenate", "one_hot_encoding", "permute"}
+
 func (c *compiler) call(n *node) term {
 	switch n.name {
 	case "concatenate":
 		return c.concatenate(n)
 	case "one_hot_encoding":
 		return c.oneHot(n)
+	case "permute":
+		return c.permute(n)
 	}
 	if functions[n.name] == nil {
-		known := append(slices.Sorted(maps.Keys(functions)), "concatenate", "one_hot_encoding")
-		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known),
-			strings.Join(known, ", "))
+		known := append(slices.Sorted(maps.Keys(functions)), calls...)
+		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 	}
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
@@ -46,7 +51,48 @@ func (c *compiler) call(n *node) term {
 	if f, err := tensor.ParseActivation(n.name); err == nil {
 		step = description.Step{Op: description.Activate, Activation: f.String()}
 	}
-	return term{width: x.width, step: step, args: []term{x}}
+	if n.name == description.Softmax {
+		if x.picture() {
+			return c.fail(n, "softmax() is over a row, and this is a picture of shape %s; flatten it in a container", shapeText(x.shape))
+		}
+		x.shape = nil
+	}
+	return x.then(step)
+}
+
+// permute puts the dimensions into another order, written with the batch as dimension 0.
+func (c *compiler) permute(n *node) term {
+	const form = "permute() takes rows and the order of all dimensions, as in permute(OBSERVATIONS, (0, 3, 1, 2))"
+	if len(n.args) != 2 || n.args[1].op != "list" {
+		return c.fail(n, form)
+	}
+	x := c.rows(n.args[0], "the first argument of permute()")
+	if !x.rows() {
+		return x
+	}
+	dims := x.dims()
+	if len(dims) < 2 {
+		return c.fail(n.args[0], "these rows are flat, with %d values; permute() needs a picture, whose space has a shape such as (84, 84, 3)", x.width)
+	}
+	var order []int
+	for _, a := range n.args[1].args {
+		d := c.term(a)
+		k := int(d.num)
+		if k < 0 {
+			k += len(dims) + 1
+		}
+		if !d.number || d.num != math.Trunc(d.num) || k < 0 || k > len(dims) || slices.Contains(order, k) {
+			return c.fail(a, "the order names each of the dimensions 0 to %d once, the batch being 0", len(dims))
+		}
+		order = append(order, k)
+	}
+	if len(order) != len(dims)+1 || order[0] != 0 {
+		return c.fail(n.args[1], "the order must begin with 0, the batch, and name the %d dimensions of %s after it", len(dims), shapeText(dims))
+	}
+	for i := range order {
+		order[i]--
+	}
+	return x.permute(order[1:])
 }
 
 func (c *compiler) concatenate(n *node) term {
@@ -54,10 +100,27 @@ func (c *compiler) concatenate(n *node) term {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")
 	}
 	t := term{step: description.Step{Op: description.Concatenate}}
+	same, first := true, 0 // whether pictures differ in their first dimension alone, which they are joined along
 	for _, a := range n.args[0].args {
 		x := c.rows(a, "what is concatenated")
+		if !x.rows() {
+			return x
+		}
 		t.args = append(t.args, x)
 		t.width += x.width
+		t.laid = t.laid || x.picture()
+		first += x.dims()[0]
+		same = same && len(x.shape) > 1 && slices.Equal(x.shape[1:], t.args[0].shape[1:])
+	}
+	switch {
+	case same:
+		t.shape = append([]int{first}, t.args[0].shape[1:]...)
+	case t.laid:
+		shapes := make([]string, len(t.args))
+		for i, x := range t.args {
+			shapes[i] = shapeText(x.dims())
+		}
+		return c.fail(n, "elements of the shapes %s do not join; give the container of a picture a last layer flatten", strings.Join(shapes, " and "))
 	}
 	return t
 }
@@ -67,7 +130,7 @@ func (c *compiler) oneHot(n *node) term {
 		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)")
 	}
 	space := c.term(n.args[0])
-	if space.space == nil || space.space.Kind != spaces.Discrete && space.space.Kind != spaces.MultiDiscrete {
+	if space.rows() || space.space == nil || space.space.Kind != spaces.Discrete && space.space.Kind != spaces.MultiDiscrete {
 		return c.fail(n.args[0], "one_hot_encoding() needs a Discrete or MultiDiscrete space first")
 	}
 	x := c.rows(n.args[1], "the second argument of one_hot_encoding()")

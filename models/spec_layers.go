@@ -12,8 +12,8 @@ import (
 // maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
 const maxLayerWidth = 1 << 20
 
-// The layers that a specification can name are read here: linear, and what adds none or one of them. All work on single
-// rows; what a recurrent layer would need is said at [Network].
+// The layers that a specification can name are read here: linear and flatten; conv2d is in spec_conv.go. All work on
+// single rows; what a recurrent layer would need is said at [Network].
 
 // parseContainer reads {name, input, layers, activations}.
 func parseContainer(path string, entry any) (Container, error) {
@@ -102,7 +102,7 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
-const layerForms = "want a number of outputs, {linear: ...} or flatten"
+const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...} or flatten"
 
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
@@ -130,15 +130,55 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 	path += "." + kind
 	switch strings.ToLower(kind) {
 	case "flatten":
-		return Layer{Flatten: true}, nil
+		return parseFlatten(path, args)
 	case "conv2d":
-		return Layer{}, fmt.Errorf("models: %s: convolutions are not part of the network language here, where every row is flat; "+
-			"write a models.Network in Go instead", path)
+		return parseConv(path, args)
 	case "linear":
 		return parseLinear(path, args)
 	}
-	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind,
-		config.Hint(kind, []string{"linear", "flatten"}), layerForms)
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear", "flatten", "conv2d"}), layerForms)
+}
+
+// parseFlatten reads nothing, [start, end] or {start_dim, end_dim}.
+func parseFlatten(path string, args any) (Layer, error) {
+	k := struct {
+		Start int `yaml:"start_dim"`
+		End   int `yaml:"end_dim"`
+	}{1, -1}
+	switch v := args.(type) {
+	case nil:
+	case map[string]any:
+		if err := config.Merge(&k, v, config.Options{Prefix: "models: " + path}); err != nil {
+			return Layer{}, err
+		}
+	case []any:
+		for i, to := range []*int{&k.Start, &k.End}[:min(len(v), 2)] {
+			n, ok := wholeNumber(v[i])
+			if !ok {
+				return Layer{}, fmt.Errorf("models: %s[%d]: want the number of a dimension, got %v", path, i, v[i])
+			}
+			*to = n
+		}
+		if len(v) > 2 {
+			return Layer{}, fmt.Errorf("models: %s: want [start_dim, end_dim], got %v", path, v)
+		}
+	default:
+		return Layer{}, fmt.Errorf("models: %s: want nothing, [start_dim, end_dim] or a mapping with them, got %v", path, args)
+	}
+	return Layer{Flatten: true, Start: k.Start, End: k.End}, nil
+}
+
+// checkFlatten refuses to join other dimensions than all but the batch of elements of a shape.
+func (l Layer) checkFlatten(path string, dims []int) error {
+	last := l.End
+	if last < 0 {
+		last += len(dims) + 1
+	}
+	if l.Start == 0 && l.End == 0 || l.Start == 1 && last == len(dims) {
+		return nil
+	}
+	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, and what follows reads flat rows, "+
+		"so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
@@ -182,19 +222,28 @@ func parseLinear(path string, args any) (Layer, error) {
 	return l, err
 }
 
-// sizeText turns a size into the text of an expression.
-func sizeText(path string, value any) (string, error) {
+// wholeNumber reads a number that has no fraction.
+func wholeNumber(value any) (int, bool) {
 	switch v := value.(type) {
 	case int:
-		return strconv.Itoa(v), nil
+		return v, true
 	case int64:
-		return strconv.FormatInt(v, 10), nil
+		return int(v), true
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return strconv.FormatInt(int64(v), 10), nil
+			return int(v), true
 		}
-	case string:
+	}
+	return 0, false
+}
+
+// sizeText turns a size into the text of an expression.
+func sizeText(path string, value any) (string, error) {
+	if v, ok := value.(string); ok {
 		return v, nil
+	}
+	if n, ok := wholeNumber(value); ok {
+		return strconv.Itoa(n), nil
 	}
 	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path, value)
 }
@@ -216,6 +265,11 @@ func (c Container) validate(path string) error {
 		return err
 	}
 	for i, l := range c.Layers {
+		if l.Conv != nil {
+			if err := l.Conv.validate(fmt.Sprintf("%s.layers[%d]", path, i)); err != nil {
+				return err
+			}
+		}
 		for _, text := range []string{l.Out, l.In} {
 			if l.Flatten || text == "" && l.Out != "" {
 				continue

@@ -22,7 +22,7 @@ var reserved = []string{"OBSERVATIONS", "STATES", "ACTIONS", "ONE", "NUM_OBSERVA
 func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n := &names{spec: spec, sp: sp, sizes: outputs, terms: map[string]term{}}
 	number := func(x int) term { return term{number: true, num: float64(x)} }
-	n.terms["OBSERVATIONS"] = term{width: int64(sp.Observation.Width())}
+	n.terms["OBSERVATIONS"] = inputRows(&n.sp.Observation, 0)
 	n.terms["OBSERVATION_SPACE"] = term{space: &n.sp.Observation}
 	n.terms["NUM_OBSERVATIONS"] = number(sp.Observation.Outputs())
 	n.terms["NUM_ACTIONS"] = number(outputs)
@@ -30,13 +30,27 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n.terms["ONE"] = number(1)
 	switch {
 	case sp.State.Kind != spaces.None:
-		n.terms["STATES"] = term{width: int64(sp.State.Width()), at: statesInput}
+		n.terms["STATES"] = inputRows(&n.sp.State, statesInput)
 		n.terms["STATE_SPACE"] = term{space: &n.sp.State}
 		n.terms["NUM_STATES"] = number(sp.State.Outputs())
 	case spec.StatesAreObservations:
 		n.terms["STATES"], n.terms["STATE_SPACE"], n.terms["NUM_STATES"] = n.terms["OBSERVATIONS"], n.terms["OBSERVATION_SPACE"], n.terms["NUM_OBSERVATIONS"]
 	}
 	return n
+}
+
+// inputRows are the rows of a space that the network reads.
+func inputRows(s *spaces.Space, at int) term {
+	width := int64(s.Width())
+	return term{width: width, shape: shapeOf(s), at: at, part: s, row: width}
+}
+
+// shapeOf is the shape of a Box with more than one dimension.
+func shapeOf(s *spaces.Space) []int {
+	if s.Kind != spaces.Box || len(s.Shape) < 2 {
+		return nil
+	}
+	return s.Shape
 }
 
 // with returns the names and one more.

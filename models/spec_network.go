@@ -16,15 +16,21 @@ type assembler struct {
 
 	at    int   // the result that the next layer reads
 	width int64 // of that result
-	next  int   // index of the next layer or activation, for parameters' names
-	open  bool  // the last step is a linear layer of this run
+	shape []int // of its elements, see term
+	laid  bool
+	next  int  // index of the next layer or activation, for parameters' names
+	open  bool // the last step is a layer of this run
 }
 
 // begin starts a run of layers upon a result.
-func (a *assembler) begin(at int, width int64) { a.at, a.width, a.next, a.open = at, width, 0, false }
+func (a *assembler) begin(at int, t term) {
+	a.at, a.width, a.shape, a.laid, a.next, a.open = at, t.width, t.shape, t.laid, 0, false
+}
 
 // result is what the run has computed so far.
-func (a *assembler) result() term { return term{width: a.width, at: a.at} }
+func (a *assembler) result() term {
+	return term{width: a.width, at: a.at, shape: a.shape, laid: a.laid}
+}
 
 // place adds the steps of a term and returns which result it is.
 func (a *assembler) place(t term) int {
@@ -58,12 +64,12 @@ func (a *assembler) linear(name string, out int, bias bool, from start) {
 	if bias {
 		s.Bias = name + ".bias"
 	}
-	a.at = a.network.linear(a.gen, s, int(a.width), from)
-	a.width, a.open = int64(out), true
+	a.at = a.network.layer(a.gen, s, int(a.width), from)
+	a.width, a.shape, a.laid, a.open = int64(out), nil, false, true
 	a.next++
 }
 
-// activate puts an activation behind the run's last linear layer.
+// activate puts an activation behind the run's last layer.
 func (a *assembler) activate(name string) {
 	switch name {
 	case "":
@@ -89,15 +95,39 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 	if err != nil {
 		return nil, err
 	}
-	a.begin(a.place(input), input.width)
+	a.begin(a.place(input), input)
 	for i, l := range c.Layers {
 		at := fmt.Sprintf("%s.layers[%d]", path, i)
 		if l.Flatten {
+			if err := l.checkFlatten(at, a.result().dims()); err != nil {
+				return nil, err
+			}
+			a.shape = nil
 			a.next++
 			continue
 		}
 		out, err := known.size(at, l.Out)
 		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("%s.%d", c.Name, a.next)
+		if l.Conv != nil {
+			in := 0
+			if l.In != "" {
+				if in, err = known.size(at+".in_channels", l.In); err != nil {
+					return nil, err
+				}
+			}
+			if err := a.conv(at, name, c.Input, l, out, in, a.fromHidden); err != nil {
+				return nil, err
+			}
+			if follow[i] == description.Softmax {
+				return nil, fmt.Errorf("models: %s: softmax is over a row, and does not follow a convolution", at)
+			}
+			a.activate(follow[i])
+			continue
+		}
+		if err := a.flat(at); err != nil {
 			return nil, err
 		}
 		if l.In != "" {
@@ -113,7 +143,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
 		}
-		a.linear(fmt.Sprintf("%s.%d", c.Name, a.next), out, !l.NoBias, a.fromHidden)
+		a.linear(name, out, !l.NoBias, a.fromHidden)
 		a.activate(follow[i])
 	}
 	return known.with(c.Name, a.result()), nil
@@ -152,11 +182,14 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		return nil, 0, err
 	}
 	if token != "" {
+		if err := a.flat("output"); err != nil {
+			return nil, 0, err
+		}
 		if layerName == "" {
 			layerName = fmt.Sprintf("%s.%d", lastName, a.next)
 		}
 		if root.uses(lastName) { // the container's own result is wanted too, so the layer stands beside it
-			a.begin(a.at, a.width)
+			a.begin(a.at, a.result())
 		}
 		a.linear(layerName, width, true, a.fromOutput)
 		known = known.with(token, a.result())
@@ -168,8 +201,10 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	switch {
 	case !output.rows():
 		return nil, 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last container's name", text)
+	case output.picture():
+		return nil, 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten", text, shapeText(output.shape))
 	case len(a.params) == 0:
-		return nil, 0, fmt.Errorf("models: the network has no linear layer, so there is nothing to train; give a container layers, or the output ACTIONS or ONE")
+		return nil, 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a container layers, or the output ACTIONS or ONE")
 	}
 	if err := a.scope.Err(); err != nil {
 		return nil, 0, err

@@ -2,13 +2,16 @@ package models
 
 import "fmt"
 
-// node is one operation of a parsed expression. op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*",
-// "/", "column" (args: x, index) or "columns" (args: x, from, to; nil where the bound is left out).
+// node is one operation of a parsed expression. op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*", "/",
+// "part" (args: x and, without a key, the position), "column" (args: x, index) or "columns" (args: x, from, to; nil where
+// the bound is left out).
 type node struct {
 	op   string
 	at   int // where it begins, from 0
 	name string
+	key  *string // of a part that has a name
 	num  float64
+	dim  int // of columns: the dimension, 0 being the batch; -1 is the last
 	args []*node
 }
 

@@ -202,7 +202,6 @@ func TestSpecErrors(t *testing.T) {
 		network("{name: net, input: OBSERVATIONS, layers: [2.5]}"):                                         "is no layer",
 		network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"):                                 "whole number from 1",
 		network("{name: net, input: OBSERVATIONS, layers: [dropout]}"):                                     `unknown layer "dropout"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [1, 2]}]}"):                            "write a models.Network in Go",
 		network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"):                                 `did you mean "linear"`,
 		network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"): "it is 9, but the layer's input has 3",
 		network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"):                            "layers[0].linear[1]: want true or false",
@@ -215,7 +214,12 @@ func TestSpecErrors(t *testing.T) {
 		network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"):                                 "with a step",
 		network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"):                                   "takes none of them",
 		network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"):                                    `operator "**"`,
-		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "unknown function permute()",
+		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "permute() takes rows and the order",
+		network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"):                        "these rows are flat",
+		network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"):                                   "unknown function flip()",
+		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"):                            "its input has the shape (3)",
+		network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"):                       "it joins 1 to -1",
+		network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, 4]}"):                    `unknown key "start"`,
 		network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"):    "needs a Discrete",
 		network("{name: net, input: '(OBSERVATIONS', layers: [4]}"):                                        `want ")", found the end`,
 		network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"):                   "widths 3 and 2",
@@ -333,10 +337,11 @@ func TestBuildShared(t *testing.T) {
 }
 
 func FuzzExpression(f *testing.F) {
-	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", "((((", "[[", "x[:", "1e999", "é"} {
+	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
+		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`, `concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
 		f.Add(text)
 	}
-	known := inputNames(Spec{}, boxes, 2)
+	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)), Action: boxes.Action}
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := parseExpression("x", text)
 		if err != nil {
@@ -357,14 +362,31 @@ func FuzzExpression(f *testing.F) {
 		if again.String() != printed {
 			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
 		}
-		if x, err := known.resolve("x", text, n); err == nil && x.rows() && x.width <= 0 {
-			t.Fatalf("%q has width %d", text, x.width)
+		for _, known := range []*names{inputNames(Spec{}, boxes, 2), inputNames(Spec{}, sp, 2)} {
+			x, err := known.resolve("x", text, n)
+			if err != nil || !x.rows() {
+				continue
+			}
+			width := 1
+			for _, d := range x.dims() {
+				width *= d
+			}
+			if x.width <= 0 || int64(width) != x.width {
+				t.Fatalf("%q has width %d and elements of shape %v", text, x.width, x.dims())
+			}
+			a := assembler{network: &network{net: description.Network{Inputs: known.sp.Observation.Width()}}}
+			if at := a.place(x); at == len(a.net.Steps) && at > 0 && !strings.Contains(text, "STATE") {
+				if widths, err := a.net.Widths(); err == nil && widths[at] != width {
+					t.Fatalf("%q has width %d, and is described with %v", text, width, widths)
+				}
+			}
 		}
 	})
 }
 
 func FuzzSpec(f *testing.F) {
 	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], activations: relu}]\noutput: ACTIONS")
+	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: {features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: ONE")
 	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: {features: ONE}}]}]\noutput: ONE")
 	f.Fuzz(func(t *testing.T, text string) {
 		dict, err := config.FromYAML([]byte(text))
@@ -411,10 +433,20 @@ func (n *node) String() string {
 		return "[" + list(n.args) + "]"
 	case "-x":
 		return "(-" + n.args[0].String() + ")"
-	case "column":
-		return n.args[0].String() + "[:, " + n.args[1].String() + "]"
-	case "columns":
-		return n.args[0].String() + "[:, " + n.args[1].String() + ":" + n.args[2].String() + "]"
+	case "part":
+		if n.key == nil {
+			return n.args[0].String() + "[" + n.args[1].String() + "]"
+		}
+		return n.args[0].String() + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(*n.key) + `"]`
+	case "column", "columns":
+		dims := "..., "
+		if n.dim > 0 {
+			dims = strings.Repeat(":, ", n.dim)
+		}
+		if n.op == "column" {
+			return n.args[0].String() + "[" + dims + n.args[1].String() + "]"
+		}
+		return n.args[0].String() + "[" + dims + n.args[1].String() + ":" + n.args[2].String() + "]"
 	}
 	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }

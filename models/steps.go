@@ -10,13 +10,15 @@ import (
 // network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a
 // [Spec] compiles to where it is more than an MLP.
 type network struct {
-	net     description.Network
-	states  bool           // the steps read rows of states in the place of observations
-	chains  map[int]*chain // by the index of their first step
-	whole   *tensor.Layers // all steps, where they are one chain
-	params  []tensor.Parameter
-	weights []tensor.Tensor
-	scope   *tensor.Scope
+	net      description.Network
+	states   bool           // the steps read rows of states in the place of observations
+	chains   map[int]*chain // by the index of their first step
+	kernels  map[int]kernel // of convolutions, by the index of the step
+	pictures bool           // some results may be pictures, see below
+	whole    *tensor.Layers // all steps, where they are one chain
+	params   []tensor.Parameter
+	weights  []tensor.Tensor
+	scope    *tensor.Scope
 }
 
 // chain is a run of linear steps that one native call applies.
@@ -25,21 +27,33 @@ type chain struct {
 	last   int // the result that the last step of the run computes
 }
 
+// kernel is a convolution ready to be applied.
+type kernel struct {
+	weight, bias tensor.Tensor
+	activation   tensor.Activation
+	tensor.Convolution
+}
+
 // statesInput stands among a step's inputs for the rows of states, which descriptions do not have.
 const statesInput = -1
 
-// parameters makes the parameters of a linear step upon rows of the given width.
+// parameters makes the parameters of a linear step, or of a convolution, upon rows of the given width.
 func (n *network) parameters(gen *tensor.Generator, s description.Step, width int, from start) {
-	w, b := newLinear(n.scope, gen, width, s.Outputs, from)
-	n.weights = append(n.weights, w)
+	var w, b tensor.Tensor
+	if s.Op == description.Conv2d {
+		w, b = newConv(n.scope, gen, s.KernelShape(), from)
+	} else {
+		w, b = newLinear(n.scope, gen, width, s.Outputs, from)
+		n.weights = append(n.weights, w)
+	}
 	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w})
 	if s.Bias != "" {
 		n.params = append(n.params, tensor.Parameter{Name: s.Bias, Tensor: b})
 	}
 }
 
-// linear adds a linear step with its parameters and returns which result it is.
-func (n *network) linear(gen *tensor.Generator, s description.Step, width int, from start) int {
+// layer adds a linear step, or a convolution, with its parameters and returns which result it is.
+func (n *network) layer(gen *tensor.Generator, s description.Step, width int, from start) int {
 	n.parameters(gen, s, width, from)
 	return n.net.Add(s)
 }
@@ -56,9 +70,14 @@ func (n *network) compile() {
 			readers[j]++
 		}
 	}
-	n.chains = map[int]*chain{}
+	n.chains, n.kernels = map[int]*chain{}, map[int]kernel{}
 	var c *chain
 	for i, s := range n.net.Steps {
+		n.pictures = n.pictures || s.Op == description.Conv2d || s.Op == description.Permute
+		if s.Op == description.Conv2d {
+			f, _ := tensor.ParseActivation(s.Activation) // a canonical name
+			n.kernels[i] = kernel{named[s.Weight], named[s.Bias], f, convolution(s)}
+		}
 		if s.Op != description.Linear {
 			c = nil
 			continue
@@ -76,6 +95,45 @@ func (n *network) compile() {
 	if first := n.chains[0]; first != nil && first.last == len(n.net.Steps) {
 		n.whole = &first.layers
 	}
+}
+
+// convolution is the geometry of a Conv2d.
+func convolution(s description.Step) tensor.Convolution {
+	c := tensor.Convolution{Groups: int64(s.Groups)}
+	for i := range 2 {
+		c.Stride[i], c.Dilation[i] = int64(s.Stride[i]), int64(s.Dilation[i])
+	}
+	for i := range c.Padding {
+		c.Padding[i] = int64(s.Padding[i])
+	}
+	return c
+}
+
+// Results are rows, (n, width), except those of permutations and convolutions and of what is done value by value upon
+// them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture that
+// was permuted is never copied between the camera and the last convolution.
+
+// rows makes rows of a result.
+func (n *network) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if !n.pictures || s.Err() != nil || x.T == nil || len(tensor.Shape(x)) <= 2 {
+		return x
+	}
+	return s.Reshape(x, tensor.Size(x, 0), -1)
+}
+
+// shaped gives a result the shape that a step reads.
+func shaped(s *tensor.Scope, x tensor.Tensor, shape []int) tensor.Tensor {
+	if s.Err() != nil {
+		return x
+	}
+	sizes := []int64{tensor.Size(x, 0)}
+	for _, d := range shape {
+		sizes = append(sizes, int64(d))
+	}
+	if slices.Equal(sizes, tensor.Shape(x)) {
+		return x
+	}
+	return s.Reshape(x, sizes...)
 }
 
 // Forward implements [Network].
@@ -96,7 +154,7 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 			}
 		}
 		if c := n.chains[i]; c != nil {
-			results[c.last] = s.MLP(x[0], &c.layers)
+			results[c.last] = s.MLP(n.rows(s, x[0]), &c.layers)
 			i = c.last - 1
 		} else {
 			results[i+1] = n.step(s, i, x)
@@ -105,7 +163,7 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 			return tensor.Tensor{}
 		}
 	}
-	return results[len(steps)]
+	return n.rows(s, results[len(steps)])
 }
 
 // step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks
@@ -119,14 +177,28 @@ func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor 
 		return s.Activate(f, x[0])
 	case description.Neg:
 		return s.Neg(x[0])
+	case description.Conv2d:
+		k := n.kernels[i]
+		return s.Activate(k.activation, s.Conv2d(shaped(s, x[0], st.Shape), k.weight, k.bias, k.Convolution))
+	case description.Permute:
+		dims := []int64{0}
+		for _, d := range st.Dims {
+			dims = append(dims, int64(d)+1)
+		}
+		return s.Permute(shaped(s, x[0], st.Shape), dims...)
 	case description.Columns:
-		return s.Narrow(x[0], -1, int64(st.From), int64(st.To-st.From))
+		return s.Narrow(n.rows(s, x[0]), -1, int64(st.From), int64(st.To-st.From))
 	case description.OneHot:
-		return oneHot(s, x[0], st.Choices)
+		return oneHot(s, n.rows(s, x[0]), st.Choices)
 	case description.Concatenate:
+		for k := range x {
+			x[k] = n.rows(s, x[k])
+		}
 		return s.Cat(-1, x...)
 	case description.Add, description.Sub, description.Mul, description.Div:
 		return n.arithmetic(s, i, x[0], x[1])
+	case description.Softmax:
+		return s.Softmax(n.rows(s, x[0]), -1)
 	default:
 		return functions[st.Op](s, x[0])
 	}
@@ -173,11 +245,14 @@ func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.
 		return s.MulScalar(b, left)
 	case first:
 		return s.Div(s.Scalar(left), b)
-	case op == description.Add:
+	}
+	a, b = n.rows(s, a), n.rows(s, b)
+	switch op := n.net.Steps[i].Op; op {
+	case description.Add:
 		return s.Add(a, b)
-	case op == description.Sub:
+	case description.Sub:
 		return s.Sub(a, b)
-	case op == description.Mul:
+	case description.Mul:
 		return s.Mul(a, b)
 	}
 	return s.Div(a, b)

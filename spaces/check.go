@@ -6,7 +6,8 @@ import (
 )
 
 // Check returns an error unless rows holds n elements of the space, one row an environment: n × Width
-// values, all finite, and for Discrete and MultiDiscrete whole numbers within range. The error names the
+// values, all finite, for Discrete and MultiDiscrete whole numbers within range, and for Uint8 whole numbers from 0 to
+// 255. The error names the
 // environment and the dimension. The limits of a Box are not enforced: a Gaussian policy oversteps them, and
 // what that means is for the environment to say. It allocates nothing unless it fails.
 func (s Space) Check(rows []float32, n int) error {
@@ -16,6 +17,12 @@ func (s Space) Check(rows []float32, n int) error {
 	}
 	for i, v := range rows {
 		leaf, d := s.at(i % w)
+		if leaf.Kind == Box && leaf.DType == Uint8 {
+			if float32(uint8(v)) != v {
+				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255", s, i/w, i%w, v)
+			}
+			continue
+		}
 		if leaf.Kind == Box {
 			// Inf-Inf and NaN-NaN are NaN, so one comparison finds both.
 			if v-v != 0 {

@@ -3,10 +3,11 @@ package spaces
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Entry is a space with its name within a Dict.
+// Entry is a space with its name within a Dict, or its number within a Tuple.
 type Entry struct {
 	Name  string
 	Space Space
@@ -23,10 +24,21 @@ func NewDict(entries map[string]Space) Space {
 	return s
 }
 
-// Leaves lists the parts of a row that are no Dicts themselves, in order of their columns. Those of a Dict within a
-// Dict have names with dots: "arm.joints". Of a space that is no Dict it is the space itself, without a name.
+// NewTuple returns the space of several elements at once in the given order (Gymnasium: Tuple), in which they stand in a
+// row, too.
+func NewTuple(parts ...Space) Space {
+	s := Space{Kind: Tuple, Entries: make([]Entry, len(parts))}
+	for i, part := range parts {
+		s.Entries[i] = Entry{strconv.Itoa(i), part}
+	}
+	return s
+}
+
+// Leaves lists the parts of a row that are neither Dicts nor Tuples themselves, in order of their columns. Those of a
+// Dict or Tuple within another have names with dots: "arm.joints", "arm.1". Of another space it is the space itself,
+// without a name.
 func (s Space) Leaves() []Entry {
-	if s.Kind != Dict {
+	if s.Kind != Dict && s.Kind != Tuple {
 		return []Entry{{Space: s}}
 	}
 	var leaves []Entry
@@ -42,9 +54,9 @@ func (s Space) Leaves() []Entry {
 	return leaves
 }
 
-// at returns the space that column d of a row belongs to, which is no Dict, and which of its columns that is.
+// at returns the leaf that column d of a row belongs to, and which of its columns that is.
 func (s *Space) at(d int) (*Space, int) {
-	for s.Kind == Dict {
+	for s.Kind == Dict || s.Kind == Tuple {
 		i := 0
 		for w := s.Entries[0].Space.Width(); d >= w; w = s.Entries[i].Space.Width() {
 			d -= w
@@ -55,30 +67,35 @@ func (s *Space) at(d int) (*Space, int) {
 	return s, d
 }
 
-func (s Space) validateDict() error {
+func (s Space) validateEntries() error {
 	if len(s.Entries) == 0 {
-		return fmt.Errorf("spaces: a Dict needs at least one entry")
+		return fmt.Errorf("spaces: a %v needs at least one entry", s.Kind)
 	}
 	for i, e := range s.Entries {
 		switch {
 		case e.Name == "":
-			return fmt.Errorf("spaces: Dict entry %d has no name", i)
-		case i > 0 && e.Name <= s.Entries[i-1].Name:
+			return fmt.Errorf("spaces: %v entry %d has no name", s.Kind, i)
+		case s.Kind == Tuple && e.Name != strconv.Itoa(i):
+			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple names them)", i, e.Name)
+		case s.Kind == Dict && i > 0 && e.Name <= s.Entries[i-1].Name:
 			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once (NewDict sorts them)", e.Name, s.Entries[i-1].Name)
 		case e.Space.Kind == None:
-			return fmt.Errorf("spaces: Dict entry %q has no space", e.Name)
+			return fmt.Errorf("spaces: %v entry %q has no space", s.Kind, e.Name)
 		}
 		if err := e.Space.Validate(); err != nil {
-			return fmt.Errorf("spaces: Dict entry %q: %w", e.Name, err)
+			return fmt.Errorf("spaces: %v entry %q: %w", s.Kind, e.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s Space) dictString() string {
+func (s Space) entriesString() string {
 	parts := make([]string, len(s.Entries))
 	for i, e := range s.Entries {
-		parts[i] = e.Name + ": " + e.Space.String()
+		if s.Kind == Dict {
+			parts[i] = e.Name + ": "
+		}
+		parts[i] += e.Space.String()
 	}
-	return "Dict(" + strings.Join(parts, ", ") + ")"
+	return s.Kind.String() + "(" + strings.Join(parts, ", ") + ")"
 }

@@ -71,3 +71,26 @@ func ExampleSpace_Leaves() {
 	// arm.joints Box(7)
 	// goal Box(3)
 }
+
+func ExampleNewTuple() {
+	s := spaces.NewTuple(spaces.NewPicture(84, 84, 3), spaces.Unbounded(7))
+	for _, leaf := range s.Leaves() {
+		fmt.Println(leaf.Name, leaf.Space)
+	}
+	// Output:
+	// 0 Box(84, 84, 3, uint8)
+	// 1 Box(7)
+}
+
+func ExampleNewPicture() {
+	s := spaces.NewPicture(84, 84, 3)
+	fmt.Println(s.Width(), s.Bytes(), s.DType)
+	// Output: 21168 21168 uint8
+}
+
+// A robot's camera and joints: what keeps rows keeps the camera's columns as bytes.
+func ExampleSpace_Runs() {
+	s := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(2, 2, 3), "joints": spaces.Unbounded(7)})
+	fmt.Println(s.Runs())
+	// Output: [{0 12 uint8} {12 19 }]
+}

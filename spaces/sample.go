@@ -7,7 +7,7 @@ import (
 
 // Sample fills rows, whose length is a multiple of Width, with random elements: uniform between two finite
 // limits of a Box, an exponential distance from the limit where there is one, standard normal where there is
-// none, and uniform over the choices of Discrete and MultiDiscrete. It allocates nothing.
+// none, and uniform over the choices of Discrete and MultiDiscrete and the whole numbers of Uint8. It allocates nothing.
 func (s Space) Sample(rng *rand.Rand, rows []float32) {
 	w := s.Width()
 	for i := range rows {
@@ -16,12 +16,11 @@ func (s Space) Sample(rng *rand.Rand, rows []float32) {
 			rows[i] = float32(rng.IntN(leaf.NVec[d]))
 			continue
 		}
-		low, high := math.Inf(-1), math.Inf(1)
-		if leaf.Low != nil {
-			low = float64(leaf.Low[d])
-		}
-		if leaf.High != nil {
-			high = float64(leaf.High[d])
+		l, h := leaf.limits(d)
+		low, high := float64(l), float64(h)
+		if leaf.DType == Uint8 {
+			rows[i] = float32(math.Ceil(low) + float64(rng.IntN(int(math.Floor(high)-math.Ceil(low))+1)))
+			continue
 		}
 		below, above := !math.IsInf(low, 0), !math.IsInf(high, 0)
 		switch {

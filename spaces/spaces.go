@@ -27,6 +27,19 @@ const (
 	MultiDiscrete
 	// Dict is several named elements at once, each of a space of its own.
 	Dict
+	// Tuple is several elements at once in a fixed order, each of a space of its own.
+	Tuple
+)
+
+// DType is the type of a Box's values where they come from, and where memories keep them. Rows at the boundary of an
+// environment are float32 all the same.
+type DType string
+
+const (
+	// Float32 is the type of a Box unless it says otherwise.
+	Float32 DType = ""
+	// Uint8 are whole numbers from 0 to 255, as pictures have: memories keep one byte a value.
+	Uint8 DType = "uint8"
 )
 
 // String returns the Gymnasium name of the kind.
@@ -42,6 +55,8 @@ func (k Kind) String() string {
 		return "MultiDiscrete"
 	case Dict:
 		return "Dict"
+	case Tuple:
+		return "Tuple"
 	}
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
@@ -52,11 +67,13 @@ type Space struct {
 	// Shape is the shape of a Box; its product is the width of a row.
 	Shape []int
 	// Low and High are the limits of a Box, one a dimension of the flattened row, with
-	// infinities where it is unbounded. Nil means unbounded everywhere.
+	// infinities where it is unbounded. Nil means unbounded everywhere, and for Uint8 0 and 255.
 	Low, High []float32
+	// DType is the type of a Box's values.
+	DType DType
 	// NVec is the number of choices of each index of a Discrete (one) or MultiDiscrete space.
 	NVec []int
-	// Entries are the parts of a Dict, sorted by name.
+	// Entries are the parts of a Dict, sorted by name, or those of a Tuple, which are named "0", "1" and so on.
 	Entries []Entry
 }
 
@@ -77,6 +94,12 @@ func Unbounded(shape ...int) Space {
 	return NewBox(-inf, inf, shape...)
 }
 
+// NewPicture returns the Box of a picture of the given height, width and number of channels (3 for RGB), whose values are
+// Uint8. A row has the pixels line by line and the channels of a pixel side by side, as Gymnasium's cameras give them.
+func NewPicture(height, width, channels int) Space {
+	return Space{Kind: Box, Shape: []int{height, width, channels}, DType: Uint8}
+}
+
 // NewDiscrete returns the space of one index in [0, n).
 func NewDiscrete(n int) Space { return Space{Kind: Discrete, NVec: []int{n}} }
 
@@ -87,7 +110,7 @@ func NewMultiDiscrete(nvec ...int) Space {
 
 // Width is the number of float32 values that one element occupies in a row (skrl: the
 // occupied size): the product of a Box's shape, 1 for Discrete, the number of indices of
-// MultiDiscrete, the sum of a Dict's entries, 0 for None.
+// MultiDiscrete, the sum of the entries of a Dict or Tuple, 0 for None.
 func (s Space) Width() int {
 	switch s.Kind {
 	case Box:
@@ -100,7 +123,7 @@ func (s Space) Width() int {
 		return 1
 	case MultiDiscrete:
 		return len(s.NVec)
-	case Dict:
+	case Dict, Tuple:
 		n := 0
 		for i := range s.Entries {
 			n += s.Entries[i].Space.Width()
@@ -111,7 +134,8 @@ func (s Space) Width() int {
 }
 
 // Outputs is the number of values that a network must produce to describe one element: the
-// width of a Box, the number of choices (summed) of Discrete and MultiDiscrete, the sum of a Dict's entries.
+// width of a Box, the number of choices (summed) of Discrete and MultiDiscrete, the sum of the entries of a Dict or
+// Tuple.
 func (s Space) Outputs() int {
 	if s.Kind == Box {
 		return s.Width()
@@ -126,7 +150,7 @@ func (s Space) Outputs() int {
 	return n
 }
 
-// Bounded reports whether every dimension of a Box has two finite limits.
+// Bounded reports whether every dimension of a Box has two finite limits in Low and High.
 func (s Space) Bounded() bool {
 	if s.Kind != Box || len(s.Low) != s.Width() || len(s.High) != s.Width() {
 		return false
@@ -153,17 +177,17 @@ func (s Space) Validate() error {
 				return fmt.Errorf("spaces: Box dimension %d is %d; it must be positive", i, d)
 			}
 		}
+		if s.DType != Float32 && s.DType != Uint8 {
+			return fmt.Errorf("spaces: a Box of type %q; want %q, or nothing for float32", s.DType, Uint8)
+		}
 		w := s.Width()
 		if s.Low != nil && len(s.Low) != w || s.High != nil && len(s.High) != w {
 			return fmt.Errorf("spaces: Box of width %d has %d lower and %d upper limits", w, len(s.Low), len(s.High))
 		}
 		for i := range w {
-			low, high := float32(math.Inf(-1)), float32(math.Inf(1))
-			if s.Low != nil {
-				low = s.Low[i]
-			}
-			if s.High != nil {
-				high = s.High[i]
+			low, high := s.limits(i)
+			if s.DType == Uint8 && (low != float32(uint8(low)) || high != float32(uint8(high))) {
+				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low, high)
 			}
 			if !(low <= high) {
 				return fmt.Errorf("spaces: Box limit %d: low %g is not below high %g", i, low, high)
@@ -178,36 +202,58 @@ func (s Space) Validate() error {
 				return fmt.Errorf("spaces: %v size %d is %d; it must be positive", s.Kind, i, n)
 			}
 		}
-	case Dict:
-		return s.validateDict()
+	case Dict, Tuple:
+		return s.validateEntries()
 	default:
 		return fmt.Errorf("spaces: unknown kind %d", int(s.Kind))
 	}
 	return nil
 }
 
-// Equal reports whether two spaces describe the same elements. Limits that are nil equal infinite ones.
+// limits are those of dimension i of a Box, with what stands for nil filled in.
+func (s *Space) limits(i int) (low, high float32) {
+	low, high = s.DType.limits()
+	if s.Low != nil {
+		low = s.Low[i]
+	}
+	if s.High != nil {
+		high = s.High[i]
+	}
+	return low, high
+}
+
+// limits are those of the values that the type can have.
+func (d DType) limits() (low, high float32) {
+	if d == Uint8 {
+		return 0, math.MaxUint8
+	}
+	return float32(math.Inf(-1)), float32(math.Inf(1))
+}
+
+// Equal reports whether two spaces describe the same elements. Limits that are nil equal those of the type.
 func (s Space) Equal(o Space) bool {
-	return s.Kind == o.Kind && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
-		equalLimits(s.Low, o.Low, math.Inf(-1)) && equalLimits(s.High, o.High, math.Inf(1)) &&
+	low, high := s.DType.limits()
+	return s.Kind == o.Kind && s.DType == o.DType && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
+		equalLimits(s.Low, o.Low, low) && equalLimits(s.High, o.High, high) &&
 		slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool { return a.Name == b.Name && a.Space.Equal(b.Space) })
 }
 
-// equalLimits compares limits of boxes of one shape, where nil means unbounded everywhere.
-func equalLimits(a, b []float32, unbounded float64) bool {
+// equalLimits compares limits of boxes of one shape, where nil means the given one everywhere.
+func equalLimits(a, b []float32, otherwise float32) bool {
 	if a == nil {
 		a, b = b, a
 	}
 	if b != nil {
 		return slices.Equal(a, b)
 	}
-	return !slices.ContainsFunc(a, func(v float32) bool { return float64(v) != unbounded })
+	return !slices.ContainsFunc(a, func(v float32) bool { return v != otherwise })
 }
 
-// String writes the space as Gymnasium would, e.g. Box(17), Discrete(2) or Dict(gripper: Discrete(2), joints: Box(7)).
+// String writes the space as Gymnasium would, e.g. Box(17), Box(84, 84, 3, uint8), Discrete(2),
+// Dict(gripper: Discrete(2), joints: Box(7)) or Tuple(Box(7), Discrete(2)).
 func (s Space) String() string {
-	if s.Kind == Dict {
-		return s.dictString()
+	if s.Kind == Dict || s.Kind == Tuple {
+		return s.entriesString()
 	}
 	dims := s.Shape
 	if s.Kind != Box {
@@ -216,6 +262,9 @@ func (s Space) String() string {
 	parts := make([]string, len(dims))
 	for i, d := range dims {
 		parts[i] = fmt.Sprint(d)
+	}
+	if s.DType != Float32 {
+		parts = append(parts, string(s.DType))
 	}
 	if s.Kind == None {
 		return "None"
@@ -241,6 +290,9 @@ func (s Set) Validate() error {
 		if err := x.Validate(); err != nil {
 			return fmt.Errorf("%s space: %w", setNames[i], err)
 		}
+	}
+	if i := slices.IndexFunc(s.Action.Leaves(), func(e Entry) bool { return e.Space.DType != Float32 }); i >= 0 {
+		return fmt.Errorf("action space: spaces: %v: actions are float32; leave out the type", s.Action)
 	}
 	if s.Observation.Kind == None || s.Action.Kind == None {
 		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v",

@@ -3,6 +3,7 @@ package spaces
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,9 @@ func TestWidthsAndNames(t *testing.T) {
 		{Unbounded(2), 2, 2, "Box(2)", false},
 		{Space{Kind: Box, Shape: []int{2}}, 2, 2, "Box(2)", false},
 		{Space{Kind: Box, Shape: []int{2}, Low: []float32{0, 0}, High: []float32{1, inf}}, 2, 2, "Box(2)", false},
+		{NewPicture(4, 5, 3), 60, 60, "Box(4, 5, 3, uint8)", false},
+		{NewTuple(NewPicture(2, 2, 1), NewDiscrete(3), NewDict(map[string]Space{"x": Unbounded(2)})), 7, 9,
+			"Tuple(Box(2, 2, 1, uint8), Discrete(3), Dict(x: Box(2)))", false},
 		{NewDiscrete(6), 1, 6, "Discrete(6)", false},
 		{NewMultiDiscrete(3, 2, 4), 3, 9, "MultiDiscrete(3, 2, 4)", false},
 	} {
@@ -56,6 +60,13 @@ func TestValidateRefuses(t *testing.T) {
 		{NewMultiDiscrete(), "MultiDiscrete has 0 sizes"},
 		{NewMultiDiscrete(2, 0), "size 1 is 0"},
 		{Space{Kind: Kind(7)}, "unknown kind 7"},
+		{Space{Kind: Box, Shape: []int{1}, DType: "int8"}, `a Box of type "int8"`},
+		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, High: []float32{256}}, "no whole numbers from 0 to 255"},
+		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, Low: []float32{-1}}, "no whole numbers from 0 to 255"},
+		{Space{Kind: Box, Shape: []int{1}, DType: Uint8, Low: []float32{0.5}}, "no whole numbers from 0 to 255"},
+		{NewTuple(), "a Tuple needs at least one entry"},
+		{NewTuple(NewDiscrete(0)), `Tuple entry "0": spaces: Discrete size 0`},
+		{Space{Kind: Tuple, Entries: []Entry{{"1", NewDiscrete(2)}}}, `Tuple entry 0 is named "1"`},
 	} {
 		err := c.space.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), "spaces: ") || !strings.Contains(err.Error(), c.want) {
@@ -76,6 +87,7 @@ func TestSetValidate(t *testing.T) {
 		{func(s *Set) { s.Action = Space{} }, "needs an observation space and an action space"},
 		{func(s *Set) { s.Observation = Space{} }, "needs an observation space and an action space"},
 		{func(s *Set) { s.State = NewBox(1, 0, 1) }, "state space: "},
+		{func(s *Set) { s.Action = NewPicture(1, 1, 1) }, "actions are float32"},
 		{func(s *Set) { s.AMPObservation = Space{Kind: Box} }, "AMP observation space: "},
 	} {
 		s := good
@@ -187,5 +199,44 @@ func TestSample(t *testing.T) {
 		if c < 2*n/5*95/100 || c > 2*n/5*105/100 {
 			t.Errorf("choice %d was drawn %d of %d times", k, c, 2*n)
 		}
+	}
+}
+
+// Bytes are bytes: samples are whole numbers within the limits, and anything else is refused with the environment's number.
+func TestUint8(t *testing.T) {
+	s := NewTuple(NewPicture(2, 1, 2), Unbounded(1), Space{Kind: Box, Shape: []int{2}, DType: Uint8, Low: []float32{3, 3}, High: []float32{5, 5}})
+	if got, want := s.Runs(), []Run{{0, 4, Uint8}, {4, 5, Float32}, {5, 7, Uint8}}; !slices.Equal(got, want) || s.Bytes() != 6 {
+		t.Errorf("runs %v, %d bytes", got, s.Bytes())
+	}
+	rows := make([]float32, 200*s.Width())
+	s.Sample(rand.New(rand.NewPCG(1, 2)), rows)
+	if err := s.Check(rows, 200); err != nil {
+		t.Fatal(err)
+	}
+	largest := float32(0)
+	for i := 0; i < len(rows); i += 7 {
+		largest = max(largest, rows[i])
+		if rows[i+5] < 3 || rows[i+5] > 5 {
+			t.Fatalf("%g is outside its limits", rows[i+5])
+		}
+	}
+	if largest < 200 {
+		t.Errorf("the largest of 200 bytes is %g", largest)
+	}
+	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
+		broken := slices.Clone(rows)
+		broken[7*3+2] = bad
+		if err := s.Check(broken, 200); err == nil || !strings.Contains(err.Error(), "environment 3, dimension 2") {
+			t.Errorf("%g: %v", bad, err)
+		}
+	}
+	float := s
+	float.Entries = slices.Clone(s.Entries)
+	float.Entries[0].Space.DType = Float32
+	if s.Equal(float) {
+		t.Error("bytes equal numbers")
+	}
+	if full := NewBox(0, 255, 2, 1, 2); !NewPicture(2, 1, 2).Equal(Space{Kind: Box, Shape: full.Shape, Low: full.Low, High: full.High, DType: Uint8}) {
+		t.Error("nil limits of bytes are not 0 and 255")
 	}
 }

@@ -104,6 +104,14 @@ func (s *Scope) As(a Tensor, dtype DType) Tensor {
 	return s.To(a, dtype, DeviceOf(a))
 }
 
+// Bitcast returns a's memory read as another type, the last dimension of which is as much shorter or longer as the
+// elements are larger or smaller. a is contiguous.
+func (s *Scope) Bitcast(a Tensor, dtype DType) Tensor {
+	return s.result("Bitcast", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_bitcast(handle("Bitcast", a), C.int32_t(dtype), s.grad, out)
+	}, a)
+}
+
 // Read copies t's elements, converted, into dst, which must have as many. On CUDA it waits for them.
 func Read[T Element](t Tensor, dst []T) error {
 	msg := C.gorl_read(handle("Read", t), C.int32_t(typeFor[T]()), unsafe.Pointer(unsafe.SliceData(dst)),

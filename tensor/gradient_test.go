@@ -137,6 +137,13 @@ func TestGradients(t *testing.T) {
 		"Clone":           {unary((*tensor.Scope).Clone), []operand{a}},
 		"Contiguous":      {unary((*tensor.Scope).Contiguous), []operand{a}},
 		"GaussianLogProb": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.GaussianLogProb(x[0], x[1], x[2]) }, []operand{a, b, row}},
+		"Permute":         {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Permute(x[0], 2, 0, 1) }, []operand{cube}},
+		"Conv2d": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.Conv2d(x[0], x[1], x[2], tensor.Convolution{Stride: [2]int64{1, 2}, Padding: [4]int64{1, 0, 1, 0}, Dilation: [2]int64{2, 1}, Groups: 1})
+		}, []operand{randomOperand(6, 2, 2, 3, 5), randomOperand(7, 3, 2, 2, 2), row}},
+		"Conv2dUneven": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { // two groups, and padding of one side alone
+			return s.Conv2d(s.Permute(x[0], 0, 3, 1, 2), x[1], tensor.Tensor{}, tensor.Convolution{Stride: [2]int64{1, 1}, Padding: [4]int64{0, 1, 1, 0}, Dilation: [2]int64{1, 1}, Groups: 2})
+		}, []operand{randomOperand(8, 1, 3, 2, 2), randomOperand(9, 4, 1, 2, 2)}},
 		"Where": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Where(s.GtScalar(x[0], 0), x[0], s.Exp(x[1]))
 		}, []operand{a, row}},

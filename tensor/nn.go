@@ -4,6 +4,8 @@ package tensor
 // #cgo nocallback gorl_mlp
 // #cgo noescape gorl_linear
 // #cgo nocallback gorl_linear
+// #cgo noescape gorl_conv2d
+// #cgo nocallback gorl_conv2d
 // #include "gorl.h"
 import "C"
 
@@ -83,6 +85,35 @@ func (s *Scope) Linear(x, w, b Tensor) Tensor {
 		}
 		return C.gorl_linear(handle("Linear", x), handle("Linear", w), hb, s.lower(), s.grad, out)
 	}, x, w, b)
+}
+
+// Convolution says how a kernel moves over a picture.
+type Convolution struct {
+	// Stride is its step downwards and to the right, Dilation the distance of its elements; both at least 1.
+	Stride, Dilation [2]int64
+	// Padding is how many zeros surround the picture: at the top, left, bottom and right.
+	Padding [4]int64
+	// Groups is how many parts of the channels are convolved apart from each other, 1 for all together.
+	Groups int64
+}
+
+// Conv2d is the cross-correlation of pictures x (n, in, height, width) with the kernels w (out, in/groups, rows,
+// columns), plus b (out), which may be the zero Tensor. The result (n, out, height', width') is in the order of memory of
+// x, which may be a permuted view.
+func (s *Scope) Conv2d(x, w, b Tensor, c Convolution) Tensor {
+	geometry := [9]C.int64_t{C.int64_t(c.Stride[0]), C.int64_t(c.Stride[1]), C.int64_t(c.Padding[0]), C.int64_t(c.Padding[1]),
+		C.int64_t(c.Padding[2]), C.int64_t(c.Padding[3]), C.int64_t(c.Dilation[0]), C.int64_t(c.Dilation[1]), C.int64_t(c.Groups)}
+	operands := []Tensor{x, w, b}
+	if b.T == nil {
+		operands = operands[:2]
+	}
+	return s.result("Conv2d", func(out *C.gorl_t) C.gorl_err {
+		var hb C.gorl_t
+		if b.T != nil {
+			hb = handle("Conv2d", b)
+		}
+		return C.gorl_conv2d(handle("Conv2d", x), handle("Conv2d", w), hb, &geometry[0], s.lower(), s.grad, out)
+	}, operands...)
 }
 
 // Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used by

@@ -166,3 +166,11 @@ func (s *Scope) Transpose(a Tensor, d0, d1 int64) Tensor {
 		return C.gorl_transpose(handle("Transpose", a), C.int64_t(d0), C.int64_t(d1), s.grad, out)
 	}, a)
 }
+
+// Permute puts a's dimensions into the given order, in the same memory.
+func (s *Scope) Permute(a Tensor, dims ...int64) Tensor {
+	p, n := ints(dims)
+	return s.result("Permute", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_permute(handle("Permute", a), p, n, s.grad, out)
+	}, a)
+}

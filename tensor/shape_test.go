@@ -227,3 +227,50 @@ func TestFacts(t *testing.T) {
 		t.Error("libtorch has no version")
 	}
 }
+
+// Convolutions against their definition, of pictures in both orders of memory, in single precision, where another
+// library computes them than in double.
+func TestConv2d(t *testing.T) {
+	s := scope(t)
+	const n, in, h, w, out, kh, kw = 2, 4, 6, 7, 6, 3, 2
+	for _, c := range []tensor.Convolution{
+		{Stride: [2]int64{1, 1}, Dilation: [2]int64{1, 1}, Groups: 1},
+		{Stride: [2]int64{2, 3}, Dilation: [2]int64{1, 1}, Padding: [4]int64{1, 2, 1, 2}, Groups: 1},
+		{Stride: [2]int64{1, 2}, Dilation: [2]int64{2, 3}, Padding: [4]int64{1, 0, 2, 1}, Groups: 2},
+	} {
+		x, k, b := numbers(1, n*in*h*w), numbers(2, out*in/int(c.Groups)*kh*kw), numbers(3, out)
+		rows := (h+c.Padding[0]+c.Padding[2]-c.Dilation[0]*(kh-1)-1)/c.Stride[0] + 1
+		columns := (w+c.Padding[1]+c.Padding[3]-c.Dilation[1]*(kw-1)-1)/c.Stride[1] + 1
+		var want []float64
+		perGroup, outGroup := in/c.Groups, out/c.Groups
+		for i := range int64(n) {
+			for o := range int64(out) {
+				for r := range rows {
+					for q := range columns {
+						sum := b[o]
+						for ch := range perGroup {
+							for u := range int64(kh) {
+								for v := range int64(kw) {
+									y, z := r*c.Stride[0]-c.Padding[0]+u*c.Dilation[0], q*c.Stride[1]-c.Padding[1]+v*c.Dilation[1]
+									if y >= 0 && y < h && z >= 0 && z < w {
+										sum += k[((o*perGroup+ch)*kh+u)*kw+v] * x[((i*in+o/outGroup*perGroup+ch)*h+y)*w+z]
+									}
+								}
+							}
+						}
+						want = append(want, sum)
+					}
+				}
+			}
+		}
+		single := func(x []float64, shape ...int64) tensor.Tensor {
+			return s.As(tensor.From(s, x, shape...), tensor.Float32)
+		}
+		picture := single(x, n, in, h, w)
+		last := s.Permute(s.Contiguous(s.Permute(picture, 0, 2, 3, 1)), 0, 3, 1, 2)
+		for _, p := range []tensor.Tensor{picture, last} {
+			got := s.Conv2d(p, single(k, out, perGroup, kh, kw), single(b, out), c)
+			wantTensor(t, "Conv2d", s, got, []int64{n, out, rows, columns}, want, 1e-5)
+		}
+	}
+}

@@ -61,8 +61,8 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
 			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
 	}
-	if r.sp.AMPObservation.Kind != spaces.Box {
-		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment's AMP observation space is %v; it must be a Box", r.sp.AMPObservation)
+	if r.sp.AMPObservation.Kind == spaces.None {
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the discriminator")
 	}
 	if err := r.ampMemories(); err != nil {
 		return nil, err

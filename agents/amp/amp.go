@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -54,6 +55,7 @@ type learner struct {
 	scaler        *preprocessors.RunningStandardScaler // of AMP observations; nil for none
 	motionSet     *memory.Replay                       // the reference motion that minibatches draw from
 	replay        *memory.Replay                       // the policy's earlier motion
+	rows          *memory.Packing                      // how both, and the rollout, keep rows
 	separate      *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
@@ -77,10 +79,11 @@ func New(o Options) (agent *Agent, err error) {
 		return nil, err
 	}
 	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
+	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
 		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
-		Fields: []memory.Field{{Name: "amp_observations", Width: o.Spaces.AMPObservation.Width()},
-			{Name: "next_values", Width: 1}, {Name: "style_rewards", Width: 1}}}
+		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
+			{Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
 	if !cfg.Skrl20() {
 		options.Scratch = append(options.Scratch, "next_values")
@@ -132,9 +135,10 @@ func (o Options) check() error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
 	}
-	if o.Spaces.AMPObservation.Kind != spaces.Box {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box",
-			o.Spaces.AMPObservation)
+	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
+	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), isBox) {
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
+			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
 	if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
@@ -159,11 +163,11 @@ func (a *learner) prepare() error {
 	}
 	a.AddScaler(layout.AMPObservationScaler, a.scaler)
 	var err error
-	if a.motionSet, err = memory.NewReplay(a.cfg.MotionDatasetSize, width, a.Device); err != nil {
+	if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
 		return err
 	}
 	a.AddReplay("motion_dataset", a.motionSet)
-	if a.replay, err = memory.NewReplay(a.cfg.ReplayBufferSize, width, a.Device); err != nil {
+	if a.replay, err = a.rows.NewReplay(a.cfg.ReplayBufferSize, a.Device); err != nil {
 		return err
 	}
 	a.AddReplay("reply_buffer", a.replay)
@@ -207,7 +211,7 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
 		return fmt.Errorf("amp: reference motion: %w", err)
 	}
-	a.motionSet.Add(s, tensor.From(s, rows, int64(n), int64(width)))
+	a.motionSet.Add(s, a.rows.Pack(s, rows))
 	return s.Err()
 }
 
@@ -238,8 +242,8 @@ func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
 		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
 	}
-	if err := tensor.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
-		return err
+	if err := a.rows.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
+		return fmt.Errorf("amp: AMP observations: %w", err)
 	}
 	if a.Config.Skrl20() {
 		next, err := a.NextValue(s, t)

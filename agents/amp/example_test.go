@@ -106,3 +106,20 @@ func ExampleEvolvable() {
 	fmt.Println(agent.Architectures()["discriminator"])
 	// Output: 2→[64] relu
 }
+
+// The policy and the discriminator see pictures, each its own.
+func ExampleCNNs() {
+	sp := spaces.Set{Observation: spaces.NewPicture(20, 20, 3), Action: spaces.NewBox(-1, 1, 1), AMPObservation: spaces.NewPicture(12, 12, 1)}
+	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16, Activation: "relu"}
+	m, err := amp.CNNs(sp, cfg).Make(1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()), len(m.StyleValue.Parameters()))
+	m.Policy.Close()
+	m.Value.Close()
+	m.Discriminator.Close()
+	m.StyleValue.Close()
+	// Output: 7 6 6 6
+}

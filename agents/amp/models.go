@@ -50,6 +50,30 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 	})
 }
 
+// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN is
+// the usual start), otherwise like those of [MLPs]. Pictures among the AMP observations are the discriminator's to see,
+// too.
+func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
+	return made(func(m *Models, seed int64) (err error) {
+		if m.Policy, m.Value, err = models.CNNActorCritic(sp, cfg, DefaultGaussian(), seed); err != nil {
+			return err
+		}
+		of := cfg
+		of.Space, of.Outputs, of.Source, of.OutputGain, of.Initialization = sp.AMPObservation, 1, "", 0, models.Initialization{}
+		d, err := models.NewCNN(of, seed+2)
+		if err != nil {
+			return fmt.Errorf("amp: discriminator: %w", err)
+		}
+		m.Discriminator = d
+		style, err := models.ValueCNN(sp, cfg, seed+4)
+		if err != nil {
+			return err
+		}
+		m.StyleValue = style
+		return nil
+	})
+}
+
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
 // value network's.

@@ -16,7 +16,14 @@ func (a *learner) standardise(s *tensor.Scope) {
 		return
 	}
 	policy := a.Rollout.Rows("amp_observations")
-	a.scaler.Update(s, s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0))))
+	all := s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0)))
+	a.Portions(s, a.rows.Packed(), 2*tensor.Size(policy, 0), func(s *tensor.Scope, span memory.Span) {
+		part := all
+		if a.rows.Packed() {
+			part = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len))
+		}
+		a.scaler.Update(s, part)
+	})
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
@@ -42,6 +49,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 		if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 && s.Err() == nil && tensor.Size(t, 0) > limit {
 			t = s.Narrow(t, 0, 0, limit)
 		}
+		t = a.rows.Float32(s, t)
 		if a.cfg.Skrl() {
 			a.scaler.Update(s, t)
 		}

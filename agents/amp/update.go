@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -63,19 +64,27 @@ func (a *learner) Update(ctx context.Context) error {
 // reward returns the style reward of every step, (T, N, 1): the larger, the more the discriminator takes the motion for
 // the reference's. d is its logit.
 func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
-	rows := a.scaler.Forward(s, a.Rollout.Rows("amp_observations"))
-	logits := a.discriminator.Forward(s, models.Inputs{Observations: rows})
-	var r tensor.Tensor
+	all, to := a.Rollout.Rows("amp_observations"), a.Rollout.Rows("style_rewards")
+	a.Portions(s, a.rows.Packed(), int64(a.Rollout.Steps()*a.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+		rows, rewards := all, to
+		if a.rows.Packed() {
+			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
+		}
+		s.Copy(rewards, a.styleReward(s, a.discriminator.Forward(s, models.Inputs{Observations: a.scaler.Forward(s, rows)})))
+	})
+	return a.Rollout.Tensor("style_rewards")
+}
+
+// styleReward is that of logits (n, 1).
+func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
-		r = s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)
+		return s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)
 	case "wasserstein": // e^tanh(η·d)
-		r = s.Exp(s.Tanh(s.MulScalar(logits, a.cfg.WassersteinEta)))
-	default: // −ln max(1 − σ(d), 10⁻⁴)
-		r = s.Neg(s.Log(s.ClampMin(s.ScalarSub(1, s.Sigmoid(logits)), 1e-4)))
+		return s.Exp(s.Tanh(s.MulScalar(logits, a.cfg.WassersteinEta)))
 	}
-	s.Copy(a.Rollout.Rows("style_rewards"), r)
-	return a.Rollout.Tensor("style_rewards")
+	// −ln max(1 − σ(d), 10⁻⁴)
+	return s.Neg(s.Log(s.ClampMin(s.ScalarSub(1, s.Sigmoid(logits)), 1e-4)))
 }
 
 // estimate turns task and style rewards into advantages and returns, (T, N, 1), as PPO's estimate does: with one critic

@@ -114,3 +114,27 @@ func ExampleEvolvable() {
 	fmt.Println(all["policy"], "and", all["value"])
 	// Output: 2→[32] elu and 2→[64 64] elu
 }
+
+// An agent that acts on pictures. They are kept as bytes, a quarter of the memory of numbers.
+func ExampleCNNs() {
+	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), Action: spaces.NewDiscrete(2)}
+	cfg := models.DefaultCNN()
+	cfg.Features = 64
+	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Models: ppo.CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	actions, err := agent.Act(agents.Observation{Observations: make([]float32, 2*sp.Observation.Width())})
+	fmt.Println(len(actions), err)
+
+	// A value that is no byte is the environment's mistake.
+	bad := make([]float32, 2*sp.Observation.Width())
+	bad[sp.Observation.Width()+5] = 0.5
+	_, err = agent.Act(agents.Observation{Observations: bad})
+	fmt.Println(err)
+	// Output:
+	// 2 <nil>
+	// ppo: observations: Box(48, 64, 3, uint8): environment 1, dimension 5 is 0.5; uint8 is a whole number from 0 to 255
+}

@@ -31,6 +31,14 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 	}}
 }
 
+// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN is
+// the usual start), otherwise like those of [MLPs]. The value network reads states where there are any.
+func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+		return models.CNNActorCritic(sp, cfg, models.DefaultGaussianConfig(), seed)
+	}}
+}
+
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The value network reads states where there are any, and its
 // architecture must fit them then.

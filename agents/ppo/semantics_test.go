@@ -356,3 +356,55 @@ func TestTracked(t *testing.T) {
 	}
 	a.Tracked(func(tag string, _ float64) { t.Errorf("%q is tracked twice", tag) })
 }
+
+// A rollout of pictures, and a checkpoint of it, hold one byte a value; a minibatch has the numbers.
+func TestPicturesAreBytes(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
+	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	a, err := New(Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
+	var seen []float32
+	for !a.Ready() {
+		seen = append(seen, w.Now().Observations...)
+		if err := agenttest.Step(a, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := snap.Bytes("rollout/observations", 4, 3, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range seen {
+		if float32(kept[i]) != x {
+			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
+		}
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows, sum := int64(0), 0.0
+	for b := range a.learner.Epoch(s, 0) {
+		rows += b.Rows
+		if got := tensor.TypeOf(b.Inputs.Observations); got != tensor.Float32 {
+			t.Errorf("a minibatch has %v", got)
+		}
+		for _, x := range tensortest.Float64s(t, s, b.Inputs.Observations) {
+			sum += x
+		}
+	}
+	want := 0.0
+	for _, x := range seen {
+		want += float64(x)
+	}
+	if rows != 12 || sum != want {
+		t.Errorf("%d rows whose values add up to %g, want 12 and %g", rows, sum, want)
+	}
+}

@@ -199,13 +199,16 @@ def _alive(pid, thoroughly=True):
     return True
 
 
+_WHOLE = ("Dict", "Tuple")  # kinds of spaces that have parts
+
+
 def _rows(value, space, width):
     """value as rows of width numbers, and whether there were several."""
-    if space["kind"] == "Dict" and isinstance(value, (dict, tuple)):
+    if space["kind"] in _WHOLE and isinstance(value, (dict, tuple)):
         return _dict_rows(value, space)
     if isinstance(value, dict):
         raise ValueError(f"the observation is a dict; the policy takes a {space['kind']}")
-    array, one = np.asarray(value, dtype=np.float32), (width,) if space["kind"] == "Dict" else _shape(space)
+    array, one = np.asarray(value, dtype=np.float32), (width,) if space["kind"] in _WHOLE else _shape(space)
     flat = (width,) if one else one  # a row of indices is a batch where one index is an observation
     if array.shape in (one, flat) or width == 1 and array.ndim == 0:
         return array.reshape(1, width), False
@@ -229,7 +232,7 @@ def _dict_rows(value, space):
 
 def _parts(value, space, name):
     """The parts of a Dict or Tuple in order: the name, an array, and the shape of one."""
-    if space["kind"] != "Dict":
+    if space["kind"] not in _WHOLE:
         yield name, np.asarray(value, dtype=np.float32), _shape(space)
         return
     keys = space["keys"]

@@ -87,6 +87,13 @@ func TestSameAsConstructors(t *testing.T) {
 		{"{id: CartPole, num_envs: 3, seed: 5, max_episode_steps: 9}", func() (envs.Env, error) {
 			return classic.NewCartPole(classic.Config{NumEnvs: 3, Seed: 5, MaxEpisodeSteps: 9})
 		}},
+		{"{id: CartPole, num_envs: 2, velocities: false}", func() (envs.Env, error) { return classic.NewMaskedCartPole(classic.Config{NumEnvs: 2}) }},
+		{"{id: CartPolePixels, num_envs: 2, width: 32, height: 20, frames: 2, interval: 3}", func() (envs.Env, error) {
+			return classic.NewCartPolePixels(classic.CartPolePixelsConfig{Config: classic.Config{NumEnvs: 2}, Width: 32, Height: 20, Frames: 2, Interval: 3})
+		}},
+		{"{id: TMaze, num_envs: 2, length: 4}", func() (envs.Env, error) {
+			return classic.NewTMaze(classic.TMazeConfig{Config: classic.Config{NumEnvs: 2}, Length: 4})
+		}},
 		{"{id: Acrobot, num_envs: 2, workers: 2}", func() (envs.Env, error) { return classic.NewAcrobot(classic.Config{NumEnvs: 2, Workers: 2}) }},
 		{"{id: MountainCar}", func() (envs.Env, error) { return classic.NewMountainCar(classic.Config{}) }},
 		{"{id: Pendulum, num_envs: 2, seed: 1}", func() (envs.Env, error) { return classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}) }},
@@ -192,7 +199,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"{}", []string{`"id" is null`, "CartPole", "gymnasium:<id>"}},
 		{"{id: 3}", []string{`"id" is 3`}},
-		{"{id: Cartpole}", []string{`"id" is "Cartpole"`, "Acrobot, CartPole, MountainCar", `did you mean "CartPole"`}},
+		{"{id: Cartpole}", []string{`"id" is "Cartpole"`, "Acrobot, CartPole, CartPolePixels, MountainCar", `did you mean "CartPole"`}},
 		{"{id: CartPole-v1}", []string{`did you mean "gymnasium:CartPole-v1"`}},
 		{"{id: 'CartPole:x'}", []string{"there is no such environment"}},
 		{"{id: CartPole, num_env: 4}", []string{"catalog: CartPole", `unknown key "num_env" (given 4)`, `did you mean "num_envs"`}},

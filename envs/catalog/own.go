@@ -11,25 +11,81 @@ import (
 
 func init() {
 	for name, make := range map[string]func(classic.Config) (envs.Env, error){
-		"Acrobot": classic.NewAcrobot, "CartPole": classic.NewCartPole, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
+		"Acrobot": classic.NewAcrobot, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
 	} {
 		Register(name, classicDefaults(), func(s classicSettings) (envs.Env, error) {
-			return make(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed, MaxEpisodeSteps: s.MaxEpisodeSteps, Workers: s.Workers})
+			return make(s.config())
 		})
 	}
+	Register("CartPole", cartPoleDefaults(), func(s cartPoleSettings) (envs.Env, error) {
+		if s.Velocities {
+			return classic.NewCartPole(s.config())
+		}
+		return classic.NewMaskedCartPole(s.config())
+	})
+	Register("CartPolePixels", pixelsDefaults(), func(s pixelsSettings) (envs.Env, error) {
+		return classic.NewCartPolePixels(classic.CartPolePixelsConfig{
+			Config: s.config(), Width: s.Width, Height: s.Height, Frames: s.Frames, Interval: s.Interval})
+	})
+	Register("TMaze", mazeDefaults(), func(s mazeSettings) (envs.Env, error) {
+		return classic.NewTMaze(classic.TMazeConfig{Config: s.config(), Length: s.Length})
+	})
 	Register("Walker", walkerDefaults(), newWalker)
 }
 
 // classicSettings are those of package classic's environments.
 type classicSettings struct {
 	Batch `yaml:",inline"`
-	// MaxEpisodeSteps is when episodes are truncated: 0 means Gymnasium's limit, a negative number never.
+	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit (Gymnasium's; of TMaze ten times the shortest
+	// way), a negative number never.
 	MaxEpisodeSteps int `yaml:"max_episode_steps"`
 	// Workers is how many goroutines step at once; 0 chooses. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
 }
 
 func classicDefaults() classicSettings { return classicSettings{Batch: Defaults()} }
+
+func (s classicSettings) config() classic.Config {
+	return classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed, MaxEpisodeSteps: s.MaxEpisodeSteps, Workers: s.Workers}
+}
+
+// cartPoleSettings are those of classic.NewCartPole, and of classic.NewMaskedCartPole without velocities.
+type cartPoleSettings struct {
+	classicSettings `yaml:",inline"`
+	// Velocities shows the velocities of cart and pole. Without them an agent needs a memory.
+	Velocities bool `yaml:"velocities"`
+}
+
+func cartPoleDefaults() cartPoleSettings {
+	return cartPoleSettings{classicSettings: classicDefaults(), Velocities: true}
+}
+
+// pixelsSettings are those of classic.NewCartPolePixels.
+type pixelsSettings struct {
+	classicSettings `yaml:",inline"`
+	// Width and Height are those of a frame, in pixels.
+	Width  int `yaml:"width" config:"min=16,max=512"`
+	Height int `yaml:"height" config:"min=16,max=512"`
+	// Frames is how many grey pictures an observation has, as its channels, the newest last. With 1 no velocity shows.
+	Frames int `yaml:"frames" config:"min=1,max=16"`
+	// Interval is the number of steps between two frames.
+	Interval int `yaml:"interval" config:"min=1,max=16"`
+}
+
+func pixelsDefaults() pixelsSettings {
+	c := classic.DefaultCartPolePixels()
+	return pixelsSettings{
+		classicSettings: classicDefaults(), Width: c.Width, Height: c.Height, Frames: c.Frames, Interval: c.Interval}
+}
+
+// mazeSettings are those of classic.NewTMaze.
+type mazeSettings struct {
+	classicSettings `yaml:",inline"`
+	// Length is the number of steps from the sign at the start to the junction.
+	Length int `yaml:"length" config:"min=1,max=1048576"`
+}
+
+func mazeDefaults() mazeSettings { return mazeSettings{classicSettings: classicDefaults(), Length: 10} }
 
 // walkerSettings are those of mujoco.NewWalker.
 type walkerSettings struct {

@@ -1,6 +1,7 @@
 // Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
-// [Acrobot] and [MountainCar]. Each is an [envs.Single] that never truncates an episode; the constructors
-// [NewCartPole], [NewPendulum], [NewAcrobot] and [NewMountainCar] return batches of them with Gymnasium's time limits.
+// [Acrobot] and [MountainCar], CartPole without velocities ([MaskedCartPole]) and from pictures ([CartPolePixels]), and
+// the corridor [TMaze]. Each is an [envs.Single] that never truncates an episode; the constructors, such as
+// [NewCartPole], return batches of them with time limits, which are Gymnasium's.
 // All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]); the reward of MountainCar can be shaped
 // ([envs.RewardShaper]).
 //
@@ -23,7 +24,7 @@ type Config struct {
 	NumEnvs int
 	// Seed seeds the generators for a first Reset with a negative seed. It must not be negative.
 	Seed int64
-	// MaxEpisodeSteps is when episodes are truncated: 0 means Gymnasium's limit, a negative number never.
+	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit, a negative number never.
 	MaxEpisodeSteps int
 	// Workers is how many goroutines step at once; 0 means one for every 256 environments, at most one a
 	// processor. Results do not depend on it.

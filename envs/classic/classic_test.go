@@ -22,6 +22,8 @@ var environments = []struct {
 }{
 	{"CartPole", NewCartPole, func() envs.Single { return &CartPole{} }, 500,
 		[]float32{-.05, -.05, -.05, -.05}, []float32{.05, .05, .05, .05}},
+	{"MaskedCartPole", NewMaskedCartPole, func() envs.Single { return &MaskedCartPole{} }, 500,
+		[]float32{-.05, -.05}, []float32{.05, .05}},
 	{"Pendulum", NewPendulum, func() envs.Single { return &Pendulum{} }, 200,
 		[]float32{-1, -1, -1}, []float32{1, 1, 1}},
 	{"Acrobot", NewAcrobot, func() envs.Single { return &Acrobot{} }, 500,
@@ -116,7 +118,7 @@ func TestTimeLimits(t *testing.T) {
 						t.Fatal(err)
 					}
 					if s.Terminated[0] {
-						if limit == 0 && e.name != "CartPole" {
+						if limit == 0 && !strings.HasSuffix(e.name, "CartPole") {
 							t.Errorf("terminated at step %d", i)
 						}
 						return
@@ -139,7 +141,7 @@ func TestTimeLimits(t *testing.T) {
 // steady is an action that does not end an episode early, except for CartPole's pole.
 func steady(name string, step int) []float32 {
 	switch name {
-	case "CartPole":
+	case "CartPole", "MaskedCartPole":
 		return []float32{float32(step % 2)}
 	case "Acrobot":
 		return []float32{1}

@@ -81,3 +81,59 @@ func ExampleNewMountainCar() {
 	}
 	// Output: 300 × 200
 }
+
+// Position and angle are all there is to see.
+func ExampleNewMaskedCartPole() {
+	env, err := classic.NewMaskedCartPole(classic.Config{NumEnvs: 2, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation, env.Spaces().Action)
+	// Output: Box(2) Discrete(2)
+}
+
+// Three frames of one cart, the newest in the last channel.
+func ExampleNewCartPolePixels() {
+	env, err := classic.NewCartPolePixels(classic.DefaultCartPolePixels())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spaces().Observation, len(step.Observations))
+	// Output: Box(40, 96, 3, uint8) 11520
+}
+
+func ExampleDefaultCartPolePixels() {
+	cfg := classic.DefaultCartPolePixels()
+	fmt.Println(cfg.Width, cfg.Height, cfg.Frames, cfg.Interval)
+	// Output: 96 40 3 2
+}
+
+// The sign at the start says where to turn.
+func ExampleNewTMaze() {
+	env, err := classic.NewTMaze(classic.TMazeConfig{Length: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	turn := float32(0) // north
+	if step.Observations[0] == 1 {
+		turn = 2
+	}
+	for _, action := range []float32{1, 1, turn} {
+		if step, err = env.Step([]float32{action}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(step.Rewards, step.Terminated, step.Episodes[0].Metrics)
+	// Output: [4] [true] map[success:1]
+}

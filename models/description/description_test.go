@@ -31,7 +31,9 @@ func TestRoundTrip(t *testing.T) {
 	}}
 	dict := valid()
 	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)}), "gripper": spaces.NewDiscrete(2)})
-	for _, p := range []Policy{valid(), discrete, dict} {
+	tuple := valid()
+	tuple.Observation = spaces.NewTuple(spaces.Space{Kind: spaces.Box, Shape: []int{1, 1, 1}, DType: spaces.Uint8}, spaces.NewDiscrete(2))
+	for _, p := range []Policy{valid(), discrete, dict, tuple} {
 		values := p.Values()
 		for range 2 {
 			got, err := Of(values)

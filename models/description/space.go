@@ -14,19 +14,19 @@ type spaceJSON struct {
 	Low   []*float32 `json:"low,omitempty"` // null for an infinity, which JSON has not
 	High  []*float32 `json:"high,omitempty"`
 	NVec  []int      `json:"nvec,omitempty"`
-	// Entries are those of a Dict.
+	DType string     `json:"dtype,omitempty"` // "" is float32
+	// Entries are those of a Dict or Tuple.
 	Entries []entryJSON `json:"entries,omitempty"`
 }
 
-// entryJSON is how an entry of a Dict is written.
+// entryJSON is how an entry of a Dict or Tuple is written.
 type entryJSON struct {
 	Name  string     `json:"name"`
 	Space *spaceJSON `json:"space"`
 }
 
 func encodeSpace(s spaces.Space) *spaceJSON {
-	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High),
-		NVec: s.NVec}
+	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High), NVec: s.NVec, DType: string(s.DType)}
 	for _, e := range s.Entries {
 		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
 	}
@@ -69,12 +69,12 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product is at most %d", s.Shape, maxWidth)
 		}
 	}
-	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Dict} {
+	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Dict, spaces.Tuple} {
 		if k.String() != s.Kind {
 			continue
 		}
-		out := spaces.Space{Kind: k, Shape: s.Shape, Low: decodeLimits(s.Low, math.Inf(-1)),
-			High: decodeLimits(s.High, math.Inf(1)), NVec: s.NVec}
+		out := spaces.Space{Kind: k, Shape: s.Shape, NVec: s.NVec, DType: spaces.DType(s.DType),
+			Low: decodeLimits(s.Low, math.Inf(-1)), High: decodeLimits(s.High, math.Inf(1))}
 		for _, e := range s.Entries {
 			part, err := e.Space.space()
 			if err != nil {

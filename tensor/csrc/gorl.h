@@ -64,6 +64,10 @@ gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out)
 gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
 gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out);
 gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out);
+gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out); // the same bytes as another type
+gorl_err gorl_permute(gorl_t a, const int64_t* dims, int32_t n, int grad, gorl_t* out);
+// geometry: stride (2), padding at the top, left, bottom and right, dilation (2), groups
+gorl_err gorl_conv2d(gorl_t x, gorl_t w, gorl_t b, const int64_t* geometry, int32_t lower, int grad, gorl_t* out);
 gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int32_t lower, int grad, gorl_t* out);
 gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, int grad, gorl_t* out);
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);

@@ -155,7 +155,25 @@ gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out)
 gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).reshape(sizes_of(sizes, n))); GORL_END }
 gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).expand(sizes_of(sizes, n))); GORL_END }
 gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).transpose(d0, d1)); GORL_END }
+gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).view(scalar_of(dtype))); GORL_END }
+gorl_err gorl_permute(gorl_t a, const int64_t* dims, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).permute(sizes_of(dims, n))); GORL_END }
 
+gorl_err gorl_conv2d(gorl_t x, gorl_t w, gorl_t b, const int64_t* g, int32_t lower, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  at::Tensor in = lowered(T(x), lower);
+  std::vector<int64_t> padding = {g[2], g[3]};
+  if (g[2] != g[4] || g[3] != g[5]) {  // at::conv2d pads both sides alike
+    in = at::constant_pad_nd(in, {g[3], g[5], g[2], g[4]});
+    padding = {0, 0};
+  }
+  // oneDNN is the fast backend on the CPU, forwards and backwards. It keeps the memory format of its input, so that a
+  // permuted picture is never copied into channel-major order.
+  c10::optional<at::Tensor> bias;
+  if (b != nullptr) bias = lowered(T(b), lower);
+  auto y = at::conv2d(in, lowered(T(w), lower), bias, at::IntArrayRef(g, 2), padding, at::IntArrayRef(g + 6, 2), g[8]);
+  *out = wrap(raised(y, lower));
+  GORL_END
+}
 gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int32_t lower, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   auto in = lowered(T(x), lower), weight = lowered(T(w), lower);

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -76,7 +77,7 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
-	if a.Kind == spaces.Dict {
+	if len(a.Entries) > 0 {
 		a.Sample(c.Rng, out)
 		return out
 	}
@@ -94,24 +95,53 @@ func (c *Core) randomActions() []float32 {
 	return out
 }
 
-// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks.
+// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
+// kept as bytes become numbers first.
 func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
-	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, obs)}
+	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
 	if state.T != nil {
-		in.States = c.StateScaler.Forward(s, state)
+		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
 	}
 	return in
 }
 
+// packed reports whether observations or states are kept as bytes.
+func (c *Core) packed() bool { return c.obsRows.Packed() || c.stateRows.Packed() }
+
+// portion is about how many rows with pictures are numbers at once.
+const portion = 256
+
+// Portions calls f for all n rows at once, or, where packed says that they are kept as bytes, for some after the others
+// with a scope of their own, so that only these are numbers in memory.
+func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
+	if !packed {
+		f(s, memory.Span{Len: n})
+		return
+	}
+	own := tensor.NoGrad().On(c.Device)
+	defer own.Close()
+	for _, span := range memory.Split(n, (n+portion-1)/portion) {
+		f(own, span)
+		if own.Err() != nil {
+			s.Fail(own.Err())
+			return
+		}
+		own.Reset()
+	}
+}
+
 // write copies rows from the host into tensors; state may be a zero Tensor, for none.
 func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {
-	if err := tensor.Write(obs, o); err != nil {
-		return err
+	if err := c.obsRows.Write(obs, o); err != nil {
+		return fmt.Errorf("%s: observations: %w", strings.ToLower(c.name), err)
 	}
 	if state.T == nil {
 		return nil
 	}
-	return tensor.Write(state, st)
+	if err := c.stateRows.Write(state, st); err != nil {
+		return fmt.Errorf("%s: states: %w", strings.ToLower(c.name), err)
+	}
+	return nil
 }
 
 // read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -88,15 +89,23 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 }
 
 // FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
-// in one pass. Parameters and scalers are still those that collected the rollout, so the result is what it would have
-// been step by step.
-func (c *Core) FillValues(s *tensor.Scope, field string,
-	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
-	var state tensor.Tensor
-	if c.spaces.State.Width() > 0 {
-		state = c.Rollout.Rows("states")
-	}
-	s.Copy(c.Rollout.Rows(field), value(s, c.Rollout.Rows("observations"), state))
+// in one pass, pictures in portions. Parameters and scalers are still those that collected the rollout, so the result is
+// what it would have been step by step.
+func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
+	all := int64(c.Rollout.Steps() * c.Rollout.Envs())
+	c.Portions(s, c.packed(), all, func(s *tensor.Scope, rows memory.Span) {
+		cut := func(field string) tensor.Tensor {
+			if rows.Len == all {
+				return c.Rollout.Rows(field)
+			}
+			return s.Narrow(c.Rollout.Rows(field), 0, rows.Start, rows.Len)
+		}
+		var state tensor.Tensor
+		if c.spaces.State.Width() > 0 {
+			state = cut("states")
+		}
+		s.Copy(cut(field), value(s, cut("observations"), state))
+	})
 }
 
 // Masks says how generalised advantage estimation treats the ends of episodes. Everything is (T, N, 1).

@@ -93,18 +93,20 @@ type Core struct {
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
 
-	name     string
-	spaces   spaces.Set
-	numEnvs  int
-	fields   []memory.Field
-	scratch  []string // fields that are not part of a snapshot
-	pcg      *rand.PCG
-	training bool
-	sampling bool // actions in evaluation, too
-	acted    bool // Act has begun a step that Record has not completed
-	networks []NamedNetwork
-	segments []tensor.Group // the flat range of each network
-	stepped  []int          // the network of each group of Optimizer
+	name      string
+	spaces    spaces.Set
+	numEnvs   int
+	obsRows   *memory.Packing // how rows of observations and states are kept
+	stateRows *memory.Packing
+	fields    []memory.Field
+	scratch   []string // fields that are not part of a snapshot
+	pcg       *rand.PCG
+	training  bool
+	sampling  bool // actions in evaluation, too
+	acted     bool // Act has begun a step that Record has not completed
+	networks  []NamedNetwork
+	segments  []tensor.Group // the flat range of each network
+	stepped   []int          // the network of each group of Optimizer
 
 	resident  *tensor.Scope // owns what lives as long as the agent
 	step      *tensor.Scope // owns what a call of Act or Record computes
@@ -179,6 +181,7 @@ func New(o Options) (c *Core, err error) {
 		c.gradients = newGradientScaler()
 	}
 	c.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }
+	c.obsRows, c.stateRows = memory.NewPacking(o.Spaces.Observation), memory.NewPacking(o.Spaces.State)
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
 	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl records them by steps
 		c.scratch = append(c.scratch, "values")
@@ -235,23 +238,19 @@ func (c *Core) Bind(numEnvs int) error {
 // nothing.
 func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
-	fields := []memory.Field{{Name: "observations", Width: sp.Observation.Width()},
-		{Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob",
-			Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages",
-			Width: 1}}
-	if w := sp.State.Width(); w > 0 {
-		fields = append(fields, memory.Field{Name: "states", Width: w})
-		c.evalState, c.nextState = c.resident.Zeros(n, int64(w)), c.resident.Zeros(n, int64(w))
+	fields := []memory.Field{c.obsRows.Field("observations"), {Name: "actions", Width: sp.Action.Width()},
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+	if sp.State.Width() > 0 {
+		fields = append(fields, c.stateRows.Field("states"))
+		c.evalState, c.nextState = c.stateRows.Zeros(c.resident, n), c.stateRows.Zeros(c.resident, n)
 	}
 	var err error
 	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...),
 		c.Device); err != nil {
 		return err
 	}
-	o := int64(sp.Observation.Width())
-	c.evalObs, c.nextObs = c.resident.Zeros(n, o), c.resident.Zeros(n, o)
+	c.evalObs, c.nextObs = c.obsRows.Zeros(c.resident, n), c.obsRows.Zeros(c.resident, n)
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
 	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
 	c.stdDev = c.resident.Zeros()

@@ -43,10 +43,19 @@ func (c *Core) pick(s *tensor.Scope, n int64) func(field string) tensor.Tensor {
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
 	all := c.batch(c.pick(s, n), extra)
-	all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
+	if !c.packed() {
+		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
+	}
 	return func(yield func(Batch) bool) {
+		own, done := c.numbers(s)
+		defer done()
 		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
+			if c.packed() {
+				own.Reset()
+				b.Inputs = c.Inputs(own, b.Inputs.Observations, b.Inputs.States)
+				s.Fail(own.Err())
+			}
 			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
@@ -66,21 +75,43 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	}
 	all := c.batch(rows, extra)
 	return func(yield func(Batch) bool) {
+		own, done := c.numbers(s)
+		defer done()
 		for i, span := range split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
+			if own != s {
+				own.Reset()
+			}
+			obs, state := c.obsRows.Float32(own, b.Inputs.Observations), b.Inputs.States
+			if state.T != nil {
+				state = c.stateRows.Float32(own, state)
+			}
 			if epoch == 0 {
-				c.ObservationScaler.Update(s, b.Inputs.Observations)
-				if b.Inputs.States.T != nil {
-					c.StateScaler.Update(s, b.Inputs.States)
+				c.ObservationScaler.Update(s, obs)
+				if state.T != nil {
+					c.StateScaler.Update(s, state)
 				}
 			}
-			b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
+			b.Inputs = c.Inputs(own, obs, state)
+			if own != s {
+				s.Fail(own.Err())
+			}
 			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}
 		}
 	}
+}
+
+// numbers returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
+// reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
+func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
+	if !c.packed() {
+		return s, func() {}
+	}
+	own = tensor.NoGrad().On(c.Device)
+	return own, own.Close
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.

@@ -63,9 +63,9 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		}
 	}
 	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
-		r.float32s(layout.Rollout(layout.NextObservations), c.nextObs)
+		r.kept(layout.Rollout(layout.NextObservations), c.nextObs)
 		if c.nextState.T != nil {
-			r.float32s(layout.Rollout(layout.NextStates), c.nextState)
+			r.kept(layout.Rollout(layout.NextStates), c.nextState)
 		}
 	}
 	text, err := snap.Text(layout.Random)
@@ -189,7 +189,7 @@ func (r *reader) memories(c *Core) [][2]int64 {
 	}
 	var at [][2]int64
 	for _, m := range c.replays {
-		r.float32s(layout.MemoryRows(m.name), m.Data())
+		r.kept(layout.MemoryRows(m.name), m.Data())
 		length, next := r.integer(layout.Memories, m.name, "length"), r.integer(layout.Memories, m.name, "next")
 		if length > m.Capacity() || next >= m.Capacity() {
 			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
@@ -236,19 +236,40 @@ func (r *reader) float32s(name string, t tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
 }
 
+// kept reads rows as a memory keeps them, numbers or bytes.
+func (r *reader) kept(name string, t tensor.Tensor) {
+	if tensor.TypeOf(t) != tensor.Uint8 {
+		r.float32s(name, t)
+		return
+	}
+	data, err := r.snap.Bytes(name, tensor.Shape(t)...)
+	r.fail(err)
+	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
+}
+
 // steps reads the first n timesteps of a field of the rollout.
 func (r *reader) steps(name string, t tensor.Tensor, n int64) {
-	data, err := r.snap.Float32s(name, append([]int64{n}, tensor.Shape(t)[1:]...)...)
+	shape := append([]int64{n}, tensor.Shape(t)[1:]...)
+	if tensor.TypeOf(t) == tensor.Uint8 {
+		data, err := r.snap.Bytes(name, shape...)
+		r.fail(err)
+		r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
+		return
+	}
+	data, err := r.snap.Float32s(name, shape...)
 	r.fail(err)
-	r.writes = append(r.writes, func() error {
-		s := tensor.NoGrad()
-		defer s.Close()
-		rows := s.Narrow(t, 0, 0, n)
-		if err := s.Err(); err != nil {
-			return err
-		}
-		return tensor.Write(rows, data)
-	})
+	r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
+}
+
+// writeSteps writes the first n steps of a field.
+func writeSteps[T tensor.Element](t tensor.Tensor, n int64, data []T) error {
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows := s.Narrow(t, 0, 0, n)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	return tensor.Write(rows, data)
 }
 
 func (r *reader) float64s(name string, t tensor.Tensor) {

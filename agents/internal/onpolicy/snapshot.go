@@ -74,7 +74,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	if opt.Buffers {
 		cursors := map[string]any{}
 		for _, m := range c.replays {
-			w.float32s(layout.MemoryRows(m.name), m.Data())
+			w.kept(layout.MemoryRows(m.name), m.Data())
 			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
 		}
 		values[layout.Memories] = cursors
@@ -88,12 +88,12 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		for _, name := range c.recorded() {
 			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
 			w.fail(s.Err())
-			w.float32s(layout.Rollout(name), rows)
+			w.kept(layout.Rollout(name), rows)
 		}
 		if c.Rollout.Full() {
-			w.float32s(layout.Rollout(layout.NextObservations), c.nextObs)
+			w.kept(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {
-				w.float32s(layout.Rollout(layout.NextStates), c.nextState)
+				w.kept(layout.Rollout(layout.NextStates), c.nextState)
 			}
 		}
 	}
@@ -140,6 +140,17 @@ func (w *writer) float32s(name string, t tensor.Tensor) {
 	data, err := tensor.Float32s(t)
 	w.fail(err)
 	w.snap.Arrays[name] = checkpoint.ArrayFloat32(tensor.Shape(t), data)
+}
+
+// kept writes rows as a memory keeps them, numbers or bytes.
+func (w *writer) kept(name string, t tensor.Tensor) {
+	if w.err != nil || tensor.TypeOf(t) != tensor.Uint8 {
+		w.float32s(name, t)
+		return
+	}
+	data := make([]uint8, tensor.Numel(t))
+	w.fail(tensor.Read(t, data))
+	w.snap.Arrays[name] = checkpoint.ArrayBytes(tensor.Shape(t), data)
 }
 
 func (w *writer) float64s(name string, t tensor.Tensor) {

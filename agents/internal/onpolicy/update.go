@@ -5,7 +5,9 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -124,9 +126,9 @@ func (c *Core) CheckParameters(s *tensor.Scope) error {
 // asSkrl).
 func (c *Core) Finish(s *tensor.Scope) error {
 	if !c.Config.Skrl() {
-		c.ObservationScaler.Update(s, c.Rollout.Rows("observations"))
+		c.learnScale(s, c.ObservationScaler, c.obsRows, "observations")
 		if c.spaces.State.Width() > 0 {
-			c.StateScaler.Update(s, c.Rollout.Rows("states"))
+			c.learnScale(s, c.StateScaler, c.stateRows, "states")
 		}
 	}
 	if err := s.Err(); err != nil {
@@ -135,4 +137,19 @@ func (c *Core) Finish(s *tensor.Scope) error {
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
+}
+
+// learnScale lets a scaler learn from a field of the rollout, from pictures in portions.
+func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, field string) {
+	if scaler == nil {
+		return
+	}
+	rows := c.Rollout.Rows(field)
+	c.Portions(s, kept.Packed(), int64(c.Rollout.Steps()*c.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+		part := rows
+		if kept.Packed() {
+			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
+		}
+		scaler.Update(s, part)
+	})
 }

@@ -146,18 +146,25 @@ def describe(space, name):
     raise Refused(f"the {name} space is {space}; the bridge knows Box, Discrete, MultiDiscrete, MultiBinary, Dict and Tuple")
 
 
-def width(space):
-    """How many numbers one element takes in a row."""
+def is_small(space):
+    """Whether the numbers of a space without parts are bytes in a row."""
+    return isinstance(space, gymnasium.spaces.Box) and space.dtype == np.uint8
+
+
+def width(space, small=False):
+    """How many float32 numbers one element takes in a row, or with small how many bytes beside them."""
     s = gymnasium.spaces
     if isinstance(space, s.Dict):
-        return sum(width(part) for part in space.spaces.values())
+        return sum(width(part, small) for part in space.spaces.values())
     if isinstance(space, s.Tuple):
-        return sum(width(part) for part in space.spaces)
+        return sum(width(part, small) for part in space.spaces)
+    if is_small(space) != small:
+        return 0
     return int(np.prod(space.shape)) if space.shape else 1
 
 
-def putter(space, row):
-    """Returns the function that writes a value of the space into its row."""
+def putter(space, row, small):
+    """Returns the function that writes a value of the space into its row, and what is uint8 into its bytes."""
     s, ndarray, asarray = gymnasium.spaces, np.ndarray, np.asarray
     if isinstance(space, s.Discrete):
         start = int(space.start)
@@ -167,17 +174,30 @@ def putter(space, row):
 
         return put
     if isinstance(space, (s.Dict, s.Tuple)):
-        parts, at = [], 0
+        parts, at, small_at = [], 0, 0
         for key in keys_of(space) if isinstance(space, s.Dict) else range(len(space.spaces)):
             part = space.spaces[key]
-            parts.append((key, putter(part, row[at : at + width(part)])))
-            at += width(part)
+            to, small_to = at + width(part), small_at + width(part, True)
+            parts.append((key, putter(part, row[at:to] if row is not None else None, small[small_at:small_to] if small is not None else None)))
+            at, small_at = to, small_to
 
         def put(value):
             if len(value) != len(parts):
                 raise ValueError(f"a value has {len(value)} parts; its space has {len(parts)}")
             for key, part in parts:
                 part(value[key])
+
+        return put
+    if is_small(space):
+        shape, view = space.shape, small.reshape(space.shape)
+
+        def put(value):
+            value = asarray(value)
+            if value.shape != shape:
+                raise ValueError(f"a value has the shape {value.shape}; its space says {shape}")
+            view[...] = value
+            if value.dtype != np.uint8 and not (view == value).all():
+                raise ValueError("a value of a uint8 space is no whole number from 0 to 255")
 
         return put
     shape, view = space.shape, row.reshape(space.shape)
@@ -321,9 +341,9 @@ class Infos:
         return said
 
 
-def info_putter(space, row, key, what):
+def info_putter(space, row, small, key, what):
     """Returns the function that writes what an info holds under a key into its row."""
-    put = putter(space, row)
+    put = putter(space, row, small)
 
     def fill(info, method):
         try:
@@ -414,7 +434,7 @@ class Bridge:
         self.observation, self.action = first.observation_space, first.action_space
         self.state = from_info(first, setup["states"], ["state_space"], setup["state_size"], "states")
         self.amp = from_info(first, setup["amp"], ["amp_observation_space", "amp_observation_size"], setup["amp_size"], "AMP observations")
-        taker(self.action, np.zeros((1, width(self.action)), np.float32))  # refuses what cannot be
+        taker(self.action, np.zeros((1, width(self.action) + width(self.action, True)), np.float32))  # refuses what cannot be
         self.current = 0  # the environment being worked on
 
     def description(self):
@@ -440,13 +460,19 @@ class Bridge:
             array = memory.array(name)
             return array if array is None else array[a:b]
 
+        def each(name):
+            """The row and the bytes of every environment, None for what the space has none of; nothing without the space."""
+            array, small = rows(name), rows(name + "_bytes")
+            if array is None and small is None:
+                return []
+            return [(None if array is None else array[k], None if small is None else small[k]) for k in range(b - a)]
+
         def putters(name, space):
-            array = rows(name)
-            return None if array is None else [putter(space, row) for row in array]
+            return [putter(space, *row) for row in each(name)]
 
         def info_putters(name, space, option):
-            array, what = rows(name), "AMP observation" if option == "amp" else "state"
-            return None if array is None else [info_putter(space, row, self.setup[option], what) for row in array]
+            what = "AMP observation" if option == "amp" else "state"
+            return [info_putter(space, *row, self.setup[option], what) for row in each(name)]
 
         self.take = taker(self.action, rows("actions"))
         self.put, self.put_final = putters("observations", self.observation), putters("final_observations", self.observation)

@@ -52,14 +52,23 @@ type Env struct {
 	failed     error // nothing but Close helps
 	wO, wS, wM int   // the widths of observations, states and AMP observations
 	kO, kS, kM []int // the choices of their columns
-	columns    int   // how many numbers of an info have a place
+	rO, rS, rM []spaces.Run
+	columns    int // how many numbers of an info have a place
 }
 
 // arrays are those of the shared memory, nil where the layout has none.
 type arrays struct {
-	actions, observations, finals, states, finalStates, amp []float32
-	rewards, infos                                          []float64
-	flags                                                   []uint8
+	actions                                        []float32
+	observations, finals, states, finalStates, amp rows
+	rewards, infos                                 []float64
+	flags                                          []uint8
+}
+
+// rows are those of a space in the shared memory: columns of uint8 as bytes, all others as float32, each kind in the order
+// of its columns.
+type rows struct {
+	floats []float32
+	bytes  []uint8
 }
 
 // batch is what Step returns, copied from the shared memory once it is found to be good.
@@ -129,6 +138,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	case first:
 		e.about, e.set = about, set
 		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
+		e.rO, e.rS, e.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
 		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
 		return nil
 	}
@@ -143,11 +153,16 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 // allocate lays out and maps the shared memory and makes the batch that is returned.
 func (e *Env) allocate() error {
 	n := e.options.NumEnvs
-	e.layout = plan("environments", len(e.children), n, []array{
-		{"actions", "f4", e.set.Action.Width()}, {"observations", "f4", e.wO}, {"final_observations", "f4", e.wO},
-		{"states", "f4", e.wS}, {"final_states", "f4", e.wS}, {"amp_observations", "f4", e.wM},
-		{"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.columns},
-	})
+	wanted := []array{{"actions", "f4", e.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.columns}}
+	for _, of := range []struct {
+		name  string
+		space spaces.Space
+	}{{"observations", e.set.Observation}, {"final_observations", e.set.Observation}, {"states", e.set.State},
+		{"final_states", e.set.State}, {"amp_observations", e.set.AMPObservation}} {
+		small := of.space.Bytes()
+		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small}, array{of.name + bytesSuffix, "u1", small})
+	}
+	e.layout = plan("environments", len(e.children), n, wanted)
 	var err error
 	if e.header, err = e.layout.header(); err != nil {
 		return err
@@ -156,14 +171,7 @@ func (e *Env) allocate() error {
 		return fmt.Errorf("gymnasium: mapping %d bytes of shared memory: %w", e.layout.Size, err)
 	}
 	copy(e.memory, e.header)
-	m, l := e.memory, e.layout
-	e.shared = arrays{
-		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m,
-			l, "final_observations"),
-		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l,
-			"amp_observations"),
-		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
-	}
+	e.shared = sharedArrays(e.memory, e.layout)
 	o, s, amp := e.set.Observation, e.set.State, e.set.AMPObservation
 	e.own = batch{
 		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
@@ -177,13 +185,25 @@ func (e *Env) allocate() error {
 	return nil
 }
 
+// bytesSuffix follows an array's name in that of its columns of uint8.
+const bytesSuffix = "_bytes"
+
+// sharedArrays finds the arrays that a layout says where they are.
+func sharedArrays(m []byte, l *layout) arrays {
+	of := func(name string) rows { return rows{view[float32](m, l, name), view[uint8](m, l, name+bytesSuffix)} }
+	return arrays{
+		actions: view[float32](m, l, "actions"), observations: of("observations"), finals: of("final_observations"),
+		states: of("states"), finalStates: of("final_states"), amp: of("amp_observations"),
+		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
+	}
+}
+
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each, a Tuple a Dict
-// whose keys are "0", "1" and so on ("00" where there are more than ten); in a row the parts of a Dict stand sorted by
-// their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0 here, whatever they begin
-// at in Python.
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each; in a row the parts of a
+// Dict stand sorted by their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0 here,
+// whatever they begin at in Python. A Box of uint8, a picture, stays one: its values travel as bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
 // Versions returns the versions of Python, gymnasium and numpy.

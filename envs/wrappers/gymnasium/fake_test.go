@@ -197,12 +197,7 @@ func (f *faker) attach() error {
 		return err
 	}
 	f.block = f.layout.block(f.memory, f.setup.Index)
-	m, l := f.memory, f.layout
-	f.arrays = arrays{
-		actions: view[float32](m, l, "actions"), observations: view[float32](m, l, "observations"), finals: view[float32](m, l, "final_observations"),
-		states: view[float32](m, l, "states"), finalStates: view[float32](m, l, "final_states"), amp: view[float32](m, l, "amp_observations"),
-		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
-	}
+	f.arrays = sharedArrays(f.memory, f.layout)
 	for i := f.setup.From; i < f.setup.To; i++ {
 		f.envs = append(f.envs, &fakeEnv{i: i})
 	}
@@ -243,9 +238,9 @@ func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
 
 func (f *faker) reset(e *fakeEnv) {
 	e.steps = 0
-	e.observe(f.arrays.observations[4*e.i:])
-	if f.arrays.states != nil {
-		f.arrays.states[e.i] = -1
+	e.observe(f.arrays.observations.floats[4*e.i:])
+	if f.arrays.states.floats != nil {
+		f.arrays.states.floats[e.i] = -1
 	}
 }
 
@@ -254,7 +249,7 @@ func (f *faker) step(e *fakeEnv) {
 	a := f.arrays
 	k := len(a.infos) / len(a.flags)
 	a.rewards[e.i] = float64(a.actions[2*e.i]) + 10*float64(a.actions[2*e.i+1])
-	a.amp[e.i] = float32(100*e.i + e.steps)
+	a.amp.floats[e.i] = float32(100*e.i + e.steps)
 	if k > 0 {
 		a.infos[k*e.i] = float64(e.steps)
 		for j := 1; j < k; j++ {
@@ -263,13 +258,13 @@ func (f *faker) step(e *fakeEnv) {
 	}
 	a.flags[e.i] = 0
 	if e.steps < e.length() {
-		e.observe(a.observations[4*e.i:])
-		a.states[e.i] = float32(e.steps)
+		e.observe(a.observations.floats[4*e.i:])
+		a.states.floats[e.i] = float32(e.steps)
 		return
 	}
 	a.flags[e.i] = 1 + uint8(e.i%2)
-	e.observe(a.finals[4*e.i:])
-	a.finalStates[e.i] = float32(e.steps)
+	e.observe(a.finals.floats[4*e.i:])
+	a.finalStates.floats[e.i] = float32(e.steps)
 	f.reset(e)
 }
 
@@ -315,16 +310,16 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 	case "hang":
 		time.Sleep(time.Hour)
 	case "nan":
-		f.arrays.observations[4*first+2] = float32(math.NaN())
+		f.arrays.observations.floats[4*first+2] = float32(math.NaN())
 	case "index":
-		f.arrays.observations[4*first+3] = -1
+		f.arrays.observations.floats[4*first+3] = -1
 	case "final-nan":
 		f.arrays.flags[first] = 2
-		f.arrays.finals[4*first] = float32(math.Inf(1))
+		f.arrays.finals.floats[4*first] = float32(math.Inf(1))
 	case "reward":
 		f.arrays.rewards[first] = math.NaN()
 	case "amp":
-		f.arrays.amp[first] = float32(math.NaN())
+		f.arrays.amp.floats[first] = float32(math.NaN())
 	case "flags":
 		f.arrays.flags[first] = 0x40
 	case "guard":

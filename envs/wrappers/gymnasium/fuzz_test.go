@@ -148,17 +148,21 @@ func FuzzPicture(f *testing.F) {
 	})
 }
 
+// A Tuple keeps its order, and a Box of uint8 its type.
 func TestTuple(t *testing.T) {
 	parts := make([]spaceJSON, 11)
 	for i := range parts {
 		parts[i] = spaceJSON{Kind: "Discrete", NVec: []int{i + 2}}
 	}
+	low, high := 0.0, 255.0
+	parts = append(parts, spaceJSON{Kind: "Box", Shape: []int{2, 2, 3}, Low: []*float64{&low}, High: []*float64{&high}, DType: "uint8"})
 	count := 0
 	space, err := (&spaceJSON{Kind: "Tuple", Spaces: parts}).space(0, &count)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := space.Entries; e[0].Name != "00" || e[10].Name != "10" || e[10].Space.NVec[0] != 12 || space.Kind != spaces.Dict {
+	if e := space.Entries; e[0].Name != "0" || e[10].Name != "10" || e[10].Space.NVec[0] != 12 || space.Kind != spaces.Tuple ||
+		!e[11].Space.Equal(spaces.NewPicture(2, 2, 3)) {
 		t.Errorf("%v", space)
 	}
 }

@@ -121,7 +121,7 @@ func TestPeersSpaces(t *testing.T) {
 		Observation: spaces.NewDict(map[string]spaces.Space{
 			"arm":  spaces.NewDict(map[string]spaces.Space{"grip": spaces.NewMultiDiscrete(2, 2), "joints": spaces.NewBox(-1, 1, 3)}),
 			"door": spaces.NewDiscrete(5),
-			"keys": spaces.NewDict(map[string]spaces.Space{"0": spaces.NewMultiDiscrete(3, 4), "1": spaces.NewBox(0, 255, 1)}),
+			"keys": spaces.NewTuple(spaces.NewMultiDiscrete(3, 4), spaces.Space{Kind: spaces.Box, Shape: []int{1}, DType: spaces.Uint8}),
 			"pose": spaces.NewBox(-10, 10, 2, 2),
 		}),
 		Action: spaces.NewMultiDiscrete(3, 4),
@@ -138,6 +138,55 @@ func TestPeersSpaces(t *testing.T) {
 	cartpole := open(t, real(t, "CartPole-v1", 1, 1))
 	if o := cartpole.Spaces().Observation; o.Width() != 4 || o.High[0] != 4.8 || cartpole.Spaces().Action.NVec[0] != 2 {
 		t.Errorf("CartPole has %v below %v, and %v", o, o.High, cartpole.Spaces().Action)
+	}
+}
+
+// A picture's bytes are shared as bytes, its shape and type reach Go, and what is no byte is refused.
+func TestPeersCamera(t *testing.T) {
+	e := open(t, real(t, "bridge_environments:Camera", 3, 2))
+	want := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(3, 2, 3), "joints": spaces.NewBox(-1, 1, 2)})
+	if got := e.Spaces().Observation; !got.Equal(want) || e.Spaces().Action.DType != spaces.Float32 {
+		t.Fatalf("observations %v, want %v; actions %v", got, want, e.Spaces().Action)
+	}
+	if small, large := e.layout.Arrays["observations_bytes"], e.layout.Arrays["observations"]; small.DType != "u1" || small.Shape[1] != 18 || large.Shape[1] != 2 {
+		t.Errorf("the memory has %+v and %+v", small, large)
+	}
+	s, err := e.Reset(1)
+	for step := 1; step <= 20; step++ {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range s.Observations {
+			row, column := i/20, i%20
+			want := float32(uint8(column*13 + step))
+			if column >= 18 {
+				want = float32(float64(step) / 100)
+			}
+			if x != want {
+				t.Fatalf("step %d, environment %d: value %d is %g, want %g", step, row, column, x, want)
+			}
+		}
+		s, err = e.Step([]float32{1, 200, 3, 4, 5, 6})
+	}
+	if err == nil && !slices.Equal(s.Rewards, []float32{1, 3, 5}) {
+		t.Errorf("rewards %v", s.Rewards)
+	}
+	for _, bad := range []any{-1, 256, 0.5} {
+		o := real(t, "bridge_environments:Camera", 2, 1)
+		o.Kwargs = map[string]any{"bad": bad}
+		e := open(t, o)
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		for range 3 {
+			if _, err = e.Step([]float32{1, 2, 3, 4}); err != nil {
+				break
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), "no whole number from 0 to 255") || !strings.Contains(err.Error(), "environment 0") {
+			t.Errorf("%v: error %v", bad, err)
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func vacant(path string) error {
 
 // spaceOf is a space as the other side is told of it.
 func spaceOf(s spaces.Space) spaceJSON {
-	told := spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec}
+	told := spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec, DType: string(s.DType)}
 	for _, e := range s.Entries {
 		told.Keys, told.Spaces = append(told.Keys, e.Name), append(told.Spaces, spaceOf(e.Space))
 	}

@@ -23,6 +23,7 @@ type spaceJSON struct {
 	Low    []*float64  `json:"low,omitempty"`
 	High   []*float64  `json:"high,omitempty"`
 	NVec   []int       `json:"nvec,omitempty"`
+	DType  string      `json:"dtype,omitempty"` // NumPy's name
 	Keys   []string    `json:"keys,omitempty"`
 	Spaces []spaceJSON `json:"spaces,omitempty"`
 }
@@ -77,10 +78,10 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 			return d, spaces.Set{}, fmt.Errorf("the %s space has %d numbers; there may be %d", s.name, w, maxWidth)
 		}
 	}
-	if set.Action.Kind == spaces.Dict {
-		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete",
-			d.Action.Kind)
+	if len(set.Action.Entries) > 0 {
+		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
 	}
+	set.Action.DType = spaces.Float32 // the child makes the space's type of them
 	return d, set, set.Validate()
 }
 
@@ -88,8 +89,7 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete,
 	"MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
 
-// space is the space in gorl's words. A Tuple is a Dict whose keys are the numbers of its parts, with zeros before them
-// so that they sort as they stand.
+// space is the space in gorl's words.
 func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	if *parts++; depth > maxDepth || *parts > maxParts {
 		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)
@@ -107,10 +107,12 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	if s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
 		return spaces.Space{}, fmt.Errorf("a Dict with %d keys has %d parts", len(s.Keys), len(s.Spaces))
 	}
-	dict := spaces.Space{Kind: spaces.Dict}
-	digits := len(strconv.Itoa(len(s.Spaces) - 1))
+	whole := spaces.Space{Kind: spaces.Tuple}
+	if s.Kind == "Dict" {
+		whole.Kind = spaces.Dict
+	}
 	for i := range s.Spaces {
-		key := fmt.Sprintf("%0*d", digits, i)
+		key := strconv.Itoa(i)
 		if s.Kind == "Dict" {
 			key = s.Keys[i]
 		}
@@ -118,9 +120,9 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 		if err != nil {
 			return spaces.Space{}, fmt.Errorf("%s: %w", key, err)
 		}
-		dict.Entries = append(dict.Entries, spaces.Entry{Name: key, Space: part})
+		whole.Entries = append(whole.Entries, spaces.Entry{Name: key, Space: part})
 	}
-	return dict, dict.Validate()
+	return whole, whole.Validate()
 }
 
 // leaf is a space that has no parts.
@@ -144,12 +146,18 @@ func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 		width *= d
 	}
 	space := spaces.Space{Kind: spaces.Box, Shape: shape}
+	if s.DType == string(spaces.Uint8) {
+		space.DType = spaces.Uint8
+	}
 	var err error
 	if space.Low, err = limits(s.Low, width, math.Inf(-1)); err == nil {
 		space.High, err = limits(s.High, width, math.Inf(1))
 	}
 	if err != nil {
 		return spaces.Space{}, err
+	}
+	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) { // the limits of the type
+		return all, nil
 	}
 	return space, space.Validate()
 }

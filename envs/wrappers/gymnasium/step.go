@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as
@@ -147,16 +148,16 @@ func (e *Env) hear(c *child, head []byte) error {
 // copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any
 // more.
 func (e *Env) copyRows(c *child, what command) error {
-	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.kO); err != nil {
+	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.rO, e.kO); err != nil {
 		return err
 	}
-	if err := take(c, "state", c.from, c.to, e.own.states, e.shared.states, e.wS, e.kS); err != nil {
+	if err := take(c, "state", c.from, c.to, e.own.states, e.shared.states, e.wS, e.rS, e.kS); err != nil {
 		return err
 	}
 	if what == commandReset {
 		return nil
 	}
-	if err := take(c, "AMP observation", c.from, c.to, e.own.amp, e.shared.amp, e.wM, e.kM); err != nil {
+	if err := take(c, "AMP observation", c.from, c.to, e.own.amp, e.shared.amp, e.wM, e.rM, e.kM); err != nil {
 		return err
 	}
 	for i := c.from; i < c.to; i++ {
@@ -173,10 +174,10 @@ func (e *Env) copyRows(c *child, what command) error {
 		if flags == 0 {
 			continue
 		}
-		if err := take(c, "last observation", i, i+1, e.own.finals, e.shared.finals, e.wO, e.kO); err != nil {
+		if err := take(c, "last observation", i, i+1, e.own.finals, e.shared.finals, e.wO, e.rO, e.kO); err != nil {
 			return err
 		}
-		if err := take(c, "last state", i, i+1, e.own.finalStates, e.shared.finalStates, e.wS, e.kS); err != nil {
+		if err := take(c, "last state", i, i+1, e.own.finalStates, e.shared.finalStates, e.wS, e.rS, e.kS); err != nil {
 			return err
 		}
 	}
@@ -184,19 +185,51 @@ func (e *Env) copyRows(c *child, what command) error {
 }
 
 // take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
-func take(c *child, name string, first, last int, to, from []float32, w int, choices []int) error {
-	rows := to[first*w : last*w]
-	copy(rows, from[first*w:last*w])
+func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run, choices []int) error {
+	out := to[first*w : last*w]
+	if len(from.bytes) == 0 {
+		copy(out, from.floats[first*w:last*w])
+	} else {
+		from.widen(out, first, w, runs)
+	}
 	if choices == nil {
 		bad := float32(0) // of what is not finite, x-x is NaN
-		for _, x := range rows {
+		for _, x := range out {
 			bad += x - x
 		}
 		if bad == 0 {
 			return nil
 		}
 	}
-	return inspect(c, name, first, rows, w, choices)
+	return inspect(c, name, first, out, w, choices)
+}
+
+// widen copies rows of width w, from that of environment first on, with bytes made numbers.
+func (r rows) widen(out []float32, first, w int, runs []spaces.Run) {
+	small := 0
+	for _, run := range runs {
+		if run.DType == spaces.Uint8 {
+			small += run.To - run.From
+		}
+	}
+	floats, bytes := r.floats, r.bytes[first*small:]
+	if large := w - small; large > 0 {
+		floats = floats[first*large:]
+	}
+	for ; len(out) > 0; out = out[w:] {
+		for _, run := range runs {
+			n := run.To - run.From
+			if run.DType != spaces.Uint8 {
+				copy(out[run.From:run.To], floats)
+				floats = floats[n:]
+				continue
+			}
+			for j, x := range bytes[:n] {
+				out[run.From+j] = float32(x)
+			}
+			bytes = bytes[n:]
+		}
+	}
 }
 
 // inspect checks rows from that of environment first on.

@@ -61,18 +61,37 @@ func (w *World) Clone() *World {
 // Now is what to act on.
 func (w *World) Now() agents.Observation { return w.now }
 
+// toBytes makes whole numbers from 0 to 255 of the columns of a row that are uint8; a number of 0 is 128 then.
+func toBytes(sp spaces.Space, x []float32) {
+	for _, run := range sp.Runs() {
+		for j := run.From; run.DType == spaces.Uint8 && j < run.To; j++ {
+			x[j] = float32(uint8(min(max(128+40*x[j], 0), 255)))
+		}
+	}
+}
+
+// numbers undoes toBytes, but for the rounding.
+func numbers(sp spaces.Space, x []float32) {
+	for _, run := range sp.Runs() {
+		for j := run.From; run.DType == spaces.Uint8 && j < run.To; j++ {
+			x[j] = (x[j] - 128) / 40
+		}
+	}
+}
+
 func row(rows []float32, i, width int) []float32 { return rows[i*width : (i+1)*width] }
 
 func (w *World) begin(i int) {
 	r := rand.New(w.pcgs[i])
 	for _, rows := range []struct {
-		v     []float32
-		width int
-	}{{w.now.Observations, w.sp.Observation.Width()}, {w.now.States, w.sp.State.Width()}} {
-		x := row(rows.v, i, rows.width)
+		v  []float32
+		of spaces.Space
+	}{{w.now.Observations, w.sp.Observation}, {w.now.States, w.sp.State}} {
+		x := row(rows.v, i, rows.of.Width())
 		for j := range x {
 			x[j] = float32(r.NormFloat64())
 		}
+		toBytes(rows.of, x)
 	}
 }
 
@@ -90,6 +109,7 @@ func (w *World) Step(actions []float32) agents.Transition {
 	for i := range n {
 		r := rand.New(w.pcgs[i])
 		x, act := row(w.now.Observations, i, o), row(actions, i, a)
+		numbers(w.sp.Observation, x)
 		d := act[0] - x[0]
 		t.Rewards[i] = 1 - d*d
 		for j := range x {
@@ -99,12 +119,17 @@ func (w *World) Step(actions []float32) agents.Transition {
 			for j := range s {
 				s[j] = x[j%o] + 0.1*float32(j)
 			}
+			toBytes(w.sp.State, s)
 			copy(row(finalStates, i, len(s)), s)
 		}
-		copy(row(final, i, o), x)
 		for j := range m {
 			t.AMPObservations[i*m+j] = x[j%o] + 0.5*act[j%a]
 		}
+		if m > 0 {
+			toBytes(w.sp.AMPObservation, row(t.AMPObservations, i, m))
+		}
+		toBytes(w.sp.Observation, x)
+		copy(row(final, i, o), x)
 		switch k := r.IntN(18); k {
 		case 0:
 			t.Terminated[i] = true
@@ -133,6 +158,8 @@ type Motion struct {
 	Width int
 	Mean  float64
 	Calls int
+	// Space, where given, has the columns that are uint8.
+	Space spaces.Space
 }
 
 // CollectReferenceMotions returns n rows.
@@ -141,6 +168,9 @@ func (m *Motion) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, erro
 	out := make([]float32, n*m.Width)
 	for i := range out {
 		out[i] = float32(m.Mean + 0.5*rng.NormFloat64())
+	}
+	for i := 0; m.Space.Kind != spaces.None && i < n; i++ {
+		toBytes(m.Space, row(out, i, m.Width))
 	}
 	return out, nil
 }

@@ -20,8 +20,9 @@ var embedded embed.FS
 // Environment is the variable that names a folder of further cases.
 const Environment = "GORL_FIXTURES"
 
-// folders are what cases lie in: those of skrl 2.0.0's agents, several updates of them, and those of 2.1.1.
-var folders = []string{"skrl", "skrl_two_updates", "skrl_2_1"}
+// folders are what cases lie in: those of skrl 2.0.0's agents, several updates of them, those of 2.1.1,
+// and its networks.
+var folders = []string{"skrl", "skrl_two_updates", "skrl_2_1", "skrl_models"}
 
 // Source is a folder with some of the folders of cases.
 type Source struct {
@@ -71,6 +72,30 @@ func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 			must(t, err)
 			f(t, arrays)
 		})
+	}
+}
+
+// Models runs f in one subtest for every case skrl_models/NAME.json + NAME.npz: networks that skrl has built. own is the
+// test's testdata.
+func Models(t *testing.T, own fs.FS, f func(t *testing.T, about []byte, arrays map[string]Tensor)) {
+	t.Helper()
+	list, err := Sources(own)
+	must(t, err)
+	for _, src := range list {
+		files, err := fs.Glob(src.FS, "skrl_models/*.json")
+		must(t, err)
+		if len(files) == 0 && src.Name != Environment {
+			t.Fatal("there are no cases in testdata/skrl_models")
+		}
+		for _, file := range files {
+			t.Run(path.Join(src.Name, strings.TrimSuffix(file, ".json")), func(t *testing.T) {
+				about, err := fs.ReadFile(src.FS, file)
+				must(t, err)
+				arrays, err := ReadNPZ(src.FS, strings.TrimSuffix(file, ".json")+".npz")
+				must(t, err)
+				f(t, about, arrays)
+			})
+		}
 	}
 }
 

@@ -161,3 +161,29 @@ def vector(**kwargs):
 
 def nothing():
     return 5
+
+
+class Camera(gymnasium.Env):
+    """A picture of bytes beside joints; bad is a value that the third observation has in place of one of its bytes."""
+
+    def __init__(self, bad=None):
+        self.observation_space = spaces.Dict({"camera": spaces.Box(0, 255, (3, 2, 3), np.uint8), "joints": spaces.Box(-1, 1, (2,), np.float32)})
+        self.action_space = spaces.Box(0, 255, (2,), np.uint8)
+        self.bad = bad
+
+    def observe(self):
+        self.steps += 1
+        camera = (np.arange(18).reshape(3, 2, 3) * 13 + self.steps).astype(np.uint8)
+        if self.bad is not None and self.steps == 3:
+            camera = camera.astype(np.float64)
+            camera[1, 1, 2] = self.bad
+        return {"camera": camera, "joints": np.full(2, self.steps / 100, np.float32)}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.observe(), {}
+
+    def step(self, action):
+        assert action.dtype == np.uint8 and action.shape == (2,), action
+        return self.observe(), float(action[0]), False, False, {}

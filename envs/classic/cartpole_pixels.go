@@ -1,0 +1,190 @@
+package classic
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+
+	"golang.org/x/image/vector"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// CartPolePixels is [CartPole] seen by a camera. Dynamics, rewards and ends of episodes are CartPole's.
+//
+// Observation (Height × Width × Frames, uint8): grey pictures of the whole track, the newest last; cart and pole are 255
+// on 0, with soft edges, so that a fraction of a pixel shows. Velocities show in what moved between the frames, which are
+// Interval steps apart. Before the first step of an episode all frames are the same. Make one with
+// [NewCartPolePixels].
+type CartPolePixels struct {
+	CartPole
+	cfg    CartPolePixelsConfig
+	seen   [][2]float64   // position and angle of the last steps, the newest last
+	frames []*image.Alpha // of each of these
+	raster *vector.Rasterizer
+}
+
+// CartPolePixelsConfig is how many environments to make, and what their cameras see. Start from
+// [DefaultCartPolePixels].
+type CartPolePixelsConfig struct {
+	Config
+	// Width and Height are those of a frame, in pixels, from 16 to 512. The picture is as wide as the track.
+	//
+	// A larger picture shows smaller movements, and takes longer to learn from.
+	Width, Height int
+	// Frames is how many frames an observation has, from 1 to 16. With 1 no velocity shows.
+	Frames int
+	// Interval is the number of steps between two frames, from 1 to 16.
+	Interval int
+}
+
+// DefaultCartPolePixels returns one environment with frames of 96 × 40 pixels, three of them, two steps apart.
+func DefaultCartPolePixels() CartPolePixelsConfig {
+	return CartPolePixelsConfig{Width: 96, Height: 40, Frames: 3, Interval: 2}
+}
+
+const cartPolePixelsHeader = "gorl cartpole pixels 1"
+
+func (c CartPolePixelsConfig) validate() error {
+	for _, x := range []struct {
+		name             string
+		value, low, high int
+	}{{"Width", c.Width, 16, 512}, {"Height", c.Height, 16, 512}, {"Frames", c.Frames, 1, 16}, {"Interval", c.Interval, 1, 16}} {
+		if x.value < x.low || x.value > x.high {
+			return fmt.Errorf("classic: CartPolePixels: %s is %d; it must be from %d to %d", x.name, x.value, x.low, x.high)
+		}
+	}
+	return nil
+}
+
+// NewCartPolePixels returns a batch of [CartPolePixels] environments whose episodes are truncated after 500 steps.
+func NewCartPolePixels(cfg CartPolePixelsConfig) (envs.Env, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return vectorize("CartPolePixels", cfg.Config, cartPoleLimit, func() envs.Single { return newCartPolePixels(cfg) })
+}
+
+// newCartPolePixels makes one environment of a valid configuration.
+func newCartPolePixels(cfg CartPolePixelsConfig) *CartPolePixels {
+	n := (cfg.Frames-1)*cfg.Interval + 1
+	c := &CartPolePixels{cfg: cfg, seen: make([][2]float64, n), raster: vector.NewRasterizer(cfg.Width, cfg.Height)}
+	for range n {
+		c.frames = append(c.frames, image.NewAlpha(image.Rect(0, 0, cfg.Width, cfg.Height)))
+	}
+	return c
+}
+
+// Spaces are a picture of observations and Discrete(2) of actions.
+func (c *CartPolePixels) Spaces() spaces.Set {
+	return spaces.Set{Observation: spaces.NewPicture(c.cfg.Height, c.cfg.Width, c.cfg.Frames), Action: spaces.NewDiscrete(2)}
+}
+
+// Reset starts an episode near the upright rest.
+func (c *CartPolePixels) Reset(rng *rand.Rand, out envs.Row) error {
+	var full [4]float32
+	if err := c.CartPole.Reset(rng, envs.Row{Observation: full[:]}); err != nil {
+		return err
+	}
+	for i := range c.seen {
+		c.look(i)
+	}
+	c.show(out.Observation)
+	return nil
+}
+
+// Step pushes the cart for one timestep.
+func (c *CartPolePixels) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	var full [4]float32
+	if reward, terminated, truncated, err = c.CartPole.Step(action, envs.Row{Observation: full[:]}); err != nil {
+		return 0, false, false, err
+	}
+	last := len(c.seen) - 1
+	oldest := c.frames[0]
+	copy(c.frames, c.frames[1:])
+	copy(c.seen, c.seen[1:])
+	c.frames[last] = oldest
+	c.look(last)
+	c.show(out.Observation)
+	return reward, terminated, truncated, nil
+}
+
+// look draws the present state as frame i.
+func (c *CartPolePixels) look(i int) {
+	c.seen[i] = [2]float64{c.x, c.theta}
+	c.draw(i)
+}
+
+// draw draws frame i anew.
+func (c *CartPolePixels) draw(i int) {
+	frame, x, theta := c.frames[i], c.seen[i][0], c.seen[i][1]
+	clear(frame.Pix)
+	// The track fills the width; cart and pole, 1.3 m together, most of the height.
+	across, up := float64(c.cfg.Width)/(2*cartPoleTrack), float64(c.cfg.Height)/1.5
+	fill := func(points ...float64) {
+		c.raster.Reset(c.cfg.Width, c.cfg.Height)
+		for k := 0; k < len(points); k += 2 {
+			px, py := float32((points[k]+cartPoleTrack)*across), float32(float64(c.cfg.Height)-(points[k+1]+0.2)*up)
+			if k == 0 {
+				c.raster.MoveTo(px, py)
+			} else {
+				c.raster.LineTo(px, py)
+			}
+		}
+		c.raster.ClosePath()
+		c.raster.Draw(frame, frame.Rect, image.Opaque, image.Point{})
+	}
+	fill(x-0.3, -0.12, x+0.3, -0.12, x+0.3, 0.12, x-0.3, 0.12)
+	sin, cos := math.Sincos(theta)
+	const half, foot = 0.06, 0.1 // of the pole's width, and where it begins
+	tipX, tipY := x+2*cartPoleHalfLength*sin, foot+2*cartPoleHalfLength*cos
+	fill(x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin, x+half*cos, foot-half*sin)
+}
+
+// show writes the frames, the newest last, pixel by pixel.
+func (c *CartPolePixels) show(row []float32) {
+	n := c.cfg.Frames
+	for k := range n {
+		for i, v := range c.frames[k*c.cfg.Interval].Pix {
+			row[i*n+k] = float32(v)
+		}
+	}
+}
+
+// MarshalState returns the four state variables and what the camera saw.
+func (c *CartPolePixels) MarshalState() ([]byte, error) {
+	e := statecodec.NewEncoder(cartPolePixelsHeader)
+	for _, v := range []float64{c.x, c.v, c.theta, c.omega} {
+		e.Float(v)
+	}
+	for _, s := range c.seen {
+		e.Float(s[0])
+		e.Float(s[1])
+	}
+	return e.State(), nil
+}
+
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing. Frames and Interval must be the same.
+func (c *CartPolePixels) RestoreState(b []byte) error {
+	d := statecodec.NewDecoder(cartPolePixelsHeader, b)
+	var state [4]float64
+	for i := range state {
+		state[i] = d.Float()
+	}
+	seen := make([][2]float64, len(c.seen))
+	for i := range seen {
+		seen[i] = [2]float64{d.Float(), d.Float()}
+	}
+	if err := d.End(); err != nil {
+		return fmt.Errorf("classic: %w", err)
+	}
+	c.x, c.v, c.theta, c.omega = state[0], state[1], state[2], state[3]
+	copy(c.seen, seen)
+	for i := range c.seen {
+		c.draw(i)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// CNNLayer is a convolution with square kernels.
+type CNNLayer struct {
+	// Channels is the number of kernels, Kernel the length of their sides.
+	Channels, Kernel int
+	// Stride is the step of a kernel; 0 means 1. Padding is the number of zeros around the picture.
+	Stride, Padding int
+}
+
+// CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through
+// convolutions of its own and a linear layer; what comes of it stands beside the other parts of the space, choices
+// one-hot, and hidden layers follow. A space without pictures goes through the hidden layers alone. Start from
+// [DefaultCNN].
+type CNNConfig struct {
+	// Space is what the network reads. Values of uint8 are divided by 255.
+	Space spaces.Space
+	// Outputs is the width of a result row.
+	Outputs int
+	// Convolutions are those of every picture.
+	Convolutions []CNNLayer
+	// Features is the width of the linear layer behind the convolutions of a picture.
+	Features int
+	// Hidden lists the widths of the hidden layers after them.
+	Hidden []int
+	// Activation follows every convolution and hidden layer, by name.
+	Activation string
+	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as cameras
+	// give them.
+	ChannelsFirst bool
+	// OutputActivation, OutputGain, Initialization and Source are as in [MLPConfig].
+	OutputActivation string
+	OutputGain       float64
+	Initialization   Initialization
+	Source           string
+}
+
+// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of 8
+// with stride 4, 64 of 4 with stride 2, 64 of 3, then a linear layer of 512, all with relu, and no hidden layers after
+// it.
+func DefaultCNN() CNNConfig {
+	return CNNConfig{
+		Convolutions: []CNNLayer{
+			{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2}, {Channels: 64, Kernel: 3, Stride: 1},
+		},
+		Features: 512, Activation: "relu",
+	}
+}
+
+// CNN is a convolutional network. Its parameters are named after the parts of the space: picture.0.weight, ... of a
+// picture that is the whole space, picture_camera.0.weight, ... of one that is a part, net.0.weight, ... of what follows.
+type CNN struct {
+	*network
+}
+
+// NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as PyTorch's Conv2d
+// and Linear draw theirs unless CNNConfig.Initialization says otherwise. A picture that is too small for the convolutions
+// is an error.
+func NewCNN(cfg CNNConfig, seed int64) (*CNN, error) {
+	if err := cfg.Space.Validate(); err != nil {
+		return nil, fmt.Errorf("models: CNN: %w", err)
+	}
+	sp, input := spaces.Set{Observation: cfg.Space}, "OBSERVATIONS"
+	switch {
+	case cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1:
+		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers",
+			cfg.Space, cfg.Features, cfg.Outputs)
+	case cfg.Source == "states":
+		sp.State, input = cfg.Space, "STATES"
+	case cfg.Source != "" && cfg.Source != "observations":
+		return nil, fmt.Errorf("models: CNN source %q: want observations or states", cfg.Source)
+	}
+	from := cfg.Initialization
+	spec := Spec{Class: classDeterministic, Output: "ACTIONS",
+		Initialization: from.Kind, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
+	if cfg.OutputActivation != "" {
+		spec.Output = cfg.OutputActivation + "(ACTIONS)"
+	}
+	parts := cfg.parts(&spec, "picture", strings.TrimSuffix(input, "S")+"_SPACE", input, cfg.Space)
+	net := Container{Name: "net", Input: "concatenate([" + strings.Join(parts, ", ") + "])", Activations: cfg.activations()}
+	for _, n := range cfg.Hidden {
+		net.Layers = append(net.Layers, Layer{Out: strconv.Itoa(n)})
+	}
+	spec.Network = append(spec.Network, net)
+	made, _, err := spec.assemble(sp, spec.Output, cfg.Outputs, seed)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := made.(*MLP); ok {
+		return &CNN{m.network}, nil
+	}
+	return &CNN{made.(*network)}, nil
+}
+
+func (cfg CNNConfig) activations() []string {
+	if cfg.Activation == "" {
+		return nil
+	}
+	return []string{cfg.Activation}
+}
+
+// parts adds the containers of a space's pictures to a spec, and returns the expressions of all its parts. space and rows
+// are the expressions of the space and of its rows.
+func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space) []string {
+	switch {
+	case len(s.Entries) > 0:
+		var all []string
+		for i, e := range s.Entries {
+			index := "[" + strconv.Itoa(i) + "]"
+			if s.Kind == spaces.Dict {
+				index = "[" + quote(e.Name) + "]"
+			}
+			all = append(all, cfg.parts(spec, name+"_"+identifierOf(e.Name), space+index, rows+index, e.Space)...)
+		}
+		return all
+	case s.Kind == spaces.Discrete || s.Kind == spaces.MultiDiscrete:
+		return []string{"one_hot_encoding(" + space + ", " + rows + ")"}
+	case len(s.Shape) != 3 && s.DType == spaces.Uint8:
+		return []string{rows + " / 255"}
+	case len(s.Shape) != 3:
+		return []string{rows}
+	}
+	order := "(0, 3, 1, 2)"
+	if cfg.ChannelsFirst {
+		order = "(0, 1, 2, 3)"
+	}
+	c := Container{Name: name, Input: "permute(" + rows + ", " + order + ")", Activations: cfg.activations()}
+	for slices.ContainsFunc(spec.Network, func(other Container) bool { return other.Name == c.Name }) {
+		c.Name += "_"
+	}
+	if s.DType == spaces.Uint8 {
+		c.Input += " / 255"
+	}
+	for _, l := range cfg.Convolutions {
+		both := func(n int) [2]int { return [2]int{n, n} }
+		conv := &Conv{Kernel: both(l.Kernel), Stride: both(l.Stride), Padding: both(l.Padding)}
+		c.Layers = append(c.Layers, Layer{Out: strconv.Itoa(l.Channels), Conv: conv})
+	}
+	c.Layers = append(c.Layers, Layer{Flatten: true}, Layer{Out: strconv.Itoa(cfg.Features)})
+	spec.Network = append(spec.Network, c)
+	return []string{c.Name}
+}
+
+// quote writes a text as expressions do.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// identifierOf makes a part of a container's name of a part's.
+func identifierOf(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. Its
+// Space, Outputs and Source are set here: the value network reads states where there are any.
+func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
+	policy := func(outputs int) (Network, error) {
+		of := cfg
+		of.Space, of.Outputs, of.Source = sp.Observation, outputs, ""
+		if of.OutputGain = cfg.Initialization.PolicyOutputGain; of.OutputGain == 0 {
+			of.OutputGain = policyOutputGain
+		}
+		return NewCNN(of, seed)
+	}
+	return actorCritic(sp, gaussian, policy, func() (Network, error) { return ValueCNN(sp, cfg, seed+1) })
+}
+
+// ValueCNN returns a value network as [ValueMLP] does, with a network as cfg describes it.
+func ValueCNN(sp spaces.Set, cfg CNNConfig, seed int64) (*CNN, error) {
+	cfg.Space, cfg.Outputs, cfg.Source, cfg.OutputGain = sp.Observation, 1, "", cfg.Initialization.ValueOutputGain
+	if sp.State.Width() > 0 {
+		cfg.Space, cfg.Source = sp.State, "states"
+	}
+	return NewCNN(cfg, seed)
+}

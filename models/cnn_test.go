@@ -1,0 +1,189 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// small is a network for pictures of a few pixels.
+func small(space spaces.Space) CNNConfig {
+	return CNNConfig{Space: space, Outputs: 1, Convolutions: []CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+		Features: 5, Hidden: []int{4}, Activation: "tanh"}
+}
+
+// A CNN computes what its parts say: every picture by layers of its own, the other parts beside it.
+func TestCNN(t *testing.T) {
+	tensortest.CheckLive(t)
+	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3), "an arm": spaces.NewTuple(spaces.Unbounded(2))})
+	n, err := NewCNN(small(space), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	p := map[string]tensor.Tensor{}
+	var names []string
+	for _, q := range n.Parameters() {
+		p[q.Name] = q.Tensor
+		names = append(names, fmt.Sprint(q.Name, tensor.Shape(q.Tensor)))
+	}
+	if got, want := strings.Join(names, " "), "picture_camera.0.weight[3 3 3 3] picture_camera.0.bias[3] picture_camera.2.weight[2 3 2 2] picture_camera.2.bias[2] "+
+		"picture_camera.5.weight[5 12] picture_camera.5.bias[5] net.0.weight[4 10] net.0.bias[4] net.2.weight[1 4] net.2.bias[1]"; got != want {
+		t.Fatalf("parameters %s, want %s", got, want)
+	}
+	if w := n.LinearWeights(); len(w) != 3 {
+		t.Errorf("%d linear weights, want those of 3 linear layers", len(w))
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows := sampled(s, space, 4)
+	conv := func(x, w, b tensor.Tensor, stride, padding int64) tensor.Tensor {
+		return s.Tanh(s.Conv2d(x, w, b, tensor.Convolution{Stride: [2]int64{stride, stride}, Dilation: [2]int64{1, 1}, Groups: 1,
+			Padding: [4]int64{padding, padding, padding, padding}}))
+	}
+	picture := s.Permute(s.Reshape(s.Narrow(rows, 1, 2, 90), 4, 5, 6, 3), 0, 3, 1, 2)
+	x := conv(s.MulScalar(picture, 1./255), p["picture_camera.0.weight"], p["picture_camera.0.bias"], 1, 1)
+	x = s.Reshape(conv(x, p["picture_camera.2.weight"], p["picture_camera.2.bias"], 2, 0), 4, 12)
+	x = s.Tanh(s.Linear(x, p["picture_camera.5.weight"], p["picture_camera.5.bias"]))
+	x = s.Cat(1, s.Narrow(rows, 1, 0, 2), x, oneHot(s, s.Narrow(rows, 1, 92, 1), []int{3}))
+	x = s.Linear(s.Tanh(s.Linear(x, p["net.0.weight"], p["net.0.bias"])), p["net.2.weight"], p["net.2.bias"])
+	close32(t, "outputs", s, n.Forward(s, Inputs{Observations: rows}), x, 1e-5)
+	d, err := n.Describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if widths, err := d.Widths(); err != nil || widths[len(widths)-1] != 1 {
+		t.Errorf("widths %v, %v", widths, err)
+	}
+}
+
+// Nature's layers start as PyTorch's do: uniform in ±1/√fan_in, or with orthogonal kernels and no bias.
+func TestCNNInitialization(t *testing.T) {
+	tensortest.CheckLive(t)
+	for _, kind := range []string{"uniform", "orthogonal"} {
+		cfg := DefaultCNN()
+		cfg.Space, cfg.Outputs, cfg.Features, cfg.Initialization.Kind = spaces.NewPicture(84, 84, 3), 6, 16, kind
+		n, err := NewCNN(cfg, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136, "net.0": 16}
+		for _, q := range n.Parameters() {
+			layer, what, _ := strings.Cut(q.Name, ".weight")
+			layer = strings.TrimSuffix(layer, ".bias")
+			largest := tensortest.Float64s(t, s, s.MaxOf(s.Abs(q.Tensor)))[0]
+			switch bound := 1 / math.Sqrt(fan[layer]); {
+			case fan[layer] == 0:
+				t.Errorf("the parameter %s is unknown", q.Name)
+			case kind == "uniform" && (largest > bound || largest < 0.8*bound):
+				t.Errorf("%s%s is at most %g, want ±%g", q.Name, what, largest, bound)
+			case kind == "orthogonal" && strings.HasSuffix(q.Name, ".bias") && largest != 0:
+				t.Errorf("%s is at most %g, want 0", q.Name, largest)
+			case kind == "orthogonal" && q.Name == "picture.2.weight": // 64 orthogonal kernels of length √2
+				w := s.Reshape(q.Tensor, 64, -1)
+				product := tensortest.Float64s(t, s, s.MatMul(w, s.Contiguous(s.Transpose(w, 0, 1))))
+				for i, x := range product {
+					want := 0.0
+					if i/64 == i%64 {
+						want = 2
+					}
+					if math.Abs(x-want) > 1e-4 {
+						t.Fatalf("kernels %d and %d have the product %g, want %g", i/64, i%64, x, want)
+					}
+				}
+			}
+		}
+		s.Close()
+		n.Close()
+	}
+}
+
+// AMP's gradient penalty differentiates a discriminator twice: the derivatives of E[‖∂d/∂x‖²] by weights of convolutions are
+// its difference quotients.
+func TestCNNDifferentiatedTwice(t *testing.T) {
+	tensortest.CheckLive(t)
+	space := spaces.Unbounded(4, 5, 2)
+	n, err := NewCNN(small(space), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	rows := func(s *tensor.Scope) tensor.Tensor { return sampled(s, space, 3) }
+	penalty := func(s *tensor.Scope) tensor.Tensor {
+		x := s.RequireGrad(s.Detach(rows(s)))
+		return s.Mean(s.Sum(s.Square(s.Grad(s.Sum(n.Forward(s, Inputs{Observations: x})), true, x)[0]), -1))
+	}
+	s := tensor.NewScope()
+	defer s.Close()
+	of := []int{0, 2, 4} // the weights of the convolutions and of the linear layer behind them
+	var weights []tensor.Tensor
+	for _, i := range of {
+		weights = append(weights, n.Parameters()[i].Tensor)
+	}
+	grads := s.Grad(penalty(s), false, weights...)
+	for k, w := range weights {
+		g := tensortest.Float64s(t, s, s.Contiguous(grads[k]))
+		values, err := tensor.Float32s(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want []float64
+		for i := 0; i < len(values); i += 1 + len(values)/20 {
+			const h = 2e-2
+			var at [2]float64
+			for side, step := range []float32{-h, h} {
+				moved := slices.Clone(values)
+				moved[i] += step
+				if err := tensor.Write(w, moved); err != nil {
+					t.Fatal(err)
+				}
+				own := tensor.NewScope()
+				at[side] = tensortest.Float64s(t, own, penalty(own))[0]
+				own.Close()
+			}
+			got, want = append(got, g[i]), append(want, (at[1]-at[0])/(2*h))
+		}
+		if err := tensor.Write(w, values); err != nil {
+			t.Fatal(err)
+		}
+		var difference, norm float64
+		for i := range got {
+			difference += (got[i] - want[i]) * (got[i] - want[i])
+			norm += want[i] * want[i]
+		}
+		if e := math.Sqrt(difference / norm); !(e < 5e-3) {
+			t.Errorf("%s: relative error %g: %v, want %v", n.Parameters()[of[k]].Name, e, got, want)
+		}
+	}
+}
+
+func TestCNNRefuses(t *testing.T) {
+	tensortest.CheckLive(t)
+	for want, change := range map[string]func(*CNNConfig){
+		"want a space":              func(c *CNNConfig) { c.Space = spaces.Space{} },
+		"0 outputs":                 func(c *CNNConfig) { c.Outputs = 0 },
+		"0 features":                func(c *CNNConfig) { c.Features = 0 },
+		`source "state"`:            func(c *CNNConfig) { c.Source = "state" },
+		"too small":                 func(c *CNNConfig) { c.Convolutions[0].Kernel = 9 },
+		"kernels have at least one": func(c *CNNConfig) { c.Convolutions[0].Kernel = 0 },
+		`unknown activation "rell"`: func(c *CNNConfig) { c.Activation = "rell" },
+		"dimension 0 is 0":          func(c *CNNConfig) { c.Space = spaces.NewPicture(0, 1, 1) },
+		"the size 0":                func(c *CNNConfig) { c.Convolutions[1].Channels = 0 },
+	} {
+		cfg := small(spaces.NewPicture(5, 6, 3))
+		change(&cfg)
+		if n, err := NewCNN(cfg, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+			if err == nil {
+				n.Close()
+			}
+		}
+	}
+}

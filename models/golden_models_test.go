@@ -1,0 +1,189 @@
+package models_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// modelCase is what a case of skrl_models says beside its arrays.
+type modelCase struct {
+	Kind        string                 `json:"kind"`
+	Observation *modelSpace            `json:"observation_space"`
+	State       *modelSpace            `json:"state_space"`
+	Action      *modelSpace            `json:"action_space"`
+	Network     []any                  `json:"network"`
+	Output      string                 `json:"output"`
+	Kwargs      map[string]any         `json:"kwargs"`
+	Choices     int                    `json:"num_observations"`
+	Width       int                    `json:"occupied_size"`
+	Batch       int64                  `json:"batch"`
+	Expect      struct{ Loss float64 } `json:"expect"`
+}
+
+// modelSpace is a space as the cases write it.
+type modelSpace struct {
+	Type, DType string
+	Shape       []int
+	N           int
+	NVec        []int
+	Spaces      json.RawMessage
+}
+
+func (m *modelSpace) space(t *testing.T) spaces.Space {
+	t.Helper()
+	switch {
+	case m == nil:
+		return spaces.Space{}
+	case m.Type == "Discrete":
+		return spaces.NewDiscrete(m.N)
+	case m.Type == "MultiDiscrete":
+		return spaces.NewMultiDiscrete(m.NVec...)
+	case m.Type == "Box" && m.DType == "uint8":
+		return spaces.Space{Kind: spaces.Box, Shape: m.Shape, DType: spaces.Uint8}
+	case m.Type == "Box":
+		return spaces.Unbounded(m.Shape...)
+	case m.Type == "Dict":
+		var parts map[string]*modelSpace
+		if err := json.Unmarshal(m.Spaces, &parts); err != nil {
+			t.Fatal(err)
+		}
+		entries := map[string]spaces.Space{}
+		for name, p := range parts {
+			entries[name] = p.space(t)
+		}
+		return spaces.NewDict(entries)
+	}
+	var parts []*modelSpace
+	if err := json.Unmarshal(m.Spaces, &parts); err != nil {
+		t.Fatal(err)
+	}
+	var entries []spaces.Space
+	for _, p := range parts {
+		entries = append(entries, p.space(t))
+	}
+	return spaces.NewTuple(entries...)
+}
+
+// TestGoldenModels builds the networks that skrl has built and compares outputs, log-probabilities, gradients, and
+// parameters after one step of Adam.
+func TestGoldenModels(t *testing.T) {
+	golden.Models(t, os.DirFS("testdata"), func(t *testing.T, about []byte, arrays map[string]golden.Tensor) {
+		var c modelCase
+		if err := json.Unmarshal(about, &c); err != nil {
+			t.Fatal(err)
+		}
+		sp := spaces.Set{Observation: c.Observation.space(t), State: c.State.space(t), Action: c.Action.space(t)}
+		if sp.Observation.Width() != c.Width || sp.Observation.Outputs() != c.Choices {
+			t.Fatalf("%v has %d columns and %d one-hot, want %d and %d", sp.Observation, sp.Observation.Width(), sp.Observation.Outputs(), c.Width, c.Choices)
+		}
+		dict := map[string]any{"class": c.Kind, "network": c.Network, "output": c.Output}
+		maps.Copy(dict, c.Kwargs)
+		spec, err := models.ParseSpec(dict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := part{t, arrays, golden.NewComparison(t), tensor.NewScope()}
+		defer p.s.Close()
+		in := models.Inputs{Observations: p.rows("input/flat")}
+		if sp.State.Kind != spaces.None {
+			in.States = p.rows("input/states_flat")
+		}
+		var params []tensor.Parameter
+		var forward func() (out, loss tensor.Tensor)
+		weights := p.rows("input/weights")
+		if c.Kind == "deterministic" {
+			net, err := spec.BuildNetwork(sp, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer net.Close()
+			params = net.Parameters()
+			forward = func() (out, loss tensor.Tensor) {
+				out = net.Forward(p.s, in)
+				return out, p.s.Sum(p.s.Mul(out, weights))
+			}
+		} else {
+			policy, err := spec.BuildPolicy(sp, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer policy.Close()
+			params = policy.Parameters()
+			actions := p.get("input/actions")
+			taken := tensor.From(p.s, actions.Float32s(), c.Batch, int64(sp.Action.Width()))
+			forward = func() (out, loss tensor.Tensor) {
+				out = policy.(*models.Stochastic).Net.Forward(p.s, in)
+				logProb := policy.(*models.Stochastic).Dist.Evaluate(p.s, out, taken).LogProb
+				p.check("expect/log_prob", logProb)
+				return out, p.s.Add(p.s.Sum(p.s.Mul(out, weights)), p.s.Sum(logProb))
+			}
+		}
+		// skrl's names have "_container" after the container's.
+		var names []string
+		for name := range arrays {
+			if short, ok := strings.CutPrefix(name, "init/policy/"); ok {
+				names = append(names, short)
+			}
+		}
+		if len(names) != len(params) {
+			t.Fatalf("%d parameters, want %v", len(params), slices.Sorted(slices.Values(names)))
+		}
+		theirs := func(name string) string {
+			if container, rest, ok := strings.Cut(name, "."); ok {
+				return container + "_container." + rest
+			}
+			return name
+		}
+		for _, q := range params {
+			if err := tensor.Write(q.Tensor, p.get("init/policy/"+theirs(q.Name)).Float32s()); err != nil {
+				t.Fatalf("%s: %v", q.Name, err)
+			}
+		}
+		flat, err := tensor.NewFlat(params, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer flat.Close()
+		adam, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Begin: 0, End: flat.Len(), LearningRate: 1e-3}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer adam.Close()
+		out, loss := forward()
+		p.check("expect/output", out)
+		flat.ZeroGrad(p.s)
+		p.s.Backward(loss)
+		if p.s.Err() != nil {
+			t.Fatal(p.s.Err())
+		}
+		value, err := tensor.Item(loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.compare.Scalar("loss", value, c.Expect.Loss)
+		each := func(kind string, of tensor.Tensor) {
+			for _, e := range flat.Entries() {
+				values, err := tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size))
+				if err != nil {
+					t.Fatal(err)
+				}
+				golden.Compare(p.compare, kind+e.Name, values, p.get(kind+theirs(e.Name)))
+			}
+		}
+		each("expect/gradient/", flat.Grads)
+		adam.Step(p.s)
+		each("expect/policy/", flat.Values)
+		if p.s.Err() != nil {
+			t.Fatal(p.s.Err())
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package models
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// maxSide is more than any kernel, stride or padding needs.
+const maxSide = 1 << 10
+
+// parseConv reads [out, kernel, stride, padding, bias] or a mapping. All numbers but those of channels are one or two.
+func parseConv(path string, args any) (Layer, error) {
+	k := struct {
+		Out     any    `yaml:"out_channels"`
+		Kernel  any    `yaml:"kernel_size"`
+		Stride  any    `yaml:"stride"`
+		Padding any    `yaml:"padding"`
+		Bias    bool   `yaml:"bias"`
+		In      any    `yaml:"in_channels"`
+		Dilate  any    `yaml:"dilation"`
+		Groups  any    `yaml:"groups"`
+		Mode    string `yaml:"padding_mode"`
+	}{Stride: 1, Padding: 0, Bias: true, Dilate: 1, Groups: 1, Mode: "zeros"}
+	keys := []string{"out_channels", "kernel_size", "stride", "padding", "bias"}
+	dict, ok := args.(map[string]any)
+	if list, is := args.([]any); is && len(list) >= 2 && len(list) <= len(keys) {
+		dict, ok = map[string]any{}, true
+		for i, v := range list {
+			dict[keys[i]] = v
+		}
+	}
+	if !ok {
+		return Layer{}, fmt.Errorf("models: %s: want [%s] with at least the first two, or a mapping of these and in_channels, dilation, groups, got %v",
+			path, strings.Join(keys, ", "), args)
+	}
+	aliases := map[string]config.Alias{"features": {Key: "out_channels"}, "strides": {Key: "stride"}, "use_bias": {Key: "bias"}}
+	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path, Aliases: aliases}); err != nil {
+		return Layer{}, err
+	}
+	if k.Mode != "zeros" {
+		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out", path, k.Mode)
+	}
+	l := Layer{NoBias: !k.Bias, Conv: &Conv{}}
+	var err error
+	if l.Out, err = sizeText(path+".out_channels", k.Out); err != nil {
+		return l, err
+	}
+	if k.In != nil {
+		if l.In, err = sizeText(path+".in_channels", k.In); err != nil {
+			return l, err
+		}
+	}
+	if text, is := k.Padding.(string); is {
+		switch strings.ToLower(text) {
+		case "same":
+			l.Conv.Same = true
+		case "valid":
+		default:
+			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path, text)
+		}
+		k.Padding = 0
+	}
+	for _, x := range []struct {
+		name  string
+		from  any
+		to    *[2]int
+		least int
+	}{{"kernel_size", k.Kernel, &l.Conv.Kernel, 1}, {"stride", k.Stride, &l.Conv.Stride, 1},
+		{"padding", k.Padding, &l.Conv.Padding, 0}, {"dilation", k.Dilate, &l.Conv.Dilation, 1}} {
+		if *x.to, err = pair(path+"."+x.name, x.from, x.least); err != nil {
+			return l, err
+		}
+	}
+	groups, ok := wholeNumber(k.Groups)
+	if !ok || groups < 1 {
+		return l, fmt.Errorf("models: %s.groups: want a whole number of at least 1, got %v", path, k.Groups)
+	}
+	l.Conv.Groups = groups
+	return l, l.Conv.validate(path)
+}
+
+// pair reads one number for rows and columns, or two.
+func pair(path string, value any, least int) (p [2]int, err error) {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value, value}
+	}
+	ok = len(list) == 2
+	for i := 0; ok && i < 2; i++ {
+		p[i], ok = wholeNumber(list[i])
+		ok = ok && p[i] >= least && p[i] <= maxSide
+	}
+	if !ok {
+		return p, fmt.Errorf("models: %s: want a whole number from %d to %d, or two for rows and columns, got %v", path, least, maxSide, value)
+	}
+	return p, nil
+}
+
+// validate checks what does not depend on the picture.
+func (c *Conv) validate(path string) error {
+	for i := range 2 {
+		if c.Kernel[i] < 1 || c.Stride[i] < 0 || c.Dilation[i] < 0 || c.Padding[i] < 0 || c.Groups < 0 {
+			return fmt.Errorf("models: %s: %+v: kernels have at least one row and column, and nothing is negative", path, *c)
+		}
+		if c.Same && (c.Stride[i] > 1 || c.Padding[i] > 0) {
+			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, and chooses the padding itself",
+				path, c.Stride, c.Padding)
+		}
+	}
+	return nil
+}
+
+// step is the convolution of pictures of a shape.
+func (c *Conv) step(shape []int, out int) description.Step {
+	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]}, Groups: max(c.Groups, 1),
+		Padding: make([]int, 4)}
+	for i := range 2 {
+		dilation := max(c.Dilation[i], 1)
+		s.Stride, s.Dilation = append(s.Stride, max(c.Stride[i], 1)), append(s.Dilation, dilation)
+		s.Padding[i], s.Padding[2+i] = c.Padding[i], c.Padding[i]
+		if c.Same { // the odd one is at the bottom and at the right, as PyTorch has it
+			total := dilation * (c.Kernel[i] - 1)
+			s.Padding[i], s.Padding[2+i] = total/2, total-total/2
+		}
+	}
+	return s
+}
+
+// conv adds a convolution to the run. input is the expression that the run begins with, for what errors advise.
+func (a *assembler) conv(path, name, input string, l Layer, out, in int, from start) error {
+	switch n := len(a.shape); {
+	case n != 3:
+		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the shape %s",
+			path, shapeText(a.result().dims()))
+	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
+		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a convolution "+
+			"reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or permute(%s, (0, 1, 2, 3)) if its channels "+
+			"do come first", path, shapeText(a.shape), input, input)
+	case in > 0 && in != a.shape[0]:
+		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out", path, in, shapeText(a.shape))
+	}
+	s := l.Conv.step(a.shape, out)
+	s.Weight = name + ".weight"
+	if !a.open {
+		s.Inputs = []int{a.at}
+	}
+	if !l.NoBias {
+		s.Bias = name + ".bias"
+	}
+	probe := description.Network{Inputs: int(a.width), Steps: []description.Step{s}}
+	probe.Steps[0].Inputs = nil
+	if _, err := probe.Widths(); err != nil {
+		return fmt.Errorf("models: %s: %w", path, err)
+	}
+	shape := s.Picture()
+	a.at = a.network.layer(a.gen, s, 0, from)
+	a.shape, a.laid, a.open = shape[:], true, true
+	a.width = int64(shape[0]) * int64(shape[1]) * int64(shape[2])
+	a.next++
+	return nil
+}
+
+// flat refuses a layer of rows upon a picture.
+func (a *assembler) flat(path string) error {
+	if !a.result().picture() {
+		return nil
+	}
+	return fmt.Errorf("models: %s: its input is a picture of shape %s; put a layer flatten before it", path, shapeText(a.shape))
+}
