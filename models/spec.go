@@ -72,10 +72,14 @@ type Container struct {
 	Activations []string
 }
 
-// Layer is a linear layer or, with Flatten, one that changes nothing, since all rows are flat.
+// Layer is a linear layer, with Flatten one that changes nothing, since all rows are flat, or with Recurrent a stack of
+// recurrent layers.
 type Layer struct {
 	Flatten bool
-	// Out is the number of outputs: a number, or an expression of sizes such as "2 * NUM_ACTIONS".
+	// Recurrent is "gru", "lstm" or "rnn"; Layers is then how many there are, and Frames that of [RecurrentLayer].
+	Recurrent      string
+	Layers, Frames int
+	// Out is the number of outputs, of a recurrent layer its hidden size: a number, or an expression of sizes such as "2 * NUM_ACTIONS".
 	Out string
 	// In, where given, is checked against the number of inputs.
 	In string

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
@@ -63,6 +64,19 @@ func (a *assembler) linear(name string, out int, bias bool, from start) {
 	a.next++
 }
 
+// recurrent adds a stack of recurrent layers to the run.
+func (a *assembler) recurrent(name string, l RecurrentLayer) error {
+	if err := l.validate(int(a.width)); err != nil {
+		return err
+	}
+	s := l.step(name)
+	s.Inputs = []int{a.at}
+	a.at = a.network.recurrent(a.gen, s, int(a.width), a.fromHidden.orthogonal)
+	a.width, a.open = int64(l.HiddenSize), false
+	a.next++
+	return nil
+}
+
 // activate puts an activation behind the run's last linear layer.
 func (a *assembler) activate(name string) {
 	switch name {
@@ -112,7 +126,14 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
 		}
-		a.linear(fmt.Sprintf("%s.%d", c.Name, a.next), out, !l.NoBias, a.fromHidden)
+		name := fmt.Sprintf("%s.%d", c.Name, a.next)
+		if l.Recurrent != "" {
+			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers, Frames: l.Frames}); err != nil {
+				return nil, fmt.Errorf("models: %s: %s", at, strings.TrimPrefix(err.Error(), "models: "))
+			}
+			continue
+		}
+		a.linear(name, out, !l.NoBias, a.fromHidden)
 		a.activate(follow[i])
 	}
 	return known.with(c.Name, a.result()), nil

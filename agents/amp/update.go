@@ -124,7 +124,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// PPO's clipped surrogate, as in ppo/update.go.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Inputs, b.Actions)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err

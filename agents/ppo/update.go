@@ -90,7 +90,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// The present policy's log-probability and entropy of the recorded actions, and the present values.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Inputs, b.Actions)
 		a.NoteStdDev(s, e)
 
 		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
