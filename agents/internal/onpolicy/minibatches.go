@@ -21,12 +21,17 @@ type Batch struct {
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
 	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
 	Extra []tensor.Tensor
+
+	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
 }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
 // rows anew and uses all of them. The observation scaler does not change meanwhile (see Finish), so the ratio of the
-// first minibatch is exactly one.
+// first minibatch is exactly one. Where networks have memory the minibatches are made of whole sequences.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
+	if len(c.hiddens) > 0 {
+		return c.wholeSequences(s, epoch, extra)
+	}
 	if c.Config.Skrl() {
 		return c.chunks(s, epoch, extra)
 	}
@@ -60,19 +65,25 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	return func(yield func(Batch) bool) {
 		for i, span := range memory.Chunks(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
-			if epoch == 0 {
-				c.ObservationScaler.Update(s, b.Inputs.Observations)
-				if b.Inputs.States.T != nil {
-					c.StateScaler.Update(s, b.Inputs.States)
-				}
-			}
-			b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
+			b.Inputs = c.learnedInputs(s, epoch, b.Inputs)
 			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}
 		}
 	}
+}
+
+// learnedInputs standardises the raw rows of a minibatch as skrl 2.0 does: in the first epoch the scalers learn from them
+// before.
+func (c *Core) learnedInputs(s *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+	if epoch == 0 {
+		c.ObservationScaler.Update(s, raw.Observations)
+		if raw.States.T != nil {
+			c.StateScaler.Update(s, raw.States)
+		}
+	}
+	return c.Inputs(s, raw.Observations, raw.States)
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
