@@ -245,5 +245,5 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
 	{"rl_games", "fixed_sigma", "True", "", "the standard deviation is the same in all states; models.policy.fixed_log_std keeps it at its start"},
-	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn; parameters and states are not normalised"},
+	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn"},
 }

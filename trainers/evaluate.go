@@ -100,6 +100,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	if err != nil {
 		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
+	resetHidden(p.agent)
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -109,6 +110,9 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			return err
 		}
 		if step, err = p.stepper.step(ctx, actions); err != nil {
+			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
+		}
+		if err := p.agent.Record(Transition(step)); err != nil { // an agent with memory must know which episodes have ended
 			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
 		if p.render != nil {

@@ -84,6 +84,9 @@ func (c *Core) sequence() int {
 	return c.Config.SequenceLength
 }
 
+// begun is how many sequences of each environment n steps of a rollout have begun.
+func (c *Core) begun(n int) int { return (n + c.sequence() - 1) / c.sequence() }
+
 // sequences is how many sequences a rollout has.
 func (c *Core) sequences() int { return c.Config.Rollouts / c.sequence() * c.numEnvs }
 
