@@ -19,14 +19,14 @@ var embedded embed.FS
 // Environment is the variable that names a folder of further cases.
 const Environment = "GORL_FIXTURES"
 
-// Source is a folder with the folders skrl and skrl_two_updates, or one of them.
+// Source is a folder with the folders skrl, skrl_rnn and skrl_two_updates, or some of them.
 type Source struct {
 	Name string
 	FS   fs.FS
 }
 
 // Sources returns a test's own folder, named testdata, and the one that GORL_FIXTURES names. It is an error where the
-// latter has neither of the two folders.
+// latter has none of these folders.
 func Sources(own fs.FS) ([]Source, error) {
 	list := []Source{{"testdata", own}}
 	dir := os.Getenv(Environment)
@@ -34,12 +34,12 @@ func Sources(own fs.FS) ([]Source, error) {
 		return list, nil
 	}
 	further := Source{Environment, os.DirFS(dir)}
-	for _, sub := range []string{"skrl", "skrl_two_updates"} {
+	for _, sub := range []string{"skrl", "skrl_rnn", "skrl_two_updates"} {
 		if info, err := fs.Stat(further.FS, sub); err == nil && info.IsDir() {
 			return append(list, further), nil
 		}
 	}
-	return nil, fmt.Errorf("golden: %s is %s, which has neither a folder skrl nor skrl_two_updates", Environment, dir)
+	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders skrl, skrl_rnn and skrl_two_updates", Environment, dir)
 }
 
 // must ends the test where something that has to succeed failed.
