@@ -15,11 +15,14 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -44,6 +47,34 @@ var scenes = []scene{
 			t.Fatal(err)
 		}
 		return env, smallAMP(t, env.Spaces(), env, 5, map[string]any{"observation_preprocessor": "RunningStandardScaler", "learning_rate": 1e-3})
+	}},
+}
+
+// recurrent are scenes whose agents have memory.
+var recurrent = []scene{
+	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6), []int{8}, "elu"),
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4, "value_preprocessor": "RunningStandardScaler"}, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, agent
+	}},
+	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6), []int{8}, "elu"), Motions: env,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true, "amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, agent
 	}},
 }
 
@@ -114,7 +145,7 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 
 // A run that ends and is resumed by a new trainer is the run that never ended, bit for bit.
 func TestResumeIsExact(t *testing.T) {
-	for _, s := range scenes {
+	for _, s := range slices.Concat(scenes, recurrent) {
 		t.Run(s.name, func(t *testing.T) {
 			checkLiveTensors(t)
 			want, figures := whole(t, s)

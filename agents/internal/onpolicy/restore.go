@@ -187,8 +187,8 @@ func (r *reader) memory(c *Core) {
 	}
 }
 
-// hidden reads the states of networks with memory. Where the snapshot has none, or those of another number of environments,
-// they begin anew.
+// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or those of
+// another number of environments, they begin anew.
 func (r *reader) hidden(c *Core, rollout int) {
 	if len(c.hiddens) == 0 || c.Rollout == nil {
 		return
@@ -199,7 +199,8 @@ func (r *reader) hidden(c *Core, rollout int) {
 		}
 	}
 	for _, h := range c.hiddens {
-		if a, ok := r.snap.Arrays[layout.Hidden(h.name)]; !ok || rollout == 0 && len(a.Shape) == 2 && a.Shape[0] != int64(c.numEnvs) {
+		a, ok := r.snap.Arrays[layout.Hidden(h.name)]
+		if rollout == 0 && (!ok || len(a.Shape) == 2 && a.Shape[0] != int64(c.numEnvs)) {
 			r.writes = append(r.writes, func() error {
 				s := tensor.NoGrad()
 				defer s.Close()
