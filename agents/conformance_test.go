@@ -63,7 +63,9 @@ func conformance() []suite {
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
 
-func ppoRecurrent(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh") }
+func ppoRecurrent(sp spaces.Set) ppo.Models {
+	return ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh")
+}
 func ampRecurrent(sp spaces.Set) amp.Models {
 	return amp.Recurrent(sp, models.LSTM(4, 2), []int{8}, "tanh")
 }
