@@ -114,3 +114,18 @@ func ExampleEvolvable() {
 	fmt.Println(all["policy"], "and", all["value"])
 	// Output: 2→[32] elu and 2→[64 64] elu
 }
+
+// Recurrent gives policy and value network a GRU each; the agent learns through sequences of 16 steps.
+func ExampleRecurrent() {
+	agent, err := ppo.New(ppo.Options{
+		Spaces: pointSpaces, NumEnvs: 4, Models: ppo.Recurrent(pointSpaces, models.GRU(16), []int{32}, "elu"),
+		Dict: map[string]any{"rollouts": 32, "sequence_length": 16}, Seed: 1,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	fmt.Println(agent.HiddenSizes())
+	// Output: map[policy:16 value:16]
+}
