@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -512,5 +513,43 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 				t.Errorf("after Restore %q differ", d)
 			}
 		})
+	}
+}
+
+// Memories go with the environment's state: where a snapshot without it is restored, and where the environment is reset,
+// they begin anew.
+func TestMemoriesBeginAnew(t *testing.T) {
+	checkLiveTensors(t)
+	tr, done := recurrent[0].start(t, trainers.Config{Timesteps: 10, Seed: 11})
+	defer done()
+	remembers := func() bool {
+		t.Helper()
+		state, err := agenttest.Snapshot(t, tr.Agent()).Arrays[layout.Hidden(layout.Policy)].Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(state, func(x float32) bool { return x != 0 })
+	}
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if !remembers() {
+		t.Fatal("the agent remembers nothing after ten steps")
+	}
+	snap, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	if remembers() {
+		t.Error("a snapshot without the environment's state leaves the agent its memories")
+	}
+	if _, err := tr.Step(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if !remembers() {
+		t.Error("the agent does not go on to remember")
 	}
 }
