@@ -140,7 +140,8 @@ func (x suite) firstSteps(t *testing.T) {
 		b := x.make(t, 5, settings)
 		snap := agenttest.Snapshot(t, b)
 		last := "policy/net.2.bias"
-		for _, name := range []string{"policy/head.out.bias", "policy/head.net.0.bias"} { // of evolvable and shared networks
+		// Of evolvable and shared networks.
+		for _, name := range []string{"policy/head.out.bias", "policy/head.net.0.bias"} {
 			if _, ok := snap.Arrays[name]; ok {
 				last = name
 			}

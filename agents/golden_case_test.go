@@ -30,8 +30,8 @@ type goldenCase struct {
 
 	// Recurrent is the stack of recurrent layers of policy and value network, where they have memory.
 	Recurrent models.RecurrentLayer
-	// WarmSteps is how many steps the agent has made before, Repaired says that skrl's mistakes about memories are not in
-	// the numbers.
+	// WarmSteps is how many steps the agent has made before, Repaired says that skrl's mistakes about memories are
+	// not in the numbers.
 	WarmSteps int
 	Repaired  bool
 	// Hidden has the states before the rollout, (layers, N, H) each: policy_0, and for an LSTM policy_1; value_0 ...
@@ -58,8 +58,9 @@ type goldenUpdate struct {
 	// MotionBatches and ReplayBatches are the discriminator's rows, one tensor a minibatch. Without ReplayBatches the
 	// replay buffer is empty.
 	MotionBatches, ReplayBatches []golden.Tensor
-	// Before, Stored and After are the states of networks with memory, by the names of goldenCase.Hidden: before each step
-	// (T, N, layers, H), where the update began its sequences (the same shape), and after the last step (layers, N, H).
+	// Before, Stored and After are the states of networks with memory, by the names of goldenCase.Hidden: before each
+	// step (T, N, layers, H), where the update began its sequences (the same shape), and after the last step (layers,
+	// N, H).
 	Before, Stored, After map[string]golden.Tensor
 	// MinibatchRows are the rows t·N + e of each minibatch, where known.
 	MinibatchRows []golden.Tensor

@@ -28,7 +28,8 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	if c.Recurrent != (models.RecurrentLayer{}) {
 		inputs = c.ObservationSize
 	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Recurrent: c.Recurrent, Hidden: hidden, Activation: c.Activation}, 1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Recurrent: c.Recurrent,
+		Hidden: hidden, Activation: c.Activation}, 1)
 	must(t, err)
 	return &watched{MLP: net}
 }

@@ -60,7 +60,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
 		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{},
-		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize, Layers: d.Recurrent.Layers},
+		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize,
+			Layers: d.Recurrent.Layers},
 		WarmSteps: d.WarmSteps, Repaired: d.Repaired, Hidden: map[string]golden.Tensor{},
 	}
 	u := goldenUpdate{Rollout: map[string]golden.Tensor{}, Memory: map[string]golden.Tensor{},
@@ -78,7 +79,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 
 // config brings the configuration into the form that agents read.
 func (d *description) config() map[string]any {
-	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps, "sequence_length": d.Recurrent.SequenceLength}
+	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps,
+		"sequence_length": d.Recurrent.SequenceLength}
 	maps.Copy(out, d.Config)
 	if d.KLAdaptive != nil {
 		out["learning_rate_scheduler"] = "KLAdaptiveLR"
@@ -118,7 +120,8 @@ func sortIn(c *goldenCase, u *goldenUpdate, name string, x golden.Tensor) error 
 	kind, rest, _ := strings.Cut(name, "/")
 	if states, ok := strings.CutPrefix(rest, "rnn_"); ok { // of networks with memory
 		before := strings.Replace(states, "_before_", "_", 1)
-		of := map[string]map[string]golden.Tensor{"init": c.Hidden, "rollout": u.Before, "memory": u.Stored, "expect": u.After}[kind]
+		of := map[string]map[string]golden.Tensor{"init": c.Hidden, "rollout": u.Before, "memory": u.Stored,
+			"expect": u.After}[kind]
 		if of == nil || (kind == "rollout") != (before != states) {
 			return fmt.Errorf("array %q is of no known kind", name)
 		}

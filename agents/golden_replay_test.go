@@ -62,7 +62,8 @@ func (x *replay) start(t *testing.T) {
 		}
 	}
 	for _, network := range x.c.remembering() {
-		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.Envs), x.c.hiddenSize()}, x.c.states(x.c.Hidden, network, 0))
+		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.Envs), x.c.hiddenSize()},
+			x.c.states(x.c.Hidden, network, 0))
 	}
 	snap.Values[layout.Timestep] = int64(x.c.WarmSteps)
 	must(t, x.agent.Restore(snap))

@@ -71,7 +71,8 @@ func (x *replay) compareStates(t *testing.T, compare *golden.Comparison, step in
 		got, err := snap.Arrays[layout.Hidden(network)].Float32s()
 		must(t, err)
 		if step < x.c.Steps {
-			golden.Compare(compare, fmt.Sprintf("state of %s before step %d", network, step), got, want(u.Before, network, step))
+			golden.Compare(compare, fmt.Sprintf("state of %s before step %d", network, step), got, want(u.Before,
+				network, step))
 			continue
 		}
 		golden.Compare(compare, "state of "+network+" after the rollout", got, want(u.After, network, 0))
@@ -85,8 +86,8 @@ func (x *replay) compareStates(t *testing.T, compare *golden.Comparison, step in
 	}
 }
 
-// compareMinibatches compares the rows of the minibatches, which are time-major here and sequence by sequence in the case,
-// by their log-probabilities.
+// compareMinibatches compares the rows of the minibatches, which are time-major here and sequence by sequence in the
+// case, by their log-probabilities.
 func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
 	t.Helper()
 	if u.MinibatchRows == nil {

@@ -24,7 +24,8 @@ import (
 // TestGolden replays rollouts that skrl 2.0.0 collected, for AMP with the minibatches of motion that it drew, and
 // compares everything that it computed.
 func TestGolden(t *testing.T) {
-	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "ppo_rnn": goldenPPO, "amp": goldenAMP} {
+	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "ppo_rnn": goldenPPO,
+		"amp": goldenAMP} {
 		t.Run(algorithm, func(t *testing.T) { each(t, algorithm, run) })
 	}
 }

@@ -111,7 +111,8 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	}
 	for i, step := range d.Network.Steps {
 		if step.Recurrent() {
-			return nil, fmt.Errorf("infer: step %d of the network is a recurrent layer (%s), which this version of gorl does not run without libtorch", i+1, step.Op)
+			return nil, fmt.Errorf("infer: step %d of the network is a recurrent layer (%s), "+
+				"which this version of gorl does not run without libtorch", i+1, step.Op)
 		}
 	}
 	p := &Policy{d: d, float32s: map[string][]float32{}, float64s: map[string][]float64{}}

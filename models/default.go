@@ -28,9 +28,10 @@ func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian Gaussi
 	return RecurrentActorCritic(sp, RecurrentLayer{}, hidden, activation, gaussian, seed, initialization...)
 }
 
-// RecurrentActorCritic is [ActorCritic] with a stack of recurrent layers before the hidden layers of both networks, each
-// with its own: RecurrentActorCritic(sp, GRU(64), []int{64}, "elu", ...).
-func RecurrentActorCritic(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, gaussian GaussianConfig, seed int64,
+// RecurrentActorCritic is [ActorCritic] with a stack of recurrent layers before the hidden layers of both networks,
+// each with its own: RecurrentActorCritic(sp, GRU(64), []int{64}, "elu", ...).
+func RecurrentActorCritic(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string,
+	gaussian GaussianConfig, seed int64,
 	initialization ...Initialization) (Policy, Network, error) {
 	from := last(initialization)
 	policy := func(outputs int) (Network, error) {
@@ -82,12 +83,14 @@ func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initia
 }
 
 // RecurrentValue is [ValueMLP] with a stack of recurrent layers before the hidden layers.
-func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64, initialization ...Initialization) (*MLP, error) {
+func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64,
+	initialization ...Initialization) (*MLP, error) {
 	in, source := sp.Observation.Width(), "observations"
 	if w := sp.State.Width(); w > 0 {
 		in, source = w, "states"
 	}
-	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Recurrent: memory, Hidden: hidden, Activation: activation, Source: source,
+	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Recurrent: memory, Hidden: hidden, Activation: activation,
+		Source:     source,
 		OutputGain: last(initialization).ValueOutputGain, Initialization: last(initialization)}, seed)
 }
 

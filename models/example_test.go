@@ -400,7 +400,8 @@ func ExampleNewEvolvable() {
 
 // A GRU before the hidden layers: the network is given the state that it returned.
 func ExampleGRU() {
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(8), Hidden: []int{16}, Activation: "elu"}, 1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(8), Hidden: []int{16},
+		Activation: "elu"}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -442,7 +443,8 @@ func ExampleLSTM() {
 
 // A discriminator that reads rows of five moments one after the other, and keeps nothing from row to row.
 func ExampleRNN() {
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 5 * 12, Outputs: 1, Recurrent: models.RNN(32).OfFrames(5), Hidden: []int{64}, Activation: "relu"}, 1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 5 * 12, Outputs: 1, Recurrent: models.RNN(32).OfFrames(5),
+		Hidden: []int{64}, Activation: "relu"}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -455,7 +457,8 @@ func ExampleRNN() {
 // Policy and value network get a GRU each.
 func ExampleRecurrentActorCritic() {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
-	policy, value, err := models.RecurrentActorCritic(sp, models.GRU(16), []int{32}, "tanh", models.DefaultGaussianConfig(), 1)
+	policy, value, err := models.RecurrentActorCritic(sp, models.GRU(16), []int{32}, "tanh",
+		models.DefaultGaussianConfig(), 1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -31,8 +31,8 @@ func (in Inputs) rows(states bool) tensor.Tensor {
 // what a custom model must do.
 //
 // Without more it has no memory: Forward depends on its inputs and parameters only, and agents call it on rows in any
-// order, each step of the environment at a time while acting and shuffled across episodes while learning. A network with
-// memory implements [Recurrent] too, and is given whole sequences.
+// order, each step of the environment at a time while acting and shuffled across episodes while learning. A network
+// with memory implements [Recurrent] too, and is given whole sequences.
 type Network interface {
 	// Forward computes the outputs in scope s, which owns every temporary.
 	Forward(s *tensor.Scope, in Inputs) tensor.Tensor
@@ -48,8 +48,9 @@ type MLPConfig struct {
 	Inputs int
 	// Outputs is the width of a result row.
 	Outputs int
-	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first and are
-	// named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0, gru.weight_ih_l1, ...
+	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first
+	// and are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0,
+	// gru.weight_ih_l1, ...
 	Recurrent RecurrentLayer
 	// Hidden lists the widths of the hidden layers.
 	Hidden []int
@@ -67,9 +68,9 @@ type MLPConfig struct {
 	Source string
 }
 
-// MLP is a multilayer perceptron, with MLPConfig.Recurrent behind recurrent layers. Its parameters are named net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch
-// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does, uniform in
-// ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+// MLP is a multilayer perceptron, with MLPConfig.Recurrent behind recurrent layers. Its parameters are named
+// net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch Sequential of alternating layers and activations names
+// them, and start as PyTorch's Linear does, uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
 type MLP struct {
 	*network
 }

@@ -59,8 +59,8 @@ type Policy interface {
 	Close()
 }
 
-// RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic] implements
-// it; a policy of one's own without memory need not.
+// RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic]
+// implements it; a policy of one's own without memory need not.
 type RecurrentPolicy interface {
 	Policy
 	// HiddenSize is the width of a row of the policy's state; 0 says that it has no memory.

@@ -25,9 +25,9 @@ type Hidden struct {
 // length is L.
 func (h Hidden) length() int { return max(1, h.Length) }
 
-// Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before. A
-// network of one's own that implements it can be a policy's or a value network of any agent. Gradients flow from step to
-// step of a sequence, not into the state before it.
+// Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before.
+// A network of one's own that implements it can be a policy's or a value network of any agent. Gradients flow from
+// step to step of a sequence, not into the state before it.
 type Recurrent interface {
 	Network
 	// HiddenSize is the width of a row of the network's state; 0 says that it has no memory.
@@ -60,14 +60,14 @@ type RecurrentLayer struct {
 	Kind string
 	// HiddenSize is the number of values of each layer, Layers how many there are.
 	HiddenSize, Layers int
-	// Frames says that a row shows so many moments, oldest first, of equal width: the stack reads them one after the other
-	// from a state of zeros, and its result is that of the last. It keeps no state between rows then. 0 says that a row is
-	// one moment, and that the state is kept. A discriminator that reads windows of motion has Frames.
+	// Frames says that a row shows so many moments, oldest first, of equal width: the stack reads them one after the
+	// other from a state of zeros, and its result is that of the last. It keeps no state between rows then. 0 says
+	// that a row is one moment, and that the state is kept. A discriminator that reads windows of motion has Frames.
 	Frames int
 }
 
-// GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU remembers
-// about as well as an [LSTM] with a quarter fewer parameters.
+// GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU
+// remembers about as well as an [LSTM] with a quarter fewer parameters.
 func GRU(hidden int, layers ...int) RecurrentLayer { return stack(description.GRU, hidden, layers) }
 
 // LSTM returns long short-term memory (Hochreiter & Schmidhuber 1997), otherwise like [GRU].
@@ -101,13 +101,16 @@ func (l RecurrentLayer) none() bool { return l == RecurrentLayer{} }
 // validate refuses what is no stack, upon rows of the given width.
 func (l RecurrentLayer) validate(width int) error {
 	if _, ok := recurrentKinds[l.Kind]; !ok {
-		return fmt.Errorf("models: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, description.GRU, description.LSTM, description.RNN)
+		return fmt.Errorf("models: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, description.GRU,
+			description.LSTM, description.RNN)
 	}
 	if l.HiddenSize < 1 || l.Layers < 1 {
-		return fmt.Errorf("models: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize, l.Layers)
+		return fmt.Errorf("models: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize,
+			l.Layers)
 	}
 	if l.Frames < 0 || l.Frames > 0 && width%l.Frames != 0 {
-		return fmt.Errorf("models: a %s over %d frames, but the rows have %d values, which are not so many frames of equal width", l.Kind, l.Frames, width)
+		return fmt.Errorf("models: a %s over %d frames, but the rows have %d values, "+
+			"which are not so many frames of equal width", l.Kind, l.Frames, width)
 	}
 	return nil
 }
@@ -124,15 +127,16 @@ func (l RecurrentLayer) step(name string) description.Step {
 }
 
 // recurrent adds a stack with its parameters and returns which result it is. It starts as PyTorch's do, uniform in
-// ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and CleanRL
-// start an LSTM.
+// ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and
+// CleanRL start an LSTM.
 func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int, orthogonally bool) int {
 	kind := recurrentKinds[s.Op]
 	gates, hidden, in := kind.Gates(), s.Outputs, width/max(1, s.Frames)
 	// Weights, gradients, the copy that an update can be undone by, and Adam's two moments.
 	layers := float64(len(s.Weights) / 4)
 	parameters := float64(gates*hidden) * (float64(in+hidden+2) + (layers-1)*float64(2*hidden+2))
-	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %g layers upon %d inputs", s.Op, hidden, layers, in), 5*4*parameters); err != nil {
+	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %g layers upon %d inputs", s.Op, hidden,
+		layers, in), 5*4*parameters); err != nil {
 		n.scope.Fail(err)
 		return n.net.Add(s)
 	}

@@ -33,8 +33,10 @@ func TestRecurrentNetwork(t *testing.T) {
 	}
 	want := []string{"log_std_parameter", "seen.0.weight", "seen.0.bias",
 		"seen.2.weight_ih_l0", "seen.2.weight_hh_l0", "seen.2.bias_ih_l0", "seen.2.bias_hh_l0",
-		"seen.2.weight_ih_l1", "seen.2.weight_hh_l1", "seen.2.bias_ih_l1", "seen.2.bias_hh_l1", "seen.3.weight", "seen.3.bias",
-		"both.1.weight_ih_l0", "both.1.weight_hh_l0", "both.1.bias_ih_l0", "both.1.bias_hh_l0", "both.2.weight", "both.2.bias"}
+		"seen.2.weight_ih_l1", "seen.2.weight_hh_l1", "seen.2.bias_ih_l1", "seen.2.bias_hh_l1", "seen.3.weight",
+		"seen.3.bias",
+		"both.1.weight_ih_l0", "both.1.weight_hh_l0", "both.1.bias_ih_l0", "both.1.bias_hh_l0", "both.2.weight",
+		"both.2.bias"}
 	if !slices.Equal(names, want) {
 		t.Errorf("parameters %q, want %q", names, want)
 	}
@@ -61,13 +63,15 @@ func TestRecurrentNetwork(t *testing.T) {
 	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
 	ended := make([]float32, length*sequences)
 	ended[4], ended[9] = 1, 1
-	in := Inputs{Observations: x, Hidden: Hidden{State: state, Length: length, Ended: tensor.From(s, ended, length*sequences, 1)}}
+	in := Inputs{Observations: x, Hidden: Hidden{State: state, Length: length, Ended: tensor.From(s, ended,
+		length*sequences, 1)}}
 	out, last := net.ForwardHidden(s, in)
 	var steps []tensor.Tensor
 	now := state
 	for i := range int64(length) {
 		var y tensor.Tensor
-		y, now = net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, i*sequences, sequences), Hidden: Hidden{State: now}})
+		y, now = net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, i*sequences, sequences),
+			Hidden: Hidden{State: now}})
 		alive := s.ScalarSub(1, s.Narrow(in.Hidden.Ended, 0, i*sequences, sequences))
 		now = s.Mul(now, alive)
 		steps = append(steps, y)
@@ -75,18 +79,21 @@ func TestRecurrentNetwork(t *testing.T) {
 	wantNear(t, "outputs", tensortest.Float64s(t, s, out), tensortest.Float64s(t, s, s.Cat(0, steps...)), 1e-6)
 	wantNear(t, "states", tensortest.Float64s(t, s, last), tensortest.Float64s(t, s, now), 1e-6)
 	wantNear(t, "Forward", tensortest.Float64s(t, s, net.Forward(s, in)), tensortest.Float64s(t, s, out), 0)
-	zero, _ := net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, 0, sequences), Hidden: Hidden{State: s.Zeros(sequences, 12)}})
-	wantNear(t, "without a state", tensortest.Float64s(t, s, net.Forward(s, Inputs{Observations: s.Narrow(x, 0, 0, sequences)})),
+	zero, _ := net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, 0, sequences),
+		Hidden: Hidden{State: s.Zeros(sequences, 12)}})
+	wantNear(t, "without a state", tensortest.Float64s(t, s, net.Forward(s, Inputs{Observations: s.Narrow(x, 0, 0,
+		sequences)})),
 		tensortest.Float64s(t, s, zero), 0)
 }
 
-// TestFrames compares a stack over the frames of a row with the same stack over a sequence, and its gradient penalty with
-// difference quotients.
+// TestFrames compares a stack over the frames of a row with the same stack over a sequence, and its gradient penalty
+// with difference quotients.
 func TestFrames(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
 		make := func(inputs, frames int) *MLP {
-			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames), Hidden: []int{5}, Activation: "tanh"}, 3)
+			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
+				Hidden: []int{5}, Activation: "tanh"}, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +109,8 @@ func TestFrames(t *testing.T) {
 		s := tensor.NewScope()
 		out := tensortest.Float64s(t, s, windows.Forward(s, Inputs{Observations: tensor.From(s, rows, 2, 6)}))
 		turned := []float32{1, -2, 0.3, 0.2, 0.5, 3, -0.7, 1, -1, 0, 1, -1} // time-major
-		steps := tensortest.Float64s(t, s, moments.Forward(s, Inputs{Observations: tensor.From(s, turned, 6, 2), Hidden: Hidden{Length: 3}}))
+		steps := tensortest.Float64s(t, s, moments.Forward(s, Inputs{Observations: tensor.From(s, turned, 6, 2),
+			Hidden: Hidden{Length: 3}}))
 		wantNear(t, layer.Kind, out, steps[4:], 1e-6)
 
 		// The penalty, and how it changes with a weight.
@@ -138,7 +146,8 @@ func TestFrames(t *testing.T) {
 			}
 			want := (at(h) - at(-h)) / (2 * h)
 			if math.Abs(gradient[i]-want) > 1e-4+2e-2*math.Abs(want) {
-				t.Errorf("%s: the penalty's derivative by weight %d is %g, the difference quotient %g", layer.Kind, i, gradient[i], want)
+				t.Errorf("%s: the penalty's derivative by weight %d is %g, the difference quotient %g", layer.Kind, i,
+					gradient[i], want)
 			}
 			at(0)
 		}
@@ -150,7 +159,8 @@ func TestFrames(t *testing.T) {
 func TestRecurrentInitialization(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, kind := range []string{"", "orthogonal"} {
-		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16), Initialization: Initialization{Kind: kind}}, 1)
+		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
+			Initialization: Initialization{Kind: kind}}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,12 +254,14 @@ func TestRecurrentErrors(t *testing.T) {
 		}
 	}
 	for want, step := range map[string]description.Step{
-		"3 names of weights":           {Op: description.GRU, Outputs: 2, Weights: []string{"a", "b", "c"}},
-		"2 frames of a row of 3":       {Op: description.LSTM, Outputs: 2, Frames: 2, Weights: []string{"a", "b", "c", "d"}},
+		"3 names of weights": {Op: description.GRU, Outputs: 2, Weights: []string{"a", "b", "c"}},
+		"2 frames of a row of 3": {Op: description.LSTM, Outputs: 2, Frames: 2, Weights: []string{"a", "b", "c",
+			"d"}},
 		"1 layers of 0 values upon 3":  {Op: description.RNN, Weights: []string{"a", "b", "c", "d"}},
 		"0 names of weights; want fou": {Op: description.RNN, Outputs: 2},
 	} {
-		if _, err := (description.Network{Inputs: 3, Steps: []description.Step{step}}).Widths(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (description.Network{Inputs: 3,
+			Steps: []description.Step{step}}).Widths(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

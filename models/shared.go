@@ -20,7 +20,8 @@ func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared
 		return nil, fmt.Errorf("models: a shared model needs a trunk, two heads and a distribution")
 	}
 	if HiddenSize(policyHead) > 0 || HiddenSize(valueHead) > 0 {
-		return nil, fmt.Errorf("models: a head of a shared model has recurrent layers; put them into the trunk, whose state both halves share")
+		return nil, fmt.Errorf("models: a head of a shared model has recurrent layers; " +
+			"put them into the trunk, whose state both halves share")
 	}
 	return &Shared{trunk, policyHead, valueHead, dist}, nil
 }
@@ -81,7 +82,8 @@ func trunkOf(p Policy, v Network) (m *Shared, policy, value Network) {
 	return nil, nil, nil
 }
 
-// SharesTrunk reports whether a policy and a value network are the halves of one [Shared], so that they have one memory.
+// SharesTrunk reports whether a policy and a value network are the halves of one [Shared], so that they have one
+// memory.
 func SharesTrunk(p Policy, v Network) bool {
 	m, _, _ := trunkOf(p, v)
 	return m != nil
@@ -89,7 +91,8 @@ func SharesTrunk(p Policy, v Network) bool {
 
 // EvaluateBoth judges actions and computes values in one go; a trunk that both share runs once. The value network reads
 // ofValue, the same rows with the states of its own memory; with a shared trunk there is only the policy's.
-func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation, tensor.Tensor) {
+func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation,
+	tensor.Tensor) {
 	if m, policy, value := trunkOf(p, v); m != nil {
 		features := Inputs{Observations: m.trunk.Forward(s, in)}
 		return m.dist.Evaluate(s, policy.Forward(s, features), actions), value.Forward(s, features)

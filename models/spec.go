@@ -79,7 +79,8 @@ type Layer struct {
 	// Recurrent is "gru", "lstm" or "rnn"; Layers is then how many there are, and Frames that of [RecurrentLayer].
 	Recurrent      string
 	Layers, Frames int
-	// Out is the number of outputs, of a recurrent layer its hidden size: a number, or an expression of sizes such as "2 * NUM_ACTIONS".
+	// Out is the number of outputs, of a recurrent layer its hidden size: a number, or an expression of sizes such as
+	// "2 * NUM_ACTIONS".
 	Out string
 	// In, where given, is checked against the number of inputs.
 	In string

@@ -139,7 +139,8 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 	case description.GRU, description.LSTM, description.RNN:
 		return parseRecurrent(path, strings.ToLower(kind), args)
 	}
-	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear", "flatten", "gru", "lstm", "rnn"}), layerForms)
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear",
+		"flatten", "gru", "lstm", "rnn"}), layerForms)
 }
 
 // parseRecurrent reads {hidden_size, num_layers, frames}.
@@ -161,7 +162,8 @@ func parseRecurrent(path, kind string, args any) (Layer, error) {
 		return l, err
 	}
 	if k.Hidden == nil {
-		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps", path)
+		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps",
+			path)
 	}
 	var err error
 	l.Layers, l.Frames = k.Layers, k.Frames
@@ -260,7 +262,8 @@ func (c Container) validate(path string) error {
 	return err
 }
 
-// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten or a recurrent layer.
+// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten or a recurrent
+// layer.
 func (c Container) activations(path string) ([]string, error) {
 	var parsed []string
 	for i, name := range c.Activations {

@@ -128,7 +128,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		}
 		name := fmt.Sprintf("%s.%d", c.Name, a.next)
 		if l.Recurrent != "" {
-			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers, Frames: l.Frames}); err != nil {
+			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers,
+				Frames: l.Frames}); err != nil {
 				return nil, fmt.Errorf("models: %s: %s", at, strings.TrimPrefix(err.Error(), "models: "))
 			}
 			continue

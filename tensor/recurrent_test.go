@@ -19,7 +19,8 @@ type recurrentCase struct {
 }
 
 func newRecurrentCase(kind tensor.RecurrentKind, layers, length int64, state, ended bool) recurrentCase {
-	c := recurrentCase{kind: kind, layers: layers, inputs: 3, hidden: 5, length: length, sequences: 4, state: state, ended: ended}
+	c := recurrentCase{kind: kind, layers: layers, inputs: 3, hidden: 5, length: length, sequences: 4, state: state,
+		ended: ended}
 	rows, g := length*c.sequences, int64(kind.Gates())*c.hidden
 	c.x = randomOperand(1, rows, c.inputs)
 	c.initial = randomOperand(2, c.sequences, int64(kind.States())*layers*c.hidden)
@@ -71,7 +72,8 @@ func optional(s *tensor.Scope, o operand, given bool) tensor.Tensor {
 }
 
 // byHand computes what Recurrent does from its formulas, one operation at a time.
-func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w []tensor.Tensor) (out, last tensor.Tensor) {
+func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w []tensor.Tensor) (out,
+	last tensor.Tensor) {
 	n, h := c.sequences, c.hidden
 	column := func(i int64) tensor.Tensor {
 		if state.T == nil {
@@ -121,8 +123,8 @@ func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w 
 	return x, s.Cat(1, append(hs, cs...)...)
 }
 
-// TestRecurrent compares results, last states and gradients of the node, of the separate operations, and without a graph
-// with those of the formulas.
+// TestRecurrent compares results, last states and gradients of the node, of the separate operations, and without a
+// graph with those of the formulas.
 func TestRecurrent(t *testing.T) {
 	for _, c := range recurrentCases() {
 		t.Run(c.String(), func(t *testing.T) {
@@ -166,7 +168,8 @@ func TestRecurrent(t *testing.T) {
 					if way != "formulas" && tensor.RequiresGrad(last) {
 						t.Error("the last state has a gradient")
 					}
-					loss := s.Sum(s.Mul(s.Square(out), tensor.From(s, float32s(numbers(9, int(c.length*c.sequences*c.hidden))), c.length*c.sequences, c.hidden)))
+					loss := s.Sum(s.Mul(s.Square(out), tensor.From(s, float32s(numbers(9,
+						int(c.length*c.sequences*c.hidden))), c.length*c.sequences, c.hidden)))
 					if way == "node" {
 						s.Backward(loss)
 						got = append(got, keep.Clone(s.GradOf(x)))
@@ -222,8 +225,8 @@ func TestRecurrentGradients(t *testing.T) {
 	}
 }
 
-// TestRecurrentPenalty compares the gradient of a penalty on the input's gradient, which the node makes by differentiating
-// twice, with that of separate operations.
+// TestRecurrentPenalty compares the gradient of a penalty on the input's gradient, which the node makes by
+// differentiating twice, with that of separate operations.
 func TestRecurrentPenalty(t *testing.T) {
 	for _, c := range recurrentCases() {
 		t.Run(c.String(), func(t *testing.T) {
@@ -243,7 +246,8 @@ func TestRecurrentPenalty(t *testing.T) {
 				net := &tensor.RecurrentLayers{Kind: c.kind, Weights: ws}
 				x := s.RequireGrad(tensor.From(s, float32s(c.x.x), c.x.shape...))
 				loss := func() tensor.Tensor {
-					out, _ := s.Recurrent(x, optional(s, c.initial, c.state), optional(s, c.ends, c.ended), int(c.length), net)
+					out, _ := s.Recurrent(x, optional(s, c.initial, c.state), optional(s, c.ends, c.ended),
+						int(c.length), net)
 					penalty := s.Mean(s.Square(s.Grad(s.Sum(s.Square(out)), true, x)[0]))
 					return s.Add(penalty, s.Mean(out))
 				}
@@ -278,19 +282,30 @@ func TestRecurrentPenalty(t *testing.T) {
 func TestRecurrentErrors(t *testing.T) {
 	tensortest.CheckLive(t)
 	c := newRecurrentCase(tensor.GRU, 1, 6, true, true)
-	for what, spoil := range map[string]func(s *tensor.Scope, x, state, ended *tensor.Tensor, length *int, net *tensor.RecurrentLayers){
-		"are not sequences of 5 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int, _ *tensor.RecurrentLayers) { *length = 5 },
-		"are not sequences of 0 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int, _ *tensor.RecurrentLayers) { *length = 0 },
-		"the state has the shape": func(s *tensor.Scope, _, state, _ *tensor.Tensor, _ *int, _ *tensor.RecurrentLayers) {
+	for what, spoil := range map[string]func(s *tensor.Scope, x, state, ended *tensor.Tensor, length *int,
+		net *tensor.RecurrentLayers){
+		"are not sequences of 5 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int,
+			_ *tensor.RecurrentLayers) {
+			*length = 5
+		},
+		"are not sequences of 0 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int,
+			_ *tensor.RecurrentLayers) {
+			*length = 0
+		},
+		"the state has the shape": func(s *tensor.Scope, _, state, _ *tensor.Tensor, _ *int,
+			_ *tensor.RecurrentLayers) {
 			*state = s.Zeros(4, 10)
 		},
-		"the ends have the shape": func(s *tensor.Scope, _, _, ended *tensor.Tensor, _ *int, _ *tensor.RecurrentLayers) {
+		"the ends have the shape": func(s *tensor.Scope, _, _, ended *tensor.Tensor, _ *int,
+			_ *tensor.RecurrentLayers) {
 			*ended = s.Zeros(24)
 		},
-		"the input weight of layer 0 has the shape": func(s *tensor.Scope, x, _, _ *tensor.Tensor, _ *int, _ *tensor.RecurrentLayers) {
+		"the input weight of layer 0 has the shape": func(s *tensor.Scope, x, _, _ *tensor.Tensor, _ *int,
+			_ *tensor.RecurrentLayers) {
 			*x = s.Zeros(24, 4)
 		},
-		"3 weights; want four a layer": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, _ *int, net *tensor.RecurrentLayers) {
+		"3 weights; want four a layer": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, _ *int,
+			net *tensor.RecurrentLayers) {
 			net.Weights = net.Weights[:3]
 		},
 	} {

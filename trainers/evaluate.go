@@ -112,7 +112,8 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		if step, err = p.stepper.step(ctx, actions); err != nil {
 			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
-		if err := p.agent.Record(Transition(step)); err != nil { // an agent with memory must know which episodes have ended
+		// An agent with memory must know which episodes have ended.
+		if err := p.agent.Record(Transition(step)); err != nil {
 			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
 		if p.render != nil {

@@ -58,8 +58,10 @@ var recurrent = []scene{
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6), []int{8}, "elu"),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4, "value_preprocessor": "RunningStandardScaler"}, Seed: 5})
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
+			[]int{8}, "elu"),
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
+				"value_preprocessor": "RunningStandardScaler"}, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +72,10 @@ var recurrent = []scene{
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6), []int{8}, "elu"), Motions: env,
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true, "amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}, Seed: 5})
+		agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6),
+			[]int{8}, "elu"), Motions: env,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true, "amp_batch_size": 20,
+				"motion_dataset_size": 50, "reply_buffer_size": 60}, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -516,8 +520,8 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// Memories go with the environment's state: where a snapshot without it is restored, and where the environment is reset,
-// they begin anew.
+// Memories go with the environment's state: where a snapshot without it is restored, and where the environment is
+// reset, they begin anew.
 func TestMemoriesBeginAnew(t *testing.T) {
 	checkLiveTensors(t)
 	tr, done := recurrent[0].start(t, trainers.Config{Timesteps: 10, Seed: 11})

@@ -87,7 +87,8 @@ func New(o Options) (agent *Agent, err error) {
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
 		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
-		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values", Final: "style_final_values"}
+		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
+			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
 		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
 			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})

@@ -114,7 +114,8 @@ func ExampleRecurrent() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(models.HiddenSize(m.Policy), models.HiddenSize(m.Value), models.HiddenSize(m.StyleValue), models.HiddenSize(m.Discriminator))
+	fmt.Println(models.HiddenSize(m.Policy), models.HiddenSize(m.Value), models.HiddenSize(m.StyleValue),
+		models.HiddenSize(m.Discriminator))
 	m.Policy.Close()
 	m.Value.Close()
 	m.Discriminator.Close()

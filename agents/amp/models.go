@@ -40,12 +40,14 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 
 // Recurrent returns models like those of [MLPs] with memory: a stack of recurrent layers (models.GRU, models.LSTM,
 // models.RNN) reads the rows in the policy, and one of its own in each value network, before the hidden layers. The
-// discriminator is a perceptron: it judges transitions one by one. The setting sequence_length says through how many steps
-// the networks learn.
-func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activation string, initialization ...models.Initialization) Models {
+// discriminator is a perceptron: it judges transitions one by one. The setting sequence_length says through how many
+// steps the networks learn.
+func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activation string,
+	initialization ...models.Initialization) Models {
 	gaussian := DefaultGaussian()
 	return made(func(m *Models, seed int64) (err error) {
-		if m.Policy, m.Value, err = models.RecurrentActorCritic(sp, memory, hidden, activation, gaussian, seed, initialization...); err != nil {
+		if m.Policy, m.Value, err = models.RecurrentActorCritic(sp, memory, hidden, activation, gaussian, seed,
+			initialization...); err != nil {
 			return err
 		}
 		if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: 1, Hidden: hidden, Activation: activation}, seed+2); err != nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestSequences: what policy and both critics compute of the sequences of an epoch is what they computed while acting, and
-// AMP's own fields are of the same rows.
+// TestSequences: what policy and both critics compute of the sequences of an epoch is what they computed while
+// acting, and AMP's own fields are of the same rows.
 func TestSequences(t *testing.T) {
 	agenttest.CheckLive(t)
 	const envs = 3
 	a, err := New(Options{Spaces: plain, NumEnvs: envs, Models: Recurrent(plain, models.LSTM(5), []int{8}, "tanh"),
-		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(map[string]any{"sequence_length": 4, "separate_critics": true}), Seed: 1})
+		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(map[string]any{"sequence_length": 4,
+			"separate_critics": true}), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,8 @@ func TestSequences(t *testing.T) {
 	defer s.Close()
 	r := a.learner.Rollout
 	motion := map[float32][]float32{} // AMP observations by their row's log-probability
-	recorded, rows := tensortest.Float32s(t, s, r.Rows("log_prob")), tensortest.Float32s(t, s, r.Rows("amp_observations"))
+	recorded, rows := tensortest.Float32s(t, s, r.Rows("log_prob")), tensortest.Float32s(t, s,
+		r.Rows("amp_observations"))
 	for i, p := range recorded {
 		motion[p] = rows[3*i : 3*i+3]
 	}
@@ -45,7 +47,8 @@ func TestSequences(t *testing.T) {
 	}
 	count := 0
 	for b := range a.learner.Epoch(s, 0, a.learner.fields()...) {
-		e, v := models.EvaluateBoth(s, a.learner.Policy, a.learner.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+		e, v := models.EvaluateBoth(s, a.learner.Policy, a.learner.Value, b.Of(layout.Policy), b.Of(layout.Value),
+			b.Actions)
 		near("the log-probability", e.LogProb, b.LogProb)
 		near("the value", a.learner.VScaler.Inverse(s, v), b.Values)
 		near("the style value", a.learner.styleValue.Forward(s, b.Of(layout.StyleValue)), b.Extra[1])
@@ -72,7 +75,8 @@ func TestDiscriminatorWithoutMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Discriminator.Close()
-	if m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(4)}, 1); err != nil {
+	m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(4)}, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3}, Dict: small(nil)})

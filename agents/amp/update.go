@@ -134,7 +134,8 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
-			valueLoss = s.Add(valueLoss, a.ValueLoss(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)), b.Extra[1], b.Extra[2]))
+			style := a.styleValue.Forward(s, b.Of(layout.StyleValue))
+			valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
 		}
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)

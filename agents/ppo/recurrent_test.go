@@ -51,7 +51,8 @@ func sharedRNN(seed int64) (models.Policy, models.Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := models.NewShared(net(4, 6, models.RNN(5)), net(6, 2, models.RecurrentLayer{}), net(6, 1, models.RecurrentLayer{}), dist)
+	m, err := models.NewShared(net(4, 6, models.RNN(5)), net(6, 2, models.RecurrentLayer{}), net(6, 1,
+		models.RecurrentLayer{}), dist)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,9 +74,10 @@ func newRecurrent(t testing.TB, m Models, settings map[string]any) *Agent {
 	return a
 }
 
-// unrolled returns, before any step of an update, the log-probabilities of a minibatch's actions under the unrolled policy, and
-// the values that the unrolled value network predicts in units of reward.
-func (a *Agent) unrolled(t *testing.T, s *tensor.Scope, policy, value models.Inputs, actions tensor.Tensor) (logProb, values []float32) {
+// unrolled returns, before any step of an update, the log-probabilities of a minibatch's actions under the unrolled
+// policy, and the values that the unrolled value network predicts in units of reward.
+func (a *Agent) unrolled(t *testing.T, s *tensor.Scope, policy, value models.Inputs, actions tensor.Tensor) (logProb,
+	values []float32) {
 	t.Helper()
 	e, v := models.EvaluateBoth(s, a.learner.Policy, a.learner.Value, policy, value, actions)
 	return tensortest.Float32s(t, s, e.LogProb), tensortest.Float32s(t, s, a.learner.VScaler.Inverse(s, v))
@@ -90,7 +92,8 @@ func farthest(a, b []float32) float64 {
 }
 
 // TestSequences: the sequences of an epoch cover all rows once, and what the networks compute of them from the stored
-// states is what they computed while acting, through ends of episodes and a reset: the ratio of the first minibatch is 1.
+// states is what they computed while acting, through ends of episodes and a reset: the ratio of the first minibatch
+// is 1.
 func TestSequences(t *testing.T) {
 	for name, m := range remembering {
 		t.Run(name, func(t *testing.T) {
@@ -156,8 +159,8 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// TestFinalValuesRemember: the value of a truncated episode's last observation, and of what follows the rollout, are those
-// of a network that has seen the whole episode, and asking for them leaves the memory as it was.
+// TestFinalValuesRemember: the value of a truncated episode's last observation, and of what follows the rollout, are
+// those of a network that has seen the whole episode, and asking for them leaves the memory as it was.
 func TestFinalValuesRemember(t *testing.T) {
 	for _, name := range []string{"both", "shared"} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +171,8 @@ func TestFinalValuesRemember(t *testing.T) {
 			defer s.Close()
 			byHand := func(episode []float32) float32 {
 				n := len(episode) / 4
-				in := models.Inputs{Observations: tensor.From(s, episode, int64(n), 4), Hidden: models.Hidden{Length: n}}
+				in := models.Inputs{Observations: tensor.From(s, episode, int64(n), 4),
+					Hidden: models.Hidden{Length: n}}
 				v := tensortest.Float32s(t, s, a.learner.VScaler.Inverse(s, a.learner.Value.Forward(s, in)))
 				return v[n-1]
 			}
@@ -184,7 +188,8 @@ func TestFinalValuesRemember(t *testing.T) {
 				final := tensortest.Float32s(t, s, a.learner.Rollout.At("final_values", step))
 				for i := range envs {
 					if w.Last.Truncated[i] && !w.Last.Terminated[i] {
-						near(t, "final value", final[i], float64(byHand(append(episodes[i], w.Last.FinalObservations[4*i:4*i+4]...))))
+						near(t, "final value", final[i], float64(byHand(append(episodes[i],
+							w.Last.FinalObservations[4*i:4*i+4]...))))
 						truncated++
 					}
 					if w.Last.Truncated[i] || w.Last.Terminated[i] {
@@ -193,9 +198,11 @@ func TestFinalValuesRemember(t *testing.T) {
 				}
 			}
 			before := agenttest.Snapshot(t, a)
-			next := tensortest.Float32s(t, s, a.learner.ValueOf(s, tensor.From(s, w.Now().Observations, envs, 4), tensor.Tensor{}))
+			next := tensortest.Float32s(t, s, a.learner.ValueOf(s, tensor.From(s, w.Now().Observations, envs, 4),
+				tensor.Tensor{}))
 			for i := range envs {
-				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i], w.Now().Observations[4*i:4*i+4]...))))
+				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],
+					w.Now().Observations[4*i:4*i+4]...))))
 			}
 			if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
 				t.Errorf("asking for values changed %q", d)
@@ -268,7 +275,8 @@ func TestRecurrentErrors(t *testing.T) {
 	// A checkpoint of the one into the other. A perceptron of the same widths has all other parameters.
 	recurrent := newRecurrent(t, remembering["policy"], nil)
 	perceptron := newRecurrent(t, Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-		return models.ActorCritic(spaces.Set{Observation: spaces.Unbounded(4), Action: plain.Action}, []int{8}, "tanh", models.DefaultGaussianConfig(), seed)
+		return models.ActorCritic(spaces.Set{Observation: spaces.Unbounded(4), Action: plain.Action}, []int{8},
+			"tanh", models.DefaultGaussianConfig(), seed)
 	}}, nil)
 	for want, agents := range map[string][2]*Agent{
 		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {perceptron, recurrent},

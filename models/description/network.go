@@ -22,11 +22,12 @@ const (
 	Cos = "cos"
 	// Columns takes the columns from From up to To.
 	Columns = "columns"
-	// RNN (tanh), GRU and LSTM are a stack of recurrent layers of Outputs values each, PyTorch's formulas; the result is that of
-	// the last layer. Weights names four F32 arrays a layer, gates stacked as PyTorch does (GRU r, z, n; LSTM i, f, g, o):
-	// weight_ih (gates · Outputs, width of what the layer reads), weight_hh (gates · Outputs, Outputs), bias_ih and bias_hh
-	// (gates · Outputs). They keep a state from row to row ([Step.State] values), except with Frames: then the row is so many
-	// frames of equal width, oldest first, and the result is that of the last one, from a state of zeros before the first.
+	// RNN (tanh), GRU and LSTM are a stack of recurrent layers of Outputs values each, PyTorch's formulas; the result
+	// is that of the last layer. Weights names four F32 arrays a layer, gates stacked as PyTorch does (GRU r, z, n;
+	// LSTM i, f, g, o): weight_ih (gates · Outputs, width of what the layer reads), weight_hh (gates · Outputs,
+	// Outputs), bias_ih and bias_hh (gates · Outputs). They keep a state from row to row ([Step.State] values),
+	// except with Frames: then the row is so many frames of equal width, oldest first, and the result is that of the
+	// last one, from a state of zeros before the first.
 	RNN  = "rnn"
 	GRU  = "gru"
 	LSTM = "lstm"
@@ -135,8 +136,8 @@ func (n Network) Named(prefix string) Network {
 // Recurrent reports whether the step is a stack of recurrent layers.
 func (s Step) Recurrent() bool { return s.Op == RNN || s.Op == GRU || s.Op == LSTM }
 
-// State is how many values the step keeps from row to row: for a recurrent one the h of all layers, then for an LSTM the c
-// of all layers; 0 for others.
+// State is how many values the step keeps from row to row: for a recurrent one the h of all layers, then for an LSTM
+// the c of all layers; 0 for others.
 func (s Step) State() int {
 	if !s.Recurrent() || s.Frames > 0 {
 		return 0
@@ -148,7 +149,8 @@ func (s Step) State() int {
 	return n
 }
 
-// HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in order.
+// HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in
+// order.
 func (n Network) HiddenSize() int {
 	sum := 0
 	for _, s := range n.Steps {
@@ -271,7 +273,8 @@ func (s Step) recurrentWidth(in int) (int, error) {
 	if s.Frames < 0 || s.Frames > 0 && in%s.Frames != 0 {
 		return 0, fmt.Errorf("%d frames of a row of %d values", s.Frames, in)
 	}
-	if s.Outputs < 1 || s.Outputs > maxWidth || 4*int64(s.Outputs)*int64(max(in, s.Outputs)) > 1<<31-1 || len(s.Weights) > 4*maxLayers {
+	if s.Outputs < 1 || s.Outputs > maxWidth || 4*int64(s.Outputs)*int64(max(in,
+		s.Outputs)) > 1<<31-1 || len(s.Weights) > 4*maxLayers {
 		return 0, fmt.Errorf("%d layers of %d values upon %d", len(s.Weights)/4, s.Outputs, in)
 	}
 	return s.Outputs, nil

@@ -24,8 +24,8 @@ type Critic struct {
 	Values, Final string
 }
 
-// inUnits turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and the
-// value scaler turns them back; other critics are not scaled.
+// inUnits turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
+// the value scaler turns them back; other critics are not scaled.
 func (c *Core) inUnits(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
 	if k != c.Estimator {
 		return out
@@ -41,8 +41,8 @@ func (c *Core) estimate(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Te
 	return c.inUnits(s, k, k.Network.Forward(s, in))
 }
 
-// ValueOf returns the value network's estimates (N, 1), in units of reward, for raw observations (N, O) and states (N, S)
-// that come next in all environments.
+// ValueOf returns the value network's estimates (N, 1), in units of reward, for raw observations (N, O) and states
+// (N, S) that come next in all environments.
 func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 	return c.ValuesOf(s, c.Estimator, obs, state)
 }
@@ -56,8 +56,8 @@ func (c *Core) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) te
 	return c.estimate(s, k, obs, state, now)
 }
 
-// stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0 does
-// so; otherwise FillValues computes all values of the rollout at once, when it is complete.
+// stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0
+// does so; otherwise FillValues computes all values of the rollout at once, when it is complete.
 func (c *Core) stepwise(k *Critic) bool {
 	return c.hiddenOf(k.Name) != nil || c.Config.Skrl() && k == c.Estimator
 }
@@ -94,10 +94,10 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 	return c.FinalValues(s, t, c.Estimator)
 }
 
-// FinalValues writes into the field Final of the present step a critic's value of the last observation of each truncated
-// episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show the next
-// episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of them has.
-// A critic with memory remembers the episode, and nothing of the next.
+// FinalValues writes into the field Final of the present step a critic's value of the last observation of each
+// truncated episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show
+// the next episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of
+// them has. A critic with memory remembers the episode, and nothing of the next.
 func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, k *Critic) error {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	var cut []int64 // the environments whose episode was truncated, and did not terminate
@@ -149,9 +149,9 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 	return tensor.From(s, out, int64(len(index)), int64(width))
 }
 
-// FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units of
-// reward, in one pass, unless they are recorded step by step. Parameters and scalers are still those that collected the
-// rollout, so the result is what it would have been step by step.
+// FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units
+// of reward, in one pass, unless they are recorded step by step. Parameters and scalers are still those that
+// collected the rollout, so the result is what it would have been step by step.
 func (c *Core) FillValues(s *tensor.Scope, k *Critic) {
 	if c.stepwise(k) {
 		return
@@ -170,8 +170,8 @@ type Masks struct {
 	Chain     tensor.Tensor // 1 where the next step belongs to the same episode, else 0
 }
 
-// NextValues computes what followed each step of the rollout, for a critic whose values of the rollout, and of truncated
-// episodes' last observations, are in its fields:
+// NextValues computes what followed each step of the rollout, for a critic whose values of the rollout, and of
+// truncated episodes' last observations, are in its fields:
 //
 //   - within an episode it is the next step's value, and after the rollout's last step that of the next observation;
 //   - after a termination it is worth nothing (Bootstrap 0);
@@ -191,7 +191,8 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 		return Masks{Next: next, Bootstrap: alive, Chain: alive}
 	}
 	cut := s.Max(terminated, truncated)
-	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(k.Final), next), Bootstrap: alive, Chain: s.ScalarSub(1, cut)}
+	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(k.Final), next), Bootstrap: alive, Chain: s.ScalarSub(1,
+		cut)}
 	if !c.Config.TimeLimitBootstrap {
 		m.Bootstrap = m.Chain
 	}

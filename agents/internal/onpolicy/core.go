@@ -89,8 +89,8 @@ type Core struct {
 	Timestep, Updates int64
 	// Estimator is Value with the fields of its estimates.
 	Estimator *Critic
-	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's mode. Tests
-	// clear it to compare with a skrl that is repaired.
+	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
+	// mode. Tests clear it to compare with a skrl that is repaired.
 	Overwrites bool
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error

@@ -13,9 +13,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Networks with memory (models.Recurrent) read, beside a row, the state that they made of the rows before. This file keeps
-// these states while acting, stores those from which the update begins its sequences, and hands out minibatches of whole
-// sequences.
+// Networks with memory (models.Recurrent) read, beside a row, the state that they made of the rows before. This file
+// keeps these states while acting, stores those from which the update begins its sequences, and hands out minibatches
+// of whole sequences.
 
 // hidden is the memory of one network: a row of its state an environment.
 type hidden struct {
@@ -24,13 +24,14 @@ type hidden struct {
 	// now is the state before the next step of training, after the one behind the step that Act has taken and Record
 	// completes, evaluation that of an agent in evaluation; all (N, size).
 	now, after, evaluation tensor.Tensor
-	// stored are the states before the first step of each sequence of the rollout, (T/L, N, size), and starts its steps.
+	// stored are the states before the first step of each sequence of the rollout, (T/L, N, size), and starts its
+	// steps.
 	stored tensor.Tensor
 	starts []tensor.Tensor
 }
 
-// remember finds the networks that have memory. A policy and a value network on one trunk have one between them. Only the
-// policy and the critics may have it: a discriminator judges rows by themselves.
+// remember finds the networks that have memory. A policy and a value network on one trunk have one between them. Only
+// the policy and the critics may have it: a discriminator judges rows by themselves.
 func (c *Core) remember() error {
 	critics := map[string]bool{}
 	for _, k := range c.critics {
@@ -41,12 +42,14 @@ func (c *Core) remember() error {
 		switch {
 		case size == 0:
 		case n.Name != layout.Policy && !critics[n.Name]:
-			return fmt.Errorf("%s: the %s network keeps a state from row to row, and is shown rows in any order; give its recurrent layers \"frames\"",
+			return fmt.Errorf("%s: the %s network keeps a state from row to row, "+
+				"and is shown rows in any order; give its recurrent layers \"frames\"",
 				strings.ToLower(c.name), n.Name)
 		case n.Name == layout.Value && c.joined:
 		default:
 			if _, ok := n.Network.(models.RecurrentPolicy); n.Name == layout.Policy && !ok {
-				return fmt.Errorf("%s: the policy %T has a HiddenSize, but is no models.RecurrentPolicy", strings.ToLower(c.name), n.Network)
+				return fmt.Errorf("%s: the policy %T has a HiddenSize, but is no models.RecurrentPolicy",
+					strings.ToLower(c.name), n.Network)
 			}
 			c.hiddens = append(c.hiddens, &hidden{name: n.Name, size: int64(size)})
 		}
@@ -98,11 +101,13 @@ func (c *Core) checkSequences(n int) error {
 	l, parts := c.sequence(), c.Config.MiniBatches
 	count := c.Config.Rollouts / l * n
 	if parts > count {
-		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d sequences (%d of %d steps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
+		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d sequences "+
+			"(%d of %d steps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
 			strings.ToLower(c.name), parts, count, c.Config.Rollouts/l, l, n)
 	}
 	if c.Config.Skrl() && l > 1 && count%parts != 0 {
-		return fmt.Errorf("%s: \"mini_batches\" is %d, which does not divide the %d sequences of a rollout (\"sequence_length\" %d, %d environments), as compatibility %q asks",
+		return fmt.Errorf("%s: \"mini_batches\" is %d, which does not divide the %d sequences of a rollout "+
+			"(\"sequence_length\" %d, %d environments), as compatibility %q asks",
 			strings.ToLower(c.name), parts, count, l, n, c.Config.Compatibility)
 	}
 	return nil
@@ -113,7 +118,8 @@ func (c *Core) checkSequences(n int) error {
 func (c *Core) allocateHidden() {
 	n, l := int64(c.numEnvs), int64(c.sequence())
 	for _, h := range c.hiddens {
-		h.now, h.after, h.evaluation = c.resident.Zeros(n, h.size), c.resident.Zeros(n, h.size), c.resident.Zeros(n, h.size)
+		h.now, h.after, h.evaluation = c.resident.Zeros(n, h.size), c.resident.Zeros(n, h.size), c.resident.Zeros(n,
+			h.size)
 		h.stored = c.resident.Zeros(int64(c.Config.Rollouts)/l, n, h.size)
 		if c.resident.Err() != nil {
 			return
@@ -183,8 +189,8 @@ func (c *Core) storeStates(s *tensor.Scope) {
 	}
 }
 
-// overwriteState repeats a mistake of skrl 2.0: from an agent's second transition on, what is stored for the policy is the
-// state behind the step in the place of the one before it.
+// overwriteState repeats a mistake of skrl 2.0: from an agent's second transition on, what is stored for the policy
+// is the state behind the step in the place of the one before it.
 func (c *Core) overwriteState(s *tensor.Scope) {
 	h, t := c.hiddenOf(layout.Policy), c.Rollout.Len()
 	if c.Overwrites && h != nil && c.Timestep > 0 && t%c.sequence() == 0 {
@@ -214,7 +220,8 @@ func (c *Core) forget(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
-	if err := errors.Join(c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1)); err != nil {
+	if err := errors.Join(c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags",
+		len(t.Truncated), 1)); err != nil {
 		return err
 	}
 	for i := range c.flags {
@@ -234,8 +241,8 @@ func (c *Core) forget(t agents.Transition) error {
 	return s.Err()
 }
 
-// ResetHidden begins all memories anew: those of evaluation where the agent is in evaluation, otherwise those of training,
-// in which case the step recorded last counts as the end of what the networks remember.
+// ResetHidden begins all memories anew: those of evaluation where the agent is in evaluation, otherwise those of
+// training, in which case the step recorded last counts as the end of what the networks remember.
 func (c *Core) ResetHidden() {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return
@@ -255,8 +262,8 @@ func (c *Core) ResetHidden() {
 }
 
 // wholeSequences yields minibatches of whole sequences, in an order that is drawn anew for each epoch; each has about
-// equally many. The rows of a minibatch are time-major. skrl 2.0 takes the sequences environment by environment, in the same
-// order in every epoch, and steps by themselves in the order of time.
+// equally many. The rows of a minibatch are time-major. skrl 2.0 takes the sequences environment by environment, in
+// the same order in every epoch, and steps by themselves in the order of time.
 func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	n, l, count := int64(c.numEnvs), int64(c.sequence()), int64(c.sequences())
 	spans := memory.Split(count, int64(c.Config.MiniBatches))

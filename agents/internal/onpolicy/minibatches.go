@@ -74,8 +74,8 @@ func (c *Core) chunks(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	}
 }
 
-// learnedInputs standardises the raw rows of a minibatch as skrl 2.0 does: in the first epoch the scalers learn from them
-// before.
+// learnedInputs standardises the raw rows of a minibatch as skrl 2.0 does: in the first epoch the scalers learn from
+// them before.
 func (c *Core) learnedInputs(s *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if epoch == 0 {
 		c.ObservationScaler.Update(s, raw.Observations)

@@ -180,22 +180,25 @@ func (r *reader) memory(c *Core) {
 		own, other := ours[n.Name], theirs[n.Name]
 		switch {
 		case own == "" && other != "":
-			r.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
+			r.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
+				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
 		case own != "" && other == "":
-			r.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+			r.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
+				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
 		}
 	}
 }
 
-// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or those of
-// another number of environments, they begin anew.
+// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or
+// those of another number of environments, they begin anew.
 func (r *reader) hidden(c *Core, rollout int) {
 	if len(c.hiddens) == 0 || c.Rollout == nil {
 		return
 	}
 	if rollout > 0 {
 		if l := r.integer(layout.SequenceLength); r.err == nil && l != int64(c.sequence()) {
-			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d steps, this agent's have %d; use the same sequence_length", l, c.sequence()))
+			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d steps, "+
+				"this agent's have %d; use the same sequence_length", l, c.sequence()))
 		}
 	}
 	for _, h := range c.hiddens {

@@ -39,7 +39,8 @@ func Sources(own fs.FS) ([]Source, error) {
 			return append(list, further), nil
 		}
 	}
-	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders skrl, skrl_rnn and skrl_two_updates", Environment, dir)
+	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders skrl, skrl_rnn and skrl_two_updates",
+		Environment, dir)
 }
 
 // must ends the test where something that has to succeed failed.

@@ -1,10 +1,10 @@
 // Package golden finds and reads what skrl 2.0.0 computed, and compares gorl's numbers with it. Only tests use it.
 //
 // The numbers of single building blocks are in testdata here, the rollouts and updates of whole agents in
-// agents/testdata, beside the tests that replay them. Where the environment variable GORL_FIXTURES names a folder, its
-// files are read too. Such a folder has building blocks in skrl/parts.npz, cases of one update in skrl/NAME.json +
-// NAME.npz, those of networks with memory likewise in skrl_rnn, and of several updates in skrl_two_updates/NAME.json; each
-// may be missing.
+// agents/testdata, beside the tests that replay them. Where the environment variable GORL_FIXTURES names a folder,
+// its files are read too. Such a folder has building blocks in skrl/parts.npz, cases of one update in skrl/NAME.json
+// + NAME.npz, those of networks with memory likewise in skrl_rnn, and of several updates in
+// skrl_two_updates/NAME.json; each may be missing.
 package golden
 
 // Tensor is an array of a case, row-major.
