@@ -18,12 +18,15 @@ type Agent interface {
 	Name() string
 	// Spaces are those the agent was constructed for.
 	Spaces() spaces.Set
-	// SetTraining switches between training (actions are sampled, transitions recorded, updates made) and evaluation (the
-	// distribution's mean or mode, nothing recorded), and returns whether the agent was training. A new agent trains.
+	// SetTraining switches between training (actions are sampled, transitions recorded, updates made) and evaluation
+	// (the distribution's mean or mode, nothing recorded), and returns whether the agent was training. A new agent
+	// trains. An evaluation, which SetTraining(false) begins, starts without memory of anything; training goes on
+	// with its own.
 	SetTraining(on bool) (was bool)
 	// Act returns one row of actions per environment, (N, A). The slice is the agent's and overwritten by the next call.
 	Act(in Observation) ([]float32, error)
-	// Record stores the transition that followed the last Act. In evaluation it does nothing.
+	// Record stores the transition that followed the last Act. In evaluation it stores nothing, and tells an agent
+	// with memory (see Recurrent) which episodes have ended; others need no Record there.
 	Record(t Transition) error
 	// Ready reports whether enough is recorded for Update to learn from.
 	Ready() bool

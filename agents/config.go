@@ -43,6 +43,16 @@ type OnPolicy struct {
 	// a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
 
+	// SequenceLength is L, the number of steps through which networks with memory (GRU, LSTM, RNN) learn; the default
+	// 0 is the whole rollout. It must divide Rollouts. Each sequence begins from the state that the network had then,
+	// without gradient, and memories begin anew within it where an episode ended. Minibatches are made of whole
+	// sequences, of which there are Rollouts / L × N. Networks without memory do not use it.
+	//
+	// A larger value can learn to remember for longer, and an update takes more time, because the steps of a sequence
+	// come one after the other. A smaller one gives more sequences to shuffle. Make it, and with it Rollouts, longer
+	// than what must be remembered.
+	SequenceLength int `yaml:"sequence_length" config:"min=0"`
+
 	// DiscountFactor is γ, how much a reward counts that comes one step later.
 	//
 	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed where
@@ -259,6 +269,10 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	}
 	if n := len(c.GradNormClip); n != 1 && n != networks {
 		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
+	}
+	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
+		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
+			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
 	}
 	if c.Experiment.StoreSeparately {
 		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)

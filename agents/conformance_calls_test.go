@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
-// evaluation: actions are the distribution's mode, the same every time, and nothing is recorded.
+// evaluation: actions are the distribution's mode, the same every time an evaluation begins, and nothing is recorded.
 func (x suite) evaluation(t *testing.T) {
 	a := x.make(t, 1, nil)
 	w := x.world(2)
@@ -21,6 +21,7 @@ func (x suite) evaluation(t *testing.T) {
 	}
 	var last []float32
 	for range 3 {
+		a.SetTraining(false)
 		actions, err := a.Act(w.Now())
 		must(t, err)
 		if last != nil && fmt.Sprint(last) != fmt.Sprint(actions) {

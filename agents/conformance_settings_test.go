@@ -140,8 +140,11 @@ func (x suite) firstSteps(t *testing.T) {
 		b := x.make(t, 5, settings)
 		snap := agenttest.Snapshot(t, b)
 		last := "policy/net.2.bias"
-		if _, evolvable := snap.Arrays["policy/head.out.bias"]; evolvable {
-			last = "policy/head.out.bias"
+		// Of evolvable and shared networks.
+		for _, name := range []string{"policy/head.out.bias", "policy/head.net.0.bias"} {
+			if _, ok := snap.Arrays[name]; ok {
+				last = name
+			}
 		}
 		p, err := snap.Arrays[last].Float32s()
 		must(t, err)

@@ -83,6 +83,11 @@ func (x suite) foreign(t *testing.T) {
 			refused(fmt.Sprintf("%s %v", key, bad), wrong)
 		}
 	}
+	if len(a.HiddenSizes()) > 0 {
+		other := agenttest.Through(t, good)
+		other.Values["sequence_length"] = 1
+		refused("in other sequences", other)
+	}
 	if err := a.Restore(good); err != nil {
 		t.Error(err)
 	}

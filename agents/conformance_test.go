@@ -58,6 +58,13 @@ func conformance() []suite {
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
 		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: spaces.NewDict(parts), Action: two}},
+		{name: "PPO/gru", ppo: ppoRecurrent, spaces: states, settings: map[string]any{"sequence_length": 4}},
+		{name: "PPO/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,
+			Action: spaces.NewDiscrete(3)}},
+		{name: "AMP/lstm", amp: ampRecurrent, spaces: plain, settings: map[string]any{"sequence_length": 4,
+			"separate_critics": true}},
+		{name: "AMP/frames", amp: ampFrames, spaces: plain,
+			settings: map[string]any{"discriminator_loss": "wasserstein"}},
 		{name: "AMP/bce", amp: ampMLPs, spaces: plain},
 		{name: "AMP/lsgan", amp: ampMLPs, spaces: choices, settings: map[string]any{
 			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate", "discriminator_gradient_penalty_samples": "both",
@@ -80,6 +87,55 @@ var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel:
 
 func ppoCNNs(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, cnn) }
 func ampCNNs(sp spaces.Set) amp.Models { return amp.CNNs(sp, cnn) }
+
+func ppoRecurrent(sp spaces.Set) ppo.Models {
+	return ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh")
+}
+func ampRecurrent(sp spaces.Set) amp.Models {
+	return amp.Recurrent(sp, models.LSTM(4, 2), []int{8}, "tanh")
+}
+
+// ppoSharedLSTM has a policy and a value network on one LSTM.
+func ppoSharedLSTM(sp spaces.Set) ppo.Models {
+	return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+		net := func(cfg models.MLPConfig) *models.MLP {
+			m, err := models.NewMLP(cfg, seed)
+			if err != nil {
+				panic(err)
+			}
+			return m
+		}
+		dist, err := models.NewDistribution(sp.Action, models.DefaultGaussianConfig())
+		if err != nil {
+			return nil, nil, err
+		}
+		trunk := net(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: 6, Recurrent: models.LSTM(4),
+			OutputActivation: "tanh"})
+		shared, err := models.NewShared(trunk, net(models.MLPConfig{Inputs: 6, Outputs: dist.Outputs()}),
+			net(models.MLPConfig{Inputs: 6, Outputs: 1}), dist)
+		if err != nil {
+			return nil, nil, err
+		}
+		return shared.Policy(), shared.Value(), nil
+	}}
+}
+
+// ampFrames has a recurrent value network beside a policy without memory, and a discriminator that reads the three
+// values of a row one after the other.
+func ampFrames(sp spaces.Set) amp.Models {
+	return amp.Models{Make: func(seed int64) (m amp.Models, err error) {
+		if m.Policy, m.Value, err = models.ActorCritic(sp, []int{8}, "tanh", amp.DefaultGaussian(), seed); err != nil {
+			return m, err
+		}
+		m.Value.Close()
+		if m.Value, err = models.RecurrentValue(sp, models.RNN(4), []int{8}, "tanh", seed); err != nil {
+			return m, err
+		}
+		m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1,
+			Recurrent: models.GRU(4).OfFrames(3), Hidden: []int{8}, Activation: "tanh"}, seed)
+		return m, err
+	}}
+}
 
 func ppoEvolvable(sp spaces.Set) ppo.Models {
 	policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "tanh")

@@ -29,7 +29,7 @@ func (x suite) divergence(t *testing.T) {
 
 	// Parameters that are not finite show in the first action.
 	for name, array := range before.Arrays {
-		if name == "policy/net.0.weight" || name == "policy/head.0.weight" {
+		if name == "policy/net.0.weight" || name == "policy/head.0.weight" || name == "policy/head.net.0.weight" {
 			p, _ := array.Float32s()
 			p[0] = float32(math.NaN())
 		}

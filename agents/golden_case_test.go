@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/models"
 )
 
 // goldenCase is an agent, and one or more rollouts and updates that follow each other.
 type goldenCase struct {
-	// Name is the file's, Algorithm "ppo" or "amp".
+	// Name is the file's, Algorithm "ppo", "amp", or "ppo_rnn" for PPO with networks that have memory.
 	Name, Algorithm string
 	// Steps is T, Envs N; the others are widths of rows.
 	Steps, Envs                                     int
@@ -26,6 +27,15 @@ type goldenCase struct {
 	Init map[string]golden.Tensor
 	// Updates follow each other.
 	Updates []goldenUpdate
+
+	// Recurrent is the stack of recurrent layers of policy and value network, where they have memory.
+	Recurrent models.RecurrentLayer
+	// WarmSteps is how many steps the agent has made before, Repaired says that skrl's mistakes about memories are
+	// not in the numbers.
+	WarmSteps int
+	Repaired  bool
+	// Hidden has the states before the rollout, (layers, N, H) each: policy_0, and for an LSTM policy_1; value_0 ...
+	Hidden map[string]golden.Tensor
 }
 
 // goldenUpdate is a rollout and what one update makes of it.
@@ -48,7 +58,12 @@ type goldenUpdate struct {
 	// MotionBatches and ReplayBatches are the discriminator's rows, one tensor a minibatch. Without ReplayBatches the
 	// replay buffer is empty.
 	MotionBatches, ReplayBatches []golden.Tensor
-	// MinibatchRows are the rows of every minibatch through all Epochs, where each epoch shuffles them.
+	// Before, Stored and After are the states of networks with memory, by the names of goldenCase.Hidden: before each
+	// step (T, N, layers, H), where the update began its sequences (the same shape), and after the last step (layers,
+	// N, H).
+	Before, Stored, After map[string]golden.Tensor
+	// MinibatchRows are the rows t·N + e of every minibatch, where known, through all Epochs where each epoch shuffles
+	// them.
 	MinibatchRows []golden.Tensor
 	Epochs        int
 	// Trace has what single optimizer steps computed, where known.
@@ -87,8 +102,8 @@ func (c *goldenCase) layers(network string) (inputs int, hidden []int, outputs i
 
 // check says what is missing or of the wrong size.
 func (c *goldenCase) check() error {
-	if c.Algorithm != "ppo" && c.Algorithm != "amp" {
-		return fmt.Errorf("algorithm %q: want ppo or amp", c.Algorithm)
+	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp"}, c.Algorithm) {
+		return fmt.Errorf("algorithm %q: want ppo, ppo_rnn or amp", c.Algorithm)
 	}
 	if c.Steps <= 0 || c.Envs <= 0 || c.ObservationSize <= 0 || c.ActionSize <= 0 || len(c.Updates) == 0 {
 		return fmt.Errorf("sizes T %d, N %d, observations %d, actions %d, %d updates: all must be positive", c.Steps, c.Envs, c.ObservationSize, c.ActionSize, len(c.Updates))

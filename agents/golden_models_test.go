@@ -25,7 +25,11 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	t.Helper()
 	inputs, hidden, outputs, err := c.layers(name)
 	must(t, err)
-	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: hidden, Activation: c.Activation}, 1)
+	if c.Recurrent != (models.RecurrentLayer{}) {
+		inputs = c.ObservationSize
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Recurrent: c.Recurrent,
+		Hidden: hidden, Activation: c.Activation}, 1)
 	must(t, err)
 	return &watched{MLP: net}
 }
@@ -85,4 +89,18 @@ func (c *goldenCase) policy(t *testing.T) *told {
 func (p *told) Sample(s *tensor.Scope, in models.Inputs, _ *tensor.Generator) models.Action {
 	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
 	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
+}
+
+// HiddenSize implements [models.RecurrentPolicy].
+func (p *told) HiddenSize() int { return models.HiddenSize(p.Policy) }
+
+// SampleHidden implements [models.RecurrentPolicy] with the actions given.
+func (p *told) SampleHidden(s *tensor.Scope, in models.Inputs, gen *tensor.Generator) (models.Action, tensor.Tensor) {
+	_, next := p.ModeHidden(s, in)
+	return p.Sample(s, in, gen), next
+}
+
+// ModeHidden implements [models.RecurrentPolicy].
+func (p *told) ModeHidden(s *tensor.Scope, in models.Inputs) (actions, hidden tensor.Tensor) {
+	return p.Policy.(models.RecurrentPolicy).ModeHidden(s, in)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/models"
 )
 
 // description is the JSON of a case of one update.
@@ -27,6 +28,15 @@ type description struct {
 	Versions struct {
 		SKRL string `json:"skrl"`
 	} `json:"versions"`
+	Recurrent struct {
+		Type           string `json:"type"`
+		HiddenSize     int    `json:"hidden_size"`
+		Layers         int    `json:"num_layers"`
+		SequenceLength int    `json:"sequence_length"`
+	} `json:"rnn"`
+	WarmSteps int  `json:"warm_steps"`
+	Repaired  bool `json:"repaired"`
+
 	Config     map[string]any `json:"skrl_config"`
 	KLAdaptive map[string]any `json:"kl_adaptive"`
 	Expect     struct {
@@ -53,9 +63,13 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
 		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{},
+		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize,
+			Layers: d.Recurrent.Layers},
+		WarmSteps: d.WarmSteps, Repaired: d.Repaired, Hidden: map[string]golden.Tensor{},
 	}
 	u := goldenUpdate{Rollout: map[string]golden.Tensor{}, Memory: map[string]golden.Tensor{},
 		Targets: map[string]golden.Tensor{}, State: map[string]golden.Tensor{},
+		Before: map[string]golden.Tensor{}, Stored: map[string]golden.Tensor{}, After: map[string]golden.Tensor{},
 		Tracked: d.Expect.Tracked, LearningRate: d.Expect.LearningRate}
 	for _, name := range sortedKeys(arrays) {
 		if err := sortIn(c, &u, name, arrays[name]); err != nil {
@@ -71,7 +85,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 
 // config brings the configuration into the form that agents read.
 func (d *description) config() map[string]any {
-	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps}
+	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps,
+		"sequence_length": d.Recurrent.SequenceLength}
 	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {
 		out["compatibility"] = "skrl-2.1"
 	}
@@ -112,6 +127,16 @@ func whole(v any) any {
 // sortIn puts an array where it belongs. What it does not know is an error, so that nothing goes unchecked.
 func sortIn(c *goldenCase, u *goldenUpdate, name string, x golden.Tensor) error {
 	kind, rest, _ := strings.Cut(name, "/")
+	if states, ok := strings.CutPrefix(rest, "rnn_"); ok { // of networks with memory
+		before := strings.Replace(states, "_before_", "_", 1)
+		of := map[string]map[string]golden.Tensor{"init": c.Hidden, "rollout": u.Before, "memory": u.Stored,
+			"expect": u.After}[kind]
+		if of == nil || (kind == "rollout") != (before != states) {
+			return fmt.Errorf("array %q is of no known kind", name)
+		}
+		of[before] = x
+		return nil
+	}
 	switch kind {
 	case "init":
 		c.Init[rest] = x

@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -78,6 +79,11 @@ func (x *replay) start(t *testing.T) {
 			t.Fatalf("the case has no initial %s", e.Name)
 		}
 	}
+	for _, network := range x.c.remembering() {
+		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.Envs), x.c.hiddenSize()},
+			x.c.states(x.c.Hidden, network, 0))
+	}
+	snap.Values[layout.Timestep] = int64(x.c.WarmSteps)
 	must(t, x.agent.Restore(snap))
 }
 
@@ -101,6 +107,7 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	row := func(name string, i int) []float32 { return u.Rollout[name].Row(i).Float32s() }
 	for i := range x.c.Steps {
+		x.compareStates(t, c, i, u)
 		x.policy.next = row("actions", i)
 		if _, err := x.agent.Act(agents.Observation{Observations: row("observations", i)}); err != nil {
 			t.Fatal(err)
@@ -114,6 +121,7 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 		}
 		must(t, x.agent.Record(step))
 	}
+	x.compareStates(t, c, x.c.Steps, u)
 	if !x.agent.Ready() {
 		t.Fatal("after a whole rollout the agent is not ready to update")
 	}

@@ -24,7 +24,8 @@ import (
 // TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it drew, and
 // compares everything that it computed.
 func TestGolden(t *testing.T) {
-	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "amp": goldenAMP} {
+	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "ppo_rnn": goldenPPO,
+		"amp": goldenAMP} {
 		t.Run(algorithm, func(t *testing.T) { each(t, algorithm, run) })
 	}
 }
@@ -39,7 +40,7 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 		for _, kind := range []struct {
 			folder string
 			load   func(fsys fs.FS, file string) (*goldenCase, error)
-		}{{"skrl", loadOne}, {"skrl_two_updates", loadSeveral}, {"skrl_2_1", loadOne}} {
+		}{{"skrl", loadOne}, {"skrl_rnn", loadOne}, {"skrl_two_updates", loadSeveral}, {"skrl_2_1", loadOne}} {
 			files, err := fs.Glob(src.FS, kind.folder+"/*.json")
 			must(t, err)
 			for _, file := range files {
@@ -62,7 +63,8 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 	}
 }
 
-// goldenPPO compares, beside what every agent computes, the values from which the advantages start.
+// goldenPPO compares, beside what every agent computes, the values from which the advantages start, and where networks
+// have memory their states and minibatches.
 func goldenPPO(t *testing.T, c *goldenCase) {
 	policy, value := c.policy(t), c.network(t, "value")
 	a, err := ppo.New(ppo.Options{
@@ -71,9 +73,11 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	must(t, err)
 	defer a.Close()
 	core := inside(a.Complete, "Core").Interface().(*onpolicy.Core)
+	core.Overwrites = !c.Repaired
 	x := &replay{c, a, core, policy, value}
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, core, &c.Updates[i])
+		x.compareMinibatches(t, &c.Updates[i])
 	}, func(*golden.Comparison, int) {})
 }
 

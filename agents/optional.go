@@ -66,7 +66,8 @@ type Snapshotter interface {
 // SnapshotOptions says what a snapshot contains beside parameters, optimizer, scalers, schedule, counters and random
 // states.
 type SnapshotOptions struct {
-	// Buffers adds rollout and replay memories, so that training continues bit for bit. Snapshots are larger then.
+	// Buffers adds rollout and replay memories, and the states of networks with memory, so that training continues
+	// bit for bit. Snapshots are larger then. An agent that restores a snapshot without them begins its states anew.
 	Buffers bool
 }
 
@@ -90,6 +91,18 @@ type Evolvable interface {
 	Architectures() map[string]models.Architecture
 }
 
+// Recurrent is implemented by agents whose networks may have memory (models.Recurrent): what they do depends on what
+// they saw before. The agent keeps a state for each environment, and begins it anew where Record says that the
+// episode ended.
+type Recurrent interface {
+	// HiddenSizes are the widths of these states, by the networks' names ("policy", "value", "style_value"); empty
+	// where no network has memory.
+	HiddenSizes() map[string]int
+	// ResetHidden begins all states anew, as an environment's Reset begins all episodes anew; call it after one that
+	// is not the first. It is for the states of the present mode: training and evaluation have their own.
+	ResetHidden()
+}
+
 // Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.
 type Complete interface {
 	Agent
@@ -101,6 +114,7 @@ type Complete interface {
 	Reseeder
 	Stochastic
 	Evolvable
+	Recurrent
 	// LearningRate returns the policy's present learning rate, which a schedule may have changed.
 	LearningRate() float64
 }

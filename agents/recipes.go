@@ -253,8 +253,8 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "ppo", "True", "class", "PPO"},
 	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
 	{"rl_games", "use_action_masks", "False", "", "all actions of the space can be chosen"},
-	{"rl_games", "seq_length", "4", "", "models have no memory"},
-	{"rl_games", "zero_rnn_on_done", "True", "", "models have no memory"},
+	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
+	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
 	{"rl_games", "self_play_config", "None", "", "trainers.Group trains several agents side by side"},
 	{"rl_games", "population_based_training", "False", "pbt", "a section of its own"},
 	{"rl_games", "use_diagnostics", "False", "", "the figures are always tracked"},
@@ -267,5 +267,5 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
 	{"rl_games", "fixed_sigma", "True", "",
 		"the standard deviation is the same in all states; models.policy.fixed_log_std keeps it at its start"},
-	{"rl_games", "rnn", "None", "", "models have no memory"},
+	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn"},
 }

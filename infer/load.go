@@ -109,6 +109,12 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
+	for i, step := range d.Network.Steps {
+		if step.Recurrent() {
+			return nil, fmt.Errorf("infer: step %d of the network is a recurrent layer (%s), "+
+				"which this version of gorl does not run without libtorch", i+1, step.Op)
+		}
+	}
 	p := &Policy{d: d, float32s: map[string][]float32{}, float64s: map[string][]float64{}}
 	if err := p.compile(snap); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)

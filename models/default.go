@@ -24,16 +24,23 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 // ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
 // hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
 // the value network reads states where there are any. An initialization says otherwise how weights start.
-func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64,
+func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64, initialization ...Initialization) (Policy, Network, error) {
+	return RecurrentActorCritic(sp, RecurrentLayer{}, hidden, activation, gaussian, seed, initialization...)
+}
+
+// RecurrentActorCritic is [ActorCritic] with a stack of recurrent layers before the hidden layers of both networks,
+// each with its own: RecurrentActorCritic(sp, GRU(64), []int{64}, "elu", ...).
+func RecurrentActorCritic(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string,
+	gaussian GaussianConfig, seed int64,
 	initialization ...Initialization) (Policy, Network, error) {
 	from := last(initialization)
 	policy := func(outputs int) (Network, error) {
 		return NewMLP(MLPConfig{
-			Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: hidden, Activation: activation,
+			Inputs: sp.Observation.Width(), Outputs: outputs, Recurrent: memory, Hidden: hidden, Activation: activation,
 			OutputGain: cmp.Or(from.PolicyOutputGain, policyOutputGain), Initialization: from,
 		}, seed)
 	}
-	value := func() (Network, error) { return ValueMLP(sp, hidden, activation, seed+1, from) }
+	value := func() (Network, error) { return RecurrentValue(sp, memory, hidden, activation, seed+1, from) }
 	return actorCritic(sp, gaussian, policy, value)
 }
 
@@ -71,13 +78,19 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 
 // ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
 // observations. An initialization says how its weights start, otherwise as PyTorch's Linear.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*MLP,
-	error) {
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*MLP, error) {
+	return RecurrentValue(sp, RecurrentLayer{}, hidden, activation, seed, initialization...)
+}
+
+// RecurrentValue is [ValueMLP] with a stack of recurrent layers before the hidden layers.
+func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64,
+	initialization ...Initialization) (*MLP, error) {
 	in, source := sp.Observation.Width(), "observations"
 	if w := sp.State.Width(); w > 0 {
 		in, source = w, "states"
 	}
-	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Hidden: hidden, Activation: activation, Source: source,
+	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Recurrent: memory, Hidden: hidden, Activation: activation,
+		Source:     source,
 		OutputGain: last(initialization).ValueOutputGain, Initialization: last(initialization)}, seed)
 }
 

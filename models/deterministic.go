@@ -124,6 +124,15 @@ func (c *clipped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return c.limits.apply(s, c.Network.Forward(s, in))
 }
 
+// HiddenSize implements [Recurrent].
+func (c *clipped) HiddenSize() int { return HiddenSize(c.Network) }
+
+// ForwardHidden implements [Recurrent].
+func (c *clipped) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
+	out, hidden = ForwardHidden(s, c.Network, in)
+	return c.limits.apply(s, out), hidden
+}
+
 // LinearWeights implements [Linears].
 func (c *clipped) LinearWeights() []tensor.Tensor {
 	if l, ok := c.Network.(Linears); ok {

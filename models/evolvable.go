@@ -98,9 +98,7 @@ func (e *Evolvable) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty ten
 	if !slices.ContainsFunc(e.cfg.Architecture.Parts, func(p Part) bool { return len(p.Choices) == 0 }) {
 		return e.Forward(s, in), s.Scalar(0)
 	}
-	x := s.RequireGrad(s.Detach(in.rows(e.states)))
-	out = e.Forward(s, Inputs{Observations: x, States: x})
-	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
+	return e.penalty(s, in)
 }
 
 // Close implements [Network]. It may be called on nil.

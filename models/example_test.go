@@ -484,3 +484,87 @@ func ExampleParseSpec_pictures() {
 	// cnn.0.bias [16]
 	// cnn.2.weight [32 16 4 4]
 }
+
+// A GRU before the hidden layers: the network is given the state that it returned.
+func ExampleGRU() {
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(8), Hidden: []int{16},
+		Activation: "elu"}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer net.Close()
+	for _, p := range net.Parameters()[:5] {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	s := tensor.NoGrad()
+	defer s.Close()
+	in := models.Inputs{Observations: s.Ones(2, 3)} // two environments, without a state at first
+	for range 3 {
+		var out tensor.Tensor
+		out, in.Hidden.State = net.ForwardHidden(s, in)
+		fmt.Println(tensor.Shape(out), tensor.Shape(in.Hidden.State))
+	}
+	// Output:
+	// gru.weight_ih_l0 [24 3]
+	// gru.weight_hh_l0 [24 8]
+	// gru.bias_ih_l0 [24]
+	// gru.bias_hh_l0 [24]
+	// net.0.weight [16 8]
+	// [2 1] [2 8]
+	// [2 1] [2 8]
+	// [2 1] [2 8]
+}
+
+// Two layers of an LSTM keep four vectors: h of both, and c of both.
+func ExampleLSTM() {
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.LSTM(8, 2)}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer net.Close()
+	fmt.Println(net.HiddenSize())
+	// Output: 32
+}
+
+// A discriminator that reads rows of five moments one after the other, and keeps nothing from row to row.
+func ExampleRNN() {
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 5 * 12, Outputs: 1, Recurrent: models.RNN(32).OfFrames(5),
+		Hidden: []int{64}, Activation: "relu"}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer net.Close()
+	fmt.Println(tensor.Shape(net.Parameters()[0].Tensor), net.HiddenSize())
+	// Output: [32 12] 0
+}
+
+// Policy and value network get a GRU each.
+func ExampleRecurrentActorCritic() {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
+	policy, value, err := models.RecurrentActorCritic(sp, models.GRU(16), []int{32}, "tanh",
+		models.DefaultGaussianConfig(), 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(models.HiddenSize(policy), models.HiddenSize(value))
+	// Output: 16 16
+}
+
+// The value network reads states where there are any.
+func ExampleRecurrentValue() {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(9), Action: spaces.NewDiscrete(2)}
+	value, err := models.RecurrentValue(sp, models.GRU(16), []int{32}, "tanh", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer value.Close()
+	fmt.Println(tensor.Shape(value.Parameters()[0].Tensor))
+	// Output: [48 9]
+}

@@ -250,7 +250,7 @@ func TestSharedGradient(t *testing.T) {
 		var e Evaluation
 		var values tensor.Tensor
 		if both {
-			e, values = EvaluateBoth(s, p, v, in, actions)
+			e, values = EvaluateBoth(s, p, v, in, in, actions)
 		} else {
 			e, values = p.Evaluate(s, in, actions), v.Forward(s, in)
 		}

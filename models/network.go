@@ -15,6 +15,8 @@ type Inputs struct {
 	Observations tensor.Tensor
 	// States is (n, S): privileged states for the value network.
 	States tensor.Tensor
+	// Hidden is for networks with memory, see [Recurrent].
+	Hidden Hidden
 }
 
 // rows returns the states or the observations.
@@ -28,12 +30,9 @@ func (in Inputs) rows(states bool) tensor.Tensor {
 // Network is anything that computes (n, outputs) from a batch and can say what its parameters are. It is the whole of
 // what a custom model must do.
 //
-// Networks have no memory: Forward depends on its inputs and parameters only, and agents call it on rows in any order,
-// each step of the environment at a time while acting and shuffled across episodes while learning. Recurrent layers
-// (GRU, LSTM) are therefore not possible here. They would need the hidden state among the Inputs and the outputs, a
-// field for it in the rollout with a reset where an episode ends (agents/internal/onpolicy: act.go, record.go), and
-// minibatches of whole sequences instead of single rows (minibatches.go); the layer itself would be parsed in
-// spec_layers.go and computed in spec_network.go. A window of past observations in one row works today.
+// Without more it has no memory: Forward depends on its inputs and parameters only, and agents call it on rows in any
+// order, each step of the environment at a time while acting and shuffled across episodes while learning. A network
+// with memory implements [Recurrent] too, and is given whole sequences.
 type Network interface {
 	// Forward computes the outputs in scope s, which owns every temporary.
 	Forward(s *tensor.Scope, in Inputs) tensor.Tensor
@@ -49,6 +48,10 @@ type MLPConfig struct {
 	Inputs int
 	// Outputs is the width of a result row.
 	Outputs int
+	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first
+	// and are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0,
+	// gru.weight_ih_l1, ...
+	Recurrent RecurrentLayer
 	// Hidden lists the widths of the hidden layers.
 	Hidden []int
 	// Activation follows every hidden layer, by name ("elu"); Activations, one a hidden layer, takes precedence.
@@ -65,9 +68,9 @@ type MLPConfig struct {
 	Source string
 }
 
-// MLP is a multilayer perceptron. Its parameters are named net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch
-// Sequential of alternating layers and activations names them, and start as PyTorch's Linear does, uniform in
-// ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+// MLP is a multilayer perceptron, with MLPConfig.Recurrent behind recurrent layers. Its parameters are named
+// net.0.weight, net.0.bias, net.2.weight, ... as a PyTorch Sequential of alternating layers and activations names
+// them, and start as PyTorch's Linear does, uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
 type MLP struct {
 	*network
 }
@@ -95,6 +98,13 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 	m := &MLP{&network{net: description.Network{Inputs: cfg.Inputs}, states: cfg.Source == "states",
 		scope: tensor.NoGrad()}}
 	in := cfg.Inputs
+	if r := cfg.Recurrent; !r.none() {
+		if err := r.validate(in); err != nil {
+			return nil, err
+		}
+		m.recurrent(gen, r.step(r.Kind), in, cfg.Initialization.orthogonal())
+		in = r.HiddenSize
+	}
 	for i := 0; i <= len(cfg.Hidden); i++ {
 		out, name, from := cfg.Outputs, cfg.OutputActivation, start{cfg.Initialization.orthogonal(), cfg.OutputGain}
 		if i < len(cfg.Hidden) {
@@ -147,7 +157,18 @@ type Critic interface {
 	ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor)
 }
 
-// ForwardPenalty implements [Critic].
+// ForwardPenalty implements [Critic]. One with recurrent layers is differentiated twice.
 func (m *MLP) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
-	return s.Critic(in.rows(m.states), m.whole)
+	if m.whole != nil {
+		return s.Critic(in.rows(m.states), m.whole)
+	}
+	return m.penalty(s, in)
+}
+
+// penalty differentiates the network twice.
+func (n *network) penalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
+	x := s.RequireGrad(s.Detach(in.rows(n.states)))
+	in.Observations, in.States = x, x
+	out = n.Forward(s, in)
+	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
 }

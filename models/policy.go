@@ -59,6 +59,18 @@ type Policy interface {
 	Close()
 }
 
+// RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic]
+// implements it; a policy of one's own without memory need not.
+type RecurrentPolicy interface {
+	Policy
+	// HiddenSize is the width of a row of the policy's state; 0 says that it has no memory.
+	HiddenSize() int
+	// SampleHidden is Sample, and ModeHidden is Mode; both return beside it the states after the last step,
+	// (B, HiddenSize), without gradient. Evaluate reads the state of its Inputs.
+	SampleHidden(s *tensor.Scope, in Inputs, gen *tensor.Generator) (a Action, hidden tensor.Tensor)
+	ModeHidden(s *tensor.Scope, in Inputs) (actions, hidden tensor.Tensor)
+}
+
 // Stochastic is a [Policy] made of a network and a distribution.
 type Stochastic struct {
 	Net  Network
@@ -87,6 +99,21 @@ func (p *Stochastic) Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) A
 // Mode implements [Policy].
 func (p *Stochastic) Mode(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return p.Dist.Mode(s, p.Net.Forward(s, in))
+}
+
+// HiddenSize implements [RecurrentPolicy].
+func (p *Stochastic) HiddenSize() int { return HiddenSize(p.Net) }
+
+// SampleHidden implements [RecurrentPolicy].
+func (p *Stochastic) SampleHidden(s *tensor.Scope, in Inputs, gen *tensor.Generator) (Action, tensor.Tensor) {
+	out, hidden := ForwardHidden(s, p.Net, in)
+	return p.Dist.Sample(s, out, gen), hidden
+}
+
+// ModeHidden implements [RecurrentPolicy].
+func (p *Stochastic) ModeHidden(s *tensor.Scope, in Inputs) (actions, hidden tensor.Tensor) {
+	out, hidden := ForwardHidden(s, p.Net, in)
+	return p.Dist.Mode(s, out), hidden
 }
 
 // Evaluate implements [Policy].

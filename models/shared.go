@@ -19,10 +19,14 @@ func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared
 	if trunk == nil || policyHead == nil || valueHead == nil || dist == nil {
 		return nil, fmt.Errorf("models: a shared model needs a trunk, two heads and a distribution")
 	}
+	if HiddenSize(policyHead) > 0 || HiddenSize(valueHead) > 0 {
+		return nil, fmt.Errorf("models: a head of a shared model has recurrent layers; " +
+			"put them into the trunk, whose state both halves share")
+	}
 	return &Shared{trunk, policyHead, valueHead, dist}, nil
 }
 
-// head feeds the trunk's features to a head.
+// head feeds the trunk's features to a head. Only the trunk may have memory: both halves read the same state of it.
 type head struct {
 	shared *Shared
 	net    Network
@@ -30,6 +34,15 @@ type head struct {
 
 func (h head) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return h.net.Forward(s, Inputs{Observations: h.shared.trunk.Forward(s, in)})
+}
+
+// HiddenSize implements [Recurrent].
+func (h head) HiddenSize() int { return HiddenSize(h.shared.trunk) }
+
+// ForwardHidden implements [Recurrent].
+func (h head) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
+	features, hidden := ForwardHidden(s, h.shared.trunk, in)
+	return h.net.Forward(s, Inputs{Observations: features}), hidden
 }
 
 func (h head) Parameters() []tensor.Parameter {
@@ -57,15 +70,32 @@ func (m *Shared) Policy() Policy { return &Stochastic{Net: head{m, m.policyHead}
 // Value is the value half.
 func (m *Shared) Value() Network { return head{m, m.valueHead} }
 
-// EvaluateBoth judges actions and computes values in one go; a trunk that both share runs once.
-func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in Inputs, actions tensor.Tensor) (Evaluation, tensor.Tensor) {
+// trunkOf returns the Shared that a policy and a value network are the halves of, nil where they are not.
+func trunkOf(p Policy, v Network) (m *Shared, policy, value Network) {
 	if sp, ok := p.(*Stochastic); ok {
 		own, isHead := sp.Net.(head)
 		other, too := v.(head)
 		if isHead && too && own.shared == other.shared {
-			features := Inputs{Observations: own.shared.trunk.Forward(s, in)}
-			return sp.Dist.Evaluate(s, own.net.Forward(s, features), actions), other.net.Forward(s, features)
+			return own.shared, own.net, other.net
 		}
 	}
-	return p.Evaluate(s, in, actions), v.Forward(s, in)
+	return nil, nil, nil
+}
+
+// SharesTrunk reports whether a policy and a value network are the halves of one [Shared], so that they have one
+// memory.
+func SharesTrunk(p Policy, v Network) bool {
+	m, _, _ := trunkOf(p, v)
+	return m != nil
+}
+
+// EvaluateBoth judges actions and computes values in one go; a trunk that both share runs once. The value network reads
+// ofValue, the same rows with the states of its own memory; with a shared trunk there is only the policy's.
+func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation,
+	tensor.Tensor) {
+	if m, policy, value := trunkOf(p, v); m != nil {
+		features := Inputs{Observations: m.trunk.Forward(s, in)}
+		return m.dist.Evaluate(s, policy.Forward(s, features), actions), value.Forward(s, features)
+	}
+	return p.Evaluate(s, in, actions), v.Forward(s, ofValue)
 }

@@ -76,14 +76,19 @@ type Container struct {
 	Activations []string
 }
 
-// Layer is a linear layer, a convolution where Conv is given, or, with Flatten, what makes rows of a picture: its
-// channels one after another, each row by row. Rows that are flat already it leaves as they are.
+// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, or, with
+// Flatten, what makes rows of a picture: its channels one after another, each row by row. Rows that are flat already it
+// leaves as they are.
 type Layer struct {
 	Flatten bool
 	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but the
 	// batch, which is all that it can do: 1 and -1.
 	Start, End int
-	// Out is the number of outputs, of a convolution of channels: a number, or an expression of sizes such as
+	// Recurrent is "gru", "lstm" or "rnn"; Layers is then how many there are, and Frames that of [RecurrentLayer].
+	Recurrent      string
+	Layers, Frames int
+	// Out is the number of outputs, of a convolution of channels, of a recurrent layer its hidden size: a number, or an
+	// expression of sizes such as
 	// "2 * NUM_ACTIONS".
 	Out string
 	// In, where given, is checked against the number of inputs, of a convolution of channels.

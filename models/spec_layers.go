@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
 const maxLayerWidth = 1 << 20
 
-// The layers that a specification can name are read here: linear and flatten; conv2d is in spec_conv.go. All work on
-// single rows; what a recurrent layer would need is said at [Network].
+// The layers that a specification can name are read here: linear, recurrent and flatten; conv2d is in spec_conv.go.
 
 // parseContainer reads {name, input, layers, activations}.
 func parseContainer(path string, entry any) (Container, error) {
@@ -102,7 +102,7 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
-const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...} or flatten"
+const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...} or flatten"
 
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
@@ -135,8 +135,11 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		return parseConv(path, args)
 	case "linear":
 		return parseLinear(path, args)
+	case description.GRU, description.LSTM, description.RNN:
+		return parseRecurrent(path, strings.ToLower(kind), args)
 	}
-	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear", "flatten", "conv2d"}), layerForms)
+	return Layer{}, fmt.Errorf("models: %s: unknown layer %q%s; %s", path, kind, config.Hint(kind, []string{"linear",
+		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
 // parseFlatten reads nothing, [start, end] or {start_dim, end_dim}.
@@ -179,6 +182,34 @@ func (l Layer) checkFlatten(path string, dims []int) error {
 	}
 	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, and what follows reads flat rows, "+
 		"so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
+}
+
+// parseRecurrent reads {hidden_size, num_layers, frames}.
+func parseRecurrent(path, kind string, args any) (Layer, error) {
+	l := Layer{Recurrent: kind}
+	dict, ok := args.(map[string]any)
+	if !ok {
+		return l, fmt.Errorf("models: %s: want a mapping {hidden_size, num_layers}, got %v", path, args)
+	}
+	k := struct {
+		Hidden any `yaml:"hidden_size"`
+		Layers int `yaml:"num_layers" config:"min=1"`
+		Frames int `yaml:"frames" config:"min=0"`
+	}{Layers: 1}
+	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path}); err != nil {
+		return l, err
+	}
+	if err := config.Check(k, "models: "+path); err != nil {
+		return l, err
+	}
+	if k.Hidden == nil {
+		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps",
+			path)
+	}
+	var err error
+	l.Layers, l.Frames = k.Layers, k.Frames
+	l.Out, err = sizeText(path+".hidden_size", k.Hidden)
+	return l, err
 }
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
@@ -248,11 +279,14 @@ func sizeText(path string, value any) (string, error) {
 	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path, value)
 }
 
+// activated reports whether an activation may follow the layer.
+func (l Layer) activated() bool { return !l.Flatten && l.Recurrent == "" }
+
 // linears counts the layers that activations follow.
 func (c Container) linears() int {
 	n := 0
 	for _, l := range c.Layers {
-		if !l.Flatten {
+		if l.activated() {
 			n++
 		}
 	}
@@ -283,7 +317,8 @@ func (c Container) validate(path string) error {
 	return err
 }
 
-// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten.
+// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten or a recurrent
+// layer.
 func (c Container) activations(path string) ([]string, error) {
 	var parsed []string
 	for i, name := range c.Activations {
@@ -306,17 +341,17 @@ func (c Container) activations(path string) ([]string, error) {
 	linear := 0
 	for i, l := range c.Layers {
 		switch {
-		case len(parsed) == 1 && !l.Flatten:
+		case len(parsed) == 1 && l.activated():
 			each[i] = parsed[0]
 		case len(parsed) == n:
 			each[i] = parsed[i]
-		case len(parsed) == c.linears() && !l.Flatten:
+		case len(parsed) == c.linears() && l.activated():
 			each[i] = parsed[linear]
 		}
-		if l.Flatten {
-			each[i] = ""
-		} else {
+		if l.activated() {
 			linear++
+		} else {
+			each[i] = ""
 		}
 	}
 	return each, nil

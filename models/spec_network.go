@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
@@ -67,6 +68,19 @@ func (a *assembler) linear(name string, out int, bias bool, from start) {
 	a.at = a.network.layer(a.gen, s, int(a.width), from)
 	a.width, a.shape, a.laid, a.open = int64(out), nil, false, true
 	a.next++
+}
+
+// recurrent adds a stack of recurrent layers to the run.
+func (a *assembler) recurrent(name string, l RecurrentLayer) error {
+	if err := l.validate(int(a.width)); err != nil {
+		return err
+	}
+	s := l.step(name)
+	s.Inputs = []int{a.at}
+	a.at = a.network.recurrent(a.gen, s, int(a.width), a.fromHidden.orthogonal)
+	a.width, a.open = int64(l.HiddenSize), false
+	a.next++
+	return nil
 }
 
 // activate puts an activation behind the run's last layer.
@@ -142,6 +156,13 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		}
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)
+		}
+		if l.Recurrent != "" {
+			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers,
+				Frames: l.Frames}); err != nil {
+				return nil, fmt.Errorf("models: %s: %s", at, strings.TrimPrefix(err.Error(), "models: "))
+			}
+			continue
 		}
 		a.linear(name, out, !l.NoBias, a.fromHidden)
 		a.activate(follow[i])

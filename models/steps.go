@@ -11,11 +11,13 @@ import (
 // [Spec] compiles to where it is more than an MLP.
 type network struct {
 	net      description.Network
-	states   bool           // the steps read rows of states in the place of observations
-	chains   map[int]*chain // by the index of their first step
-	kernels  map[int]kernel // of convolutions, by the index of the step
-	pictures bool           // some results may be pictures, see below
-	whole    *tensor.Layers // all steps, where they are one chain
+	states   bool            // the steps read rows of states in the place of observations
+	chains   map[int]*chain  // by the index of their first step
+	kernels  map[int]kernel  // of convolutions, by the index of the step
+	pictures bool            // some results may be pictures, see below
+	whole    *tensor.Layers  // all steps, where they are one chain
+	stacks   map[int]*memory // the recurrent steps, by index
+	hidden   int             // the width of the state that they keep
 	params   []tensor.Parameter
 	weights  []tensor.Tensor
 	scope    *tensor.Scope
@@ -70,13 +72,21 @@ func (n *network) compile() {
 			readers[j]++
 		}
 	}
-	n.chains, n.kernels = map[int]*chain{}, map[int]kernel{}
+	n.chains, n.kernels, n.stacks, n.hidden = map[int]*chain{}, map[int]kernel{}, map[int]*memory{}, 0
 	var c *chain
 	for i, s := range n.net.Steps {
 		n.pictures = n.pictures || s.Op == description.Conv2d || s.Op == description.Permute
 		if s.Op == description.Conv2d {
 			f, _ := tensor.ParseActivation(s.Activation) // a canonical name
 			n.kernels[i] = kernel{named[s.Weight], named[s.Bias], f, convolution(s)}
+		}
+		if s.Recurrent() {
+			m := &memory{from: int64(n.hidden), width: int64(s.State()), frames: int64(s.Frames)}
+			m.layers.Kind = recurrentKinds[s.Op]
+			for _, name := range s.Weights {
+				m.layers.Weights = append(m.layers.Weights, named[name])
+			}
+			n.stacks[i], n.hidden = m, n.hidden+s.State()
 		}
 		if s.Op != description.Linear {
 			c = nil
@@ -137,7 +147,10 @@ func shaped(s *tensor.Scope, x tensor.Tensor, shape []int) tensor.Tensor {
 }
 
 // Forward implements [Network].
-func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return n.forward(s, in, nil) }
+
+// forward computes the network. Where states is not nil it receives the states of the recurrent steps, in order.
+func (n *network) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tensor.Tensor {
 	if n.whole != nil {
 		return s.MLP(in.rows(n.states), n.whole)
 	}
@@ -156,6 +169,11 @@ func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 		if c := n.chains[i]; c != nil {
 			results[c.last] = s.MLP(n.rows(s, x[0]), &c.layers)
 			i = c.last - 1
+		} else if m := n.stacks[i]; m != nil {
+			var state tensor.Tensor
+			if results[i+1], state = m.remember(s, n.rows(s, x[0]), in.Hidden); states != nil && state.T != nil {
+				*states = append(*states, state)
+			}
 		} else {
 			results[i+1] = n.step(s, i, x)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
@@ -33,7 +34,22 @@ func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	}
 	t.now = first
 	t.running.reset() // no episode has taken a step
+	t.forget()
 	return nil
+}
+
+// resetHidden begins the memories of an agent's present mode anew, where its networks have any.
+func resetHidden(agent agents.Agent) {
+	if r, ok := agents.As[agents.Recurrent](agent); ok {
+		r.ResetHidden()
+	}
+}
+
+// forget begins the memories of training anew, also while the agent is in evaluation.
+func (t *Trainer) forget() {
+	was := t.agent.SetTraining(true)
+	resetHidden(t.agent)
+	t.agent.SetTraining(was)
 }
 
 // saveEnvironment adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its

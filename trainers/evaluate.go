@@ -102,6 +102,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	if err != nil {
 		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
+	resetHidden(p.agent)
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -111,6 +112,10 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			return err
 		}
 		if step, err = p.stepper.step(ctx, actions); err != nil {
+			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
+		}
+		// An agent with memory must know which episodes have ended.
+		if err := p.agent.Record(Transition(step)); err != nil {
 			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
 		if p.render != nil {

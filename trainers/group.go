@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -203,6 +204,26 @@ func (g *Group) SetTraining(on bool) (was bool) {
 		a.SetTraining(on)
 	}
 	return was
+}
+
+// HiddenSizes implements [agents.Recurrent], by names that begin with the agent's number.
+func (g *Group) HiddenSizes() map[string]int {
+	sizes := map[string]int{}
+	for i, a := range g.agents {
+		if r, ok := agents.As[agents.Recurrent](a); ok {
+			for name, n := range r.HiddenSizes() {
+				sizes[layout.Member(i)+"."+name] = n
+			}
+		}
+	}
+	return sizes
+}
+
+// ResetHidden implements [agents.Recurrent].
+func (g *Group) ResetHidden() {
+	for _, a := range g.agents {
+		resetHidden(a)
+	}
 }
 
 // SetStochastic implements [agents.Stochastic]: agents that can sample in evaluation do, the others stay as they are.

@@ -160,7 +160,10 @@ func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
 // restores all or (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment
 // state, or the environment cannot take it, the episodes in progress go on, and the snapshot's parameters of the
-// environment's reward take effect where each of them ends.
+// environment's reward take effect where each of them ends; memories of the agent's networks (models.Recurrent) begin
+// anew then, in the middle of these episodes, because those of the snapshot are of others. Where a population copies
+// weights and each member keeps its environment's state and its buffers (SaveBuffers), each keeps its own memories,
+// too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	s, err := snapshotter(t.agent)
 	if err != nil {
@@ -186,6 +189,9 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	}
 	if err := s.Restore(snap); err != nil {
 		return errors.Join(err, undo())
+	}
+	if !whole { // the snapshot's memories are of other episodes than those in progress
+		t.forget()
 	}
 	t.timestep, t.saved, t.running = timestep, false, running
 	if best, ok := t.bestOf(snap); ok {

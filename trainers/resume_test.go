@@ -15,11 +15,15 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -44,6 +48,38 @@ var scenes = []scene{
 			t.Fatal(err)
 		}
 		return env, smallAMP(t, env.Spaces(), env, 5, map[string]any{"observation_preprocessor": "RunningStandardScaler", "learning_rate": 1e-3})
+	}},
+}
+
+// recurrent are scenes whose agents have memory.
+var recurrent = []scene{
+	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
+			[]int{8}, "elu"),
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
+				"value_preprocessor": "RunningStandardScaler"}, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, agent
+	}},
+	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6),
+			[]int{8}, "elu"), Motions: env,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true, "amp_batch_size": 20,
+				"motion_dataset_size": 50, "reply_buffer_size": 60}, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, agent
 	}},
 }
 
@@ -114,7 +150,7 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 
 // A run that ends and is resumed by a new trainer is the run that never ended, bit for bit.
 func TestResumeIsExact(t *testing.T) {
-	for _, s := range scenes {
+	for _, s := range slices.Concat(scenes, recurrent) {
 		t.Run(s.name, func(t *testing.T) {
 			checkLiveTensors(t)
 			want, figures := whole(t, s)
@@ -481,5 +517,55 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 				t.Errorf("after Restore %q differ", d)
 			}
 		})
+	}
+}
+
+// Memories go with the environment's state: where a snapshot without it is restored, and where the environment is
+// reset, they begin anew.
+func TestMemoriesBeginAnew(t *testing.T) {
+	checkLiveTensors(t)
+	tr, done := recurrent[0].start(t, trainers.Config{Timesteps: 10, Seed: 11})
+	defer done()
+	remembers := func() bool {
+		t.Helper()
+		state, err := agenttest.Snapshot(t, tr.Agent()).Arrays[layout.Hidden(layout.Policy)].Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(state, func(x float32) bool { return x != 0 })
+	}
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if !remembers() {
+		t.Fatal("the agent remembers nothing after ten steps")
+	}
+	small, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A snapshot with memories and the environment's state, which a trainer without SaveBuffers does not put back.
+	other, done2 := recurrent[0].start(t, run(t, 10))
+	defer done2()
+	if err := other.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	full, err := other.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, snap := range map[string]*checkpoint.Snapshot{"without": small, "with": full} {
+		if err := tr.Restore(snap); err != nil {
+			t.Fatal(err)
+		}
+		if remembers() {
+			t.Errorf("a snapshot %s memories leaves the agent memories of other episodes", what)
+		}
+		if _, err := tr.Step(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if !remembers() {
+			t.Error("the agent does not go on to remember")
+		}
 	}
 }

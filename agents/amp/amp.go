@@ -48,15 +48,16 @@ type Options struct {
 // learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
 type learner struct {
 	*onpolicy.Core
-	cfg           *Config
-	discriminator models.Network
-	styleValue    models.Network // nil with one critic
-	motions       MotionSource
-	scaler        *preprocessors.RunningStandardScaler // of AMP observations; nil for none
-	motionSet     *memory.Replay                       // the reference motion that minibatches draw from
-	replay        *memory.Replay                       // the policy's earlier motion
-	rows          *memory.Packing                      // how both, and the rollout, keep rows
-	separate      *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
+	cfg            *Config
+	discriminator  models.Network
+	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
+	styleEstimator *onpolicy.Critic
+	motions        MotionSource
+	scaler         *preprocessors.RunningStandardScaler // of AMP observations; nil for none
+	motionSet      *memory.Replay                       // the reference motion that minibatches draw from
+	replay         *memory.Replay                       // the policy's earlier motion
+	rows           *memory.Packing                      // how both, and the rollout, keep rows
+	separate       *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -84,13 +85,16 @@ func New(o Options) (agent *Agent, err error) {
 		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
 		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
 			{Name: "style_rewards", Width: 1}}}
-	options.Scratch = []string{"style_rewards", "style_values", "style_returns"}
+	options.Scratch = []string{"style_rewards", "style_returns"}
 	if !cfg.Skrl20() {
 		options.Scratch = append(options.Scratch, "next_values")
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
 		options.Extra = append(options.Extra, network(layout.StyleValue, a.styleValue))
+		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
+			Final: "style_final_values"}
+		options.Critics = []*onpolicy.Critic{a.styleEstimator}
 		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
 			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
 		}
@@ -254,14 +258,9 @@ func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
 		return nil
 	}
 	if a.styleValue != nil {
-		return a.FinalValues(s, t, "style_final_values", a.styleValueOf)
+		return a.FinalValues(s, t, a.styleEstimator)
 	}
 	return nil
-}
-
-// styleValueOf returns the second critic's values of raw observations and states, in units of style reward, (n, 1).
-func (a *learner) styleValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return a.styleValue.Forward(s, a.Inputs(s, obs, state))
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.

@@ -123,3 +123,19 @@ func ExampleCNNs() {
 	m.StyleValue.Close()
 	// Output: 7 6 6 6
 }
+
+// Recurrent gives policy and value networks an LSTM each, whose state is its h and its c. The discriminator has none.
+func ExampleRecurrent() {
+	m, err := amp.Recurrent(swingSpaces, models.LSTM(16), []int{32}, "relu").Make(1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(models.HiddenSize(m.Policy), models.HiddenSize(m.Value), models.HiddenSize(m.StyleValue),
+		models.HiddenSize(m.Discriminator))
+	m.Policy.Close()
+	m.Value.Close()
+	m.Discriminator.Close()
+	m.StyleValue.Close()
+	// Output: 32 32 32 0
+}

@@ -35,9 +35,18 @@ func DefaultGaussian() models.GaussianConfig {
 // deviation that starts at −1, value networks, and a discriminator of the AMP observation. An initialization says how
 // the weights of policy and value networks start; the discriminator's are PyTorch's.
 func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...models.Initialization) Models {
+	return Recurrent(sp, models.RecurrentLayer{}, hidden, activation, initialization...)
+}
+
+// Recurrent returns models like those of [MLPs] with memory: a stack of recurrent layers (models.GRU, models.LSTM,
+// models.RNN) reads the rows in the policy, and one of its own in each value network, before the hidden layers. The
+// discriminator is a perceptron: it judges transitions one by one. The setting sequence_length says through how many
+// steps the networks learn.
+func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activation string,
+	initialization ...models.Initialization) Models {
 	gaussian := DefaultGaussian()
 	return made(func(m *Models, seed int64) (err error) {
-		if m.Policy, m.Value, err = models.ActorCritic(sp, hidden, activation, gaussian, seed,
+		if m.Policy, m.Value, err = models.RecurrentActorCritic(sp, memory, hidden, activation, gaussian, seed,
 			initialization...); err != nil {
 			return err
 		}
@@ -45,7 +54,7 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 			Hidden: hidden, Activation: activation}, seed+2); err != nil {
 			return err
 		}
-		m.StyleValue, err = models.ValueMLP(sp, hidden, activation, seed+4, initialization...)
+		m.StyleValue, err = models.RecurrentValue(sp, memory, hidden, activation, seed+4, initialization...)
 		return err
 	})
 }

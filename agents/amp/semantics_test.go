@@ -229,7 +229,9 @@ func TestCritics(t *testing.T) {
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
 			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
 			if separate {
-				critics["style_values"] = a.learner.styleValueOf
+				critics["style_values"] = func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+					return a.learner.ValuesOf(s, a.learner.styleEstimator, obs, state)
+				}
 			}
 			values, next := map[string][n][]float64{}, map[string][n][]float64{}
 			var terminated, cut [n][]bool

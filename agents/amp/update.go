@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -99,7 +100,7 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
 	switch {
 	case c.Skrl():
-		m := a.NextValues(s, "values", "final_values", a.ValueOf)
+		m := a.NextValues(s, a.Estimator)
 		if c.Skrl20() { // Record has stored the next values, zero at terminations
 			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...), Chain: m.Chain}
 		}
@@ -107,14 +108,14 @@ func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
 		advantages := gae(combined, r.Tensor("values"), m)
 		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	case a.styleValue == nil:
-		a.FillValues(s, "values", a.ValueOf)
-		advantages := gae(combined, r.Tensor("values"), a.NextValues(s, "values", "final_values", a.ValueOf))
+		a.FillValues(s, a.Estimator)
+		advantages := gae(combined, r.Tensor("values"), a.NextValues(s, a.Estimator))
 		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	default:
-		a.FillValues(s, "values", a.ValueOf)
-		a.FillValues(s, "style_values", a.styleValueOf)
-		ofTask := gae(task, r.Tensor("values"), a.NextValues(s, "values", "final_values", a.ValueOf))
-		ofStyle := gae(style, r.Tensor("style_values"), a.NextValues(s, "style_values", "style_final_values", a.styleValueOf))
+		a.FillValues(s, a.Estimator)
+		a.FillValues(s, a.styleEstimator)
+		ofTask := gae(task, r.Tensor("values"), a.NextValues(s, a.Estimator))
+		ofStyle := gae(style, r.Tensor("style_values"), a.NextValues(s, a.styleEstimator))
 		s.Copy(r.Tensor("style_returns"), s.Add(ofStyle, r.Tensor("style_values")))
 		sum := s.Add(s.MulScalar(ofTask, c.TaskRewardScale), s.MulScalar(ofStyle, c.StyleRewardScale))
 		a.StoreTargets(s, s.Add(ofTask, r.Tensor("values")), sum)
@@ -135,7 +136,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// PPO's clipped surrogate, as in ppo/update.go.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
@@ -144,7 +145,8 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
-			valueLoss = s.Add(valueLoss, a.ValueLoss(s, a.styleValue.Forward(s, b.Inputs), b.Extra[1], b.Extra[2]))
+			style := a.styleValue.Forward(s, b.Of(layout.StyleValue))
+			valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
 		}
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)

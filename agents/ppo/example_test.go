@@ -138,3 +138,18 @@ func ExampleCNNs() {
 	// 2 <nil>
 	// ppo: observations: Box(48, 64, 3, uint8): environment 1, dimension 5 is 0.5; uint8 is a whole number from 0 to 255
 }
+
+// Recurrent gives policy and value network a GRU each; the agent learns through sequences of 16 steps.
+func ExampleRecurrent() {
+	agent, err := ppo.New(ppo.Options{
+		Spaces: pointSpaces, NumEnvs: 4, Models: ppo.Recurrent(pointSpaces, models.GRU(16), []int{32}, "elu"),
+		Dict: map[string]any{"rollouts": 32, "sequence_length": 16}, Seed: 1,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	fmt.Println(agent.HiddenSizes())
+	// Output: map[policy:16 value:16]
+}

@@ -39,6 +39,17 @@ func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 	}}
 }
 
+// Recurrent returns models like those of [MLPs] with memory: a stack of recurrent layers (models.GRU, models.LSTM,
+// models.RNN) reads the rows in the policy and another one in the value network, each before the hidden layers. The
+// setting sequence_length says through how many steps they learn.
+func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activation string,
+	initialization ...models.Initialization) Models {
+	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+		return models.RecurrentActorCritic(sp, memory, hidden, activation, models.DefaultGaussianConfig(), seed,
+			initialization...)
+	}}
+}
+
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The value network reads states where there are any, and its
 // architecture must fit them then.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -68,10 +69,8 @@ func (a *learner) Update(ctx context.Context) error {
 // policy's steps.
 func (a *learner) estimate(s *tensor.Scope) {
 	r := a.Rollout
-	if !a.Config.Skrl() { // in skrl's mode Act has recorded the values step by step
-		a.FillValues(s, "values", a.ValueOf)
-	}
-	m := a.NextValues(s, "values", "final_values", a.ValueOf)
+	a.FillValues(s, a.Estimator)
+	m := a.NextValues(s, a.Estimator)
 	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor,
 		a.Config.GAELambda)
 	returns := s.Add(advantages, r.Tensor("values"))
@@ -92,7 +91,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// The present policy's log-probability and entropy of the recorded actions, and the present values.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Inputs, b.Actions)
+		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
 		a.NoteStdDev(s, e)
 
 		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is

@@ -9,6 +9,8 @@
 //	observation_preprocessor/running_mean         a statistic of a running scaler: Statistic
 //	random/generator                              state of the tensors' generator: RandomGenerator
 //	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
+//	rollout/hidden/policy                         the states of a network with memory: Hidden
+//	rollout/sequences/policy                      those with which the rollout's sequences begin: Sequences
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
 //	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
@@ -108,6 +110,7 @@ const (
 	GradientScaler  = "gradient_scaler" // the scale of losses in float16, and the steps since it changed
 	SchedulerState  = "scheduler_state" // its numbers by name, "learning_rate" among them where it moves the rate
 	RolloutSteps    = "rollout_steps"   // timesteps of the rollout in progress
+	SequenceLength  = "sequence_length" // timesteps of its sequences, for networks with memory
 	Memories        = "memories"        // "length" and "next" by memory
 	Hyperparameters = "hyperparameters" // numbers by name
 	Architectures   = "architectures"   // by network, where agents can be built with networks of other shapes
@@ -162,6 +165,12 @@ const rollout = "rollout/"
 
 // Rollout is the array of a field of the rollout in progress.
 func Rollout(field string) string { return rollout + field }
+
+// Hidden is the array of the present states of a network with memory, one row an environment.
+func Hidden(network string) string { return Rollout("hidden/" + network) }
+
+// Sequences is the array of the states with which the sequences of the rollout begin.
+func Sequences(network string) string { return Rollout("sequences/" + network) }
 
 // IsRollout reports whether an array belongs to the rollout in progress.
 func IsRollout(array string) bool { return strings.HasPrefix(array, rollout) }

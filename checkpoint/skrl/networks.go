@@ -31,6 +31,10 @@ func groups(s *checkpoint.Snapshot) ([]group, error) {
 		if !ok || !slices.Contains(layout.Networks(), role) {
 			return nil, fmt.Errorf("skrl: the snapshot's parameter %s belongs to no network that skrl knows", name)
 		}
+		if strings.Contains(name, "weight_hh_l") {
+			return nil, fmt.Errorf("skrl: the %s network has recurrent layers (%s), which are not converted", role,
+				name)
+		}
 		modules := []string{role}
 		if shared && (role == layout.Policy || role == layout.Value) {
 			role, modules = "policy and value", []string{layout.Policy, layout.Value}

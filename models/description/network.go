@@ -28,6 +28,15 @@ const (
 	Cos = "cos"
 	// Columns takes the columns from From up to To.
 	Columns = "columns"
+	// RNN (tanh), GRU and LSTM are a stack of recurrent layers of Outputs values each, PyTorch's formulas; the result
+	// is that of the last layer. Weights names four F32 arrays a layer, gates stacked as PyTorch does (GRU r, z, n;
+	// LSTM i, f, g, o): weight_ih (gates · Outputs, width of what the layer reads), weight_hh (gates · Outputs,
+	// Outputs), bias_ih and bias_hh (gates · Outputs). They keep a state from row to row ([Step.State] values),
+	// except with Frames: then the row is so many frames of equal width, oldest first, and the result is that of the
+	// last one, from a state of zeros before the first.
+	RNN  = "rnn"
+	GRU  = "gru"
+	LSTM = "lstm"
 	// OneHot turns indices into zeros and ones; Choices has the number of choices of every column. An index out of range
 	// gives zeros.
 	OneHot = "one_hot"
@@ -59,6 +68,9 @@ type Step struct {
 	Weight  string `json:"weight,omitempty"`
 	Bias    string `json:"bias,omitempty"`
 	Outputs int    `json:"outputs,omitempty"`
+	// Weights and Frames are those of the recurrent operations.
+	Weights []string `json:"weights,omitempty"`
+	Frames  int      `json:"frames,omitempty"`
 	// Activation is one of [Activations].
 	Activation string `json:"activation,omitempty"`
 	// From and To are those of Columns.
@@ -145,8 +157,38 @@ func (n Network) Named(prefix string) Network {
 		if s.Bias != "" {
 			s.Bias = prefix + s.Bias
 		}
+		s.Weights = slices.Clone(s.Weights)
+		for j := range s.Weights {
+			s.Weights[j] = prefix + s.Weights[j]
+		}
 	}
 	return n
+}
+
+// Recurrent reports whether the step is a stack of recurrent layers.
+func (s Step) Recurrent() bool { return s.Op == RNN || s.Op == GRU || s.Op == LSTM }
+
+// State is how many values the step keeps from row to row: for a recurrent one the h of all layers, then for an LSTM
+// the c of all layers; 0 for others.
+func (s Step) State() int {
+	if !s.Recurrent() || s.Frames > 0 {
+		return 0
+	}
+	n := len(s.Weights) / 4 * s.Outputs
+	if s.Op == LSTM {
+		n *= 2
+	}
+	return n
+}
+
+// HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in
+// order.
+func (n Network) HiddenSize() int {
+	sum := 0
+	for _, s := range n.Steps {
+		sum += s.State()
+	}
+	return sum
 }
 
 // Then returns the network that hands n's result to next.
@@ -166,8 +208,9 @@ func (n Network) Then(next Network) Network {
 // A row, and the results of all steps together, need fewer values than these: a damaged file is refused before memory
 // is asked for.
 const (
-	maxWidth = 1 << 24
-	maxTotal = 1 << 26
+	maxLayers = 1 << 10 // of a recurrent stack
+	maxWidth  = 1 << 24
+	maxTotal  = 1 << 26
 )
 
 // Widths checks the steps and returns the width of the row and of every step's result.
@@ -228,6 +271,8 @@ func (s Step) width(in []int) (int, error) {
 		return s.convWidth(in[0])
 	case Permute:
 		return in[0], s.checkPermute(in[0])
+	case RNN, GRU, LSTM:
+		return s.recurrentWidth(in[0])
 	case Activate, Softmax, Neg, Exp, Abs, Sin, Cos:
 		return in[0], nil
 	case Columns:
@@ -257,6 +302,20 @@ func (s Step) width(in []int) (int, error) {
 		return max(in[0], in[1]), nil
 	}
 	return 0, fmt.Errorf("unknown operation; this version of gorl does not know it")
+}
+
+func (s Step) recurrentWidth(in int) (int, error) {
+	if n := len(s.Weights); n == 0 || n%4 != 0 || slices.Contains(s.Weights, "") {
+		return 0, fmt.Errorf("%d names of weights; want four a layer", n)
+	}
+	if s.Frames < 0 || s.Frames > 0 && in%s.Frames != 0 {
+		return 0, fmt.Errorf("%d frames of a row of %d values", s.Frames, in)
+	}
+	if s.Outputs < 1 || s.Outputs > maxWidth || 4*int64(s.Outputs)*int64(max(in,
+		s.Outputs)) > 1<<31-1 || len(s.Weights) > 4*maxLayers {
+		return 0, fmt.Errorf("%d layers of %d values upon %d", len(s.Weights)/4, s.Outputs, in)
+	}
+	return s.Outputs, nil
 }
 
 func (s Step) oneHotWidth(in int) (int, error) {

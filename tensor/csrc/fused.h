@@ -22,4 +22,13 @@ inline bool ready(const at::Tensor& t) {
   return plain(t) && (!t.requires_grad() || (t.is_leaf() && t.grad().defined() && t.grad().is_view() && plain(t.grad())));
 }
 
+// Adds the column sums of g to a gradient.
+inline void add_columns(at::Tensor& grad, const at::Tensor& g) {
+  float* __restrict out = grad.data_ptr<float>();
+  const float* __restrict p = g.data_ptr<float>();
+  const int64_t rows = g.size(0), cols = g.size(1);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < cols; j++) out[j] += p[i * cols + j];
+}
+
 }  // namespace gorl

@@ -72,6 +72,9 @@ gorl_err gorl_linear(gorl_t x, gorl_t w, gorl_t b, int32_t lower, int grad, gorl
 gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, int grad, gorl_t* out);
 gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
 
+// Recurrent layers over sequences of length steps (recurrent.cc); state and ended may be NULL. Four weights a layer.
+gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, const gorl_t* weights, int32_t layers, int64_t length, int grad, gorl_t* out, gorl_t* last);
+
 // Fused operations (perceptron.cc, losses.cc, tally.cc).
 gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, gorl_t* out, gorl_t* penalty);
 gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
@@ -133,6 +136,7 @@ enum gorl_scalar_op {
 enum gorl_reduce_op { GORL_SUM, GORL_MEAN, GORL_VAR, GORL_STD, GORL_AMAX, GORL_AMIN, GORL_NORM };
 enum gorl_along_op { GORL_LOG_SOFTMAX, GORL_SOFTMAX, GORL_ARGMAX, GORL_CUMSUM, GORL_UNSQUEEZE, GORL_SQUEEZE, GORL_LOGSUMEXP };
 enum gorl_join_op { GORL_CAT, GORL_STACK };
+enum gorl_recurrent_kind { GORL_RNN, GORL_GRU, GORL_LSTM };
 enum gorl_random_op { GORL_RANDN, GORL_RAND, GORL_RANDINT, GORL_RANDPERM };
 
 #ifdef __cplusplus

@@ -63,15 +63,6 @@ void curve_(int32_t op, at::Tensor& g, const at::Tensor& h, const at::Tensor& v)
 }
 bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
 
-// Adds the column sums of g to out.
-void add_columns(at::Tensor& grad, const at::Tensor& g) {
-  float* __restrict out = grad.data_ptr<float>();
-  const float* __restrict p = g.data_ptr<float>();
-  const int64_t rows = g.size(0), cols = g.size(1);
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < cols; j++) out[j] += p[i * cols + j];
-}
-
 // The layers of a perceptron, and whether they are of the plain kind that the nodes below can differentiate: contiguous
 // float32 on the CPU, parameters that are leaves whose gradients are views of the flat gradients.
 struct Net {

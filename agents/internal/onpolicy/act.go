@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -44,16 +45,13 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	inputs := c.Inputs(s, obs, state)
-	switch {
-	case !c.training && c.sampling:
-		return c.actions, c.read(s, c.Policy.Sample(s, inputs, c.Gen).Executed)
-	case !c.training:
-		return c.actions, c.read(s, c.Policy.Mode(s, inputs))
+	if !c.training {
+		return c.actions, c.read(s, c.evaluate(s, inputs))
 	}
+	c.storeStates(s)
 	executed := c.draw(s, inputs)
-	if c.Config.Skrl() { // otherwise FillValues computes all values of the rollout at once, when it is complete
-		s.Copy(c.Rollout.Row("values"), c.VScaler.Inverse(s, c.Value.Forward(s, inputs)))
-	}
+	c.recordValues(s, inputs)
+	c.overwriteState(s)
 	c.acted = true
 	return c.actions, c.read(s, executed)
 }
@@ -64,10 +62,15 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
 		s.Copy(c.Rollout.Row("actions"), actions)
+		if h := c.hiddenOf(layout.Policy); h != nil { // it remembers what it has not acted on, too
+			inputs = h.with(inputs, h.now)
+			_, next := c.Policy.(models.RecurrentPolicy).ModeHidden(s, inputs)
+			s.Copy(h.after, next)
+		}
 		s.Copy(c.Rollout.Row("log_prob"), c.Policy.Evaluate(s, inputs, actions).LogProb)
 		return actions
 	}
-	a := c.Policy.Sample(s, inputs, c.Gen)
+	a := c.sample(s, inputs)
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
 	return a.Executed

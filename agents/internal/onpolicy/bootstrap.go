@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -15,11 +17,73 @@ import (
 // computes those of all observations (FillValues), joins both to what followed each step (NextValues), and makes
 // targets of the estimate (StoreTargets).
 
-// ValueOf returns the value network's estimates (n, 1), in units of reward, for raw observations (n, O) and states
-// (n, S). The network itself predicts standardised returns; the value scaler turns them back.
-func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return c.VScaler.Inverse(s, c.Value.Forward(s, c.Inputs(s, obs, state)))
+// Critic is a network that estimates values, and where the rollout keeps its estimates.
+type Critic struct {
+	// Name is the network's, and Network itself.
+	Name    string
+	Network models.Network
+	// Values and Final are fields (N, 1): the values of the observations, and of truncated episodes' last ones.
+	Values, Final string
 }
+
+// inUnits turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
+// the value scaler turns them back; other critics are not scaled.
+func (c *Core) inUnits(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
+	if k != c.Estimator {
+		return out
+	}
+	return c.VScaler.Inverse(s, out)
+}
+
+// estimate returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
+// (n, H) is the state of the critic's memory before them, where it has one; the memory does not go on.
+func (c *Core) estimate(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
+	in := c.Inputs(s, obs, state)
+	in.Hidden.State = hidden
+	return c.inUnits(s, k, k.Network.Forward(s, in))
+}
+
+// ValueOf returns the value network's estimates (N, 1), in units of reward, for raw observations (N, O) and states
+// (N, S) that come next in all environments.
+func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
+	return c.ValuesOf(s, c.Estimator, obs, state)
+}
+
+// ValuesOf is ValueOf for any critic.
+func (c *Core) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) tensor.Tensor {
+	var now tensor.Tensor
+	if h := c.hiddenOf(k.Name); h != nil {
+		now = h.now
+	}
+	return c.estimate(s, k, obs, state, now)
+}
+
+// stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0
+// does so; otherwise FillValues computes all values of the rollout at once, when it is complete.
+func (c *Core) stepwise(k *Critic) bool {
+	return c.hiddenOf(k.Name) != nil || c.Config.Skrl() && k == c.Estimator
+}
+
+// recordValues stores the critics' values of the present observations, where they are recorded step by step.
+func (c *Core) recordValues(s *tensor.Scope, in models.Inputs) {
+	for _, k := range c.critics {
+		if !c.stepwise(k) {
+			continue
+		}
+		h := c.hiddenOf(k.Name)
+		if h != nil {
+			in = h.with(in, h.now)
+		}
+		out, next := models.ForwardHidden(s, k.Network, in)
+		s.Copy(c.Rollout.Row(k.Values), c.inUnits(s, k, out))
+		if h != nil && h.name == k.Name { // the policy has moved a memory that they share
+			s.Copy(h.after, next)
+		}
+	}
+}
+
+// estimatesAs21 reports whether advantages are estimated as in skrl 2.1, whose recurrent agents do so as in 2.0.
+func (c *Core) estimatesAs21() bool { return c.Config.Skrl21() && len(c.hiddens) == 0 }
 
 // bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
 // would have gone on, so its future counts as the value network estimates it. skrl adds γ·V to the reward instead: 2.0
@@ -31,7 +95,7 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 		}
 		r := c.Rollout
 		v := r.Row("values")
-		if c.Config.Skrl21() {
+		if c.estimatesAs21() {
 			var err error
 			if v, err = c.NextValue(s, t); err != nil {
 				return err
@@ -40,15 +104,15 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 		s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
 		return nil
 	}
-	return c.FinalValues(s, t, "final_values", c.ValueOf)
+	return c.FinalValues(s, t, c.Estimator)
 }
 
-// FinalValues writes into a field (N, 1) of the present step a critic's value of the last observation of each truncated
-// episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show the next
-// episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of them has.
-func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string,
-	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) error {
-	s.Fill(c.Rollout.Row(field), 0)
+// FinalValues writes into the field Final of the present step a critic's value of the last observation of each
+// truncated episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show
+// the next episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of
+// them has. A critic with memory remembers the episode, and nothing of the next.
+func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, k *Critic) error {
+	s.Fill(c.Rollout.Row(k.Final), 0)
 	var cut []int64 // the environments whose episode was truncated, and did not terminate
 	for i, on := range t.Truncated {
 		if on && !t.Terminated[i] {
@@ -67,7 +131,12 @@ func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, field string,
 	if w := c.spaces.State.Width(); w > 0 {
 		state = gatherRows(s, t.FinalStates, cut, w)
 	}
-	s.IndexCopy(c.Rollout.Row(field), tensor.From(s, cut), value(s, obs, state))
+	rows := tensor.From(s, cut)
+	var remembered tensor.Tensor
+	if h := c.hiddenOf(k.Name); h != nil {
+		remembered = s.IndexSelect(h.after, 0, rows)
+	}
+	s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
 	return s.Err()
 }
 
@@ -76,7 +145,11 @@ func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, e
 	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
 		return tensor.Tensor{}, err
 	}
-	return c.ValueOf(s, c.nextObs, c.nextState), s.Err()
+	var remembered tensor.Tensor
+	if h := c.hiddenOf(layout.Value); h != nil {
+		remembered = s.Mul(h.after, s.ScalarSub(1, s.Max(c.Rollout.Row("terminated"), c.Rollout.Row("truncated"))))
+	}
+	return c.estimate(s, c.Estimator, c.nextObs, c.nextState, remembered), s.Err()
 }
 
 // gatherRows returns the rows of the given indices out of a batch (N, width) on the host, as a tensor (n, width).
@@ -88,10 +161,13 @@ func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tenso
 	return tensor.From(s, out, int64(len(index)), int64(width))
 }
 
-// FillValues computes a critic's values of every observation of the rollout into a field (T, N, 1), in units of reward,
-// in one pass, pictures in portions. Parameters and scalers are still those that collected the rollout, so the result is
-// what it would have been step by step.
-func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) {
+// FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units
+// of reward, in one pass, pictures in portions, unless they are recorded step by step. Parameters and scalers are still
+// those that collected the rollout, so the result is what it would have been step by step.
+func (c *Core) FillValues(s *tensor.Scope, k *Critic) {
+	if c.stepwise(k) {
+		return
+	}
 	all := int64(c.Rollout.Steps() * c.Rollout.Envs())
 	c.Portions(s, c.packed(), all, func(s *tensor.Scope, rows memory.Span) {
 		cut := func(field string) tensor.Tensor {
@@ -104,7 +180,7 @@ func (c *Core) FillValues(s *tensor.Scope, field string, value func(s *tensor.Sc
 		if c.spaces.State.Width() > 0 {
 			state = cut("states")
 		}
-		s.Copy(cut(field), value(s, cut("observations"), state))
+		s.Copy(cut(k.Values), c.estimate(s, k, cut("observations"), state, tensor.Tensor{}))
 	})
 }
 
@@ -115,8 +191,8 @@ type Masks struct {
 	Chain     tensor.Tensor // 1 where the next step belongs to the same episode, else 0
 }
 
-// NextValues computes what followed each step of the rollout, for a critic (value, in units of reward) whose values of
-// the rollout are in the field values, and of truncated episodes' last observations in the field final:
+// NextValues computes what followed each step of the rollout, for a critic whose values of the rollout, and of
+// truncated episodes' last observations, are in its fields:
 //
 //   - within an episode it is the next step's value, and after the rollout's last step that of the next observation;
 //   - after a termination it is worth nothing (Bootstrap 0);
@@ -124,24 +200,24 @@ type Masks struct {
 //
 // The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends). In skrl it does so at
 // truncations: always in 2.0, without time_limit_bootstrap in 2.1, which has added their value to the reward otherwise.
-func (c *Core) NextValues(s *tensor.Scope, values, final string,
-	value func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor) Masks {
+func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
-	last := s.Reshape(value(s, c.nextObs, c.nextState), 1, n, 1)
+	last := s.Reshape(c.ValuesOf(s, k, c.nextObs, c.nextState), 1, n, 1)
 	next := last
 	if t > 1 {
-		next = s.Cat(0, s.Narrow(r.Tensor(values), 0, 1, t-1), last)
+		next = s.Cat(0, s.Narrow(r.Tensor(k.Values), 0, 1, t-1), last)
 	}
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
 	alive := s.ScalarSub(1, terminated)
 	cut := s.Max(terminated, truncated)
 	if c.Config.Skrl() { // the next value may be the following episode's
-		if c.Config.Skrl21() && c.Config.TimeLimitBootstrap {
+		if c.estimatesAs21() && c.Config.TimeLimitBootstrap {
 			alive = s.ScalarSub(1, cut)
 		}
 		return Masks{Next: next, Bootstrap: alive, Chain: alive}
 	}
-	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(final), next), Bootstrap: alive, Chain: s.ScalarSub(1, cut)}
+	m := Masks{Next: s.Where(s.GtScalar(cut, 0.5), r.Tensor(k.Final), next), Bootstrap: alive,
+		Chain: s.ScalarSub(1, cut)}
 	if !c.Config.TimeLimitBootstrap {
 		m.Bootstrap = m.Chain
 	}

@@ -49,8 +49,10 @@ type Options struct {
 	// Policy draws actions (N, A); Value predicts standardised returns (N, 1).
 	Policy models.Policy
 	Value  models.Network
-	// Extra are an algorithm's further networks: the discriminator, a second critic.
-	Extra []NamedNetwork
+	// Extra are an algorithm's further networks: the discriminator, a second critic. Critics are those of them that
+	// estimate values.
+	Extra   []NamedNetwork
+	Critics []*Critic
 	// Fields are an algorithm's own fields of the rollout, and Scratch those among them that an update computes and that
 	// snapshots leave out.
 	Fields  []memory.Field
@@ -90,6 +92,11 @@ type Core struct {
 	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
 	// is a field because tests of package agents replay recorded orders through it.
 	Shuffle func(s *tensor.Scope, n int64) tensor.Tensor
+	// Estimator is Value with the fields of its estimates.
+	Estimator *Critic
+	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
+	// mode. Tests clear it to compare with a skrl that is repaired.
+	Overwrites bool
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
 
@@ -123,6 +130,12 @@ type Core struct {
 	hasStdDev bool
 	undo      undo
 	gradients *gradientScaler // with mixed precision in float16, otherwise nil
+
+	critics   []*Critic     // Estimator and Options.Critics
+	joined    bool          // policy and value network share a trunk
+	hiddens   []*hidden     // of the networks with memory
+	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
+	alive     tensor.Tensor // (N, 1), to reset memories of evaluation by
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -182,11 +195,19 @@ func New(o Options) (c *Core, err error) {
 	}
 	c.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor { return s.RandPerm(c.Gen, n) }
 	c.obsRows, c.stateRows = memory.NewPacking(o.Spaces.Observation), memory.NewPacking(o.Spaces.State)
-	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
-	if !cfg.Skrl() { // an update computes the values of the whole rollout at once, where skrl records them by steps
-		c.scratch = append(c.scratch, "values")
-	}
 	c.networks, made = networks, c
+	c.Estimator = &Critic{Name: layout.Value, Network: o.Value, Values: "values", Final: "final_values"}
+	c.critics = append([]*Critic{c.Estimator}, o.Critics...)
+	c.joined, c.Overwrites = models.SharesTrunk(o.Policy, o.Value), cfg.Skrl()
+	if err = c.remember(); err != nil {
+		return nil, err
+	}
+	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
+	for _, k := range c.critics { // an update computes these values of the whole rollout at once
+		if !c.stepwise(k) {
+			c.scratch = append(c.scratch, k.Values)
+		}
+	}
 	if c.Gen, err = tensor.NewGenerator(o.Seed^generatorStream, device); err != nil {
 		return nil, err
 	}
@@ -230,6 +251,9 @@ func (c *Core) Bind(numEnvs int) error {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d environments), and no minibatch may be empty",
 			strings.ToLower(c.name), c.Config.MiniBatches, rows, c.Config.Rollouts, numEnvs)
 	}
+	if err := c.checkSequences(numEnvs); err != nil {
+		return err
+	}
 	c.numEnvs = numEnvs
 	return c.allocate()
 }
@@ -245,6 +269,9 @@ func (c *Core) allocate() error {
 		fields = append(fields, c.stateRows.Field("states"))
 		c.evalState, c.nextState = c.stateRows.Zeros(c.resident, n), c.stateRows.Zeros(c.resident, n)
 	}
+	if len(c.hiddens) > 0 { // where memories begin anew behind a step
+		fields = append(fields, memory.Field{Name: "ended", Width: 1})
+	}
 	var err error
 	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...),
 		c.Device); err != nil {
@@ -254,6 +281,7 @@ func (c *Core) allocate() error {
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
 	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
 	c.stdDev = c.resident.Zeros()
+	c.allocateHidden()
 	return c.resident.Err()
 }
 
@@ -302,9 +330,13 @@ func (c *Core) Spaces() spaces.Set { return c.spaces }
 // NumEnvs returns N, 0 before Bind.
 func (c *Core) NumEnvs() int { return c.numEnvs }
 
-// SetTraining switches between training and evaluation, and returns the mode before.
+// SetTraining switches between training and evaluation, and returns the mode before. An evaluation begins without
+// memories.
 func (c *Core) SetTraining(on bool) (was bool) {
 	was, c.training = c.training, on
+	if !on {
+		c.ResetHidden()
+	}
 	return was
 }
 

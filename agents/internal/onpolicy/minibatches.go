@@ -21,12 +21,17 @@ type Batch struct {
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
 	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
 	Extra []tensor.Tensor
+
+	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
 }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
 // rows anew and uses all of them. The observation scaler does not change meanwhile (see Finish), so the ratio of the
-// first minibatch is exactly one.
+// first minibatch is exactly one. Where networks have memory the minibatches are made of whole sequences.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
+	if len(c.hiddens) > 0 {
+		return c.wholeSequences(s, epoch, extra)
+	}
 	if c.Config.Skrl() {
 		return c.asSkrl(s, epoch, extra)
 	}
@@ -52,9 +57,7 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
 			if c.packed() {
-				own.Reset()
-				b.Inputs = c.Inputs(own, b.Inputs.Observations, b.Inputs.States)
-				s.Fail(own.Err())
+				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
 			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
@@ -79,23 +82,7 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 		defer done()
 		for i, span := range split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
-			if own != s {
-				own.Reset()
-			}
-			obs, state := c.obsRows.Float32(own, b.Inputs.Observations), b.Inputs.States
-			if state.T != nil {
-				state = c.stateRows.Float32(own, state)
-			}
-			if epoch == 0 {
-				c.ObservationScaler.Update(s, obs)
-				if state.T != nil {
-					c.StateScaler.Update(s, state)
-				}
-			}
-			b.Inputs = c.Inputs(own, obs, state)
-			if own != s {
-				s.Fail(own.Err())
-			}
+			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
 			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
@@ -112,6 +99,37 @@ func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	}
 	own = tensor.NoGrad().On(c.Device)
 	return own, own.Close
+}
+
+// unpacked makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
+func (c *Core) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
+	own.Reset()
+	in := c.Inputs(own, raw.Observations, raw.States)
+	s.Fail(own.Err())
+	return in
+}
+
+// learnedInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
+// scalers learn from them before.
+func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+	if own != s {
+		own.Reset()
+	}
+	obs, state := c.obsRows.Float32(own, raw.Observations), raw.States
+	if state.T != nil {
+		state = c.stateRows.Float32(own, state)
+	}
+	if epoch == 0 {
+		c.ObservationScaler.Update(s, obs)
+		if state.T != nil {
+			c.StateScaler.Update(s, state)
+		}
+	}
+	in := c.Inputs(own, obs, state)
+	if own != s {
+		s.Fail(own.Err())
+	}
+	return in
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.

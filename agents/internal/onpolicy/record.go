@@ -16,7 +16,7 @@ import (
 // truncated episodes. Bad rows are an error before anything is written, so that Record can be called again.
 func (c *Core) Record(t agents.Transition) error {
 	if !c.training {
-		return nil
+		return c.forget(t)
 	}
 	if !c.acted {
 		return fmt.Errorf("%s: Record without an Act before it", strings.ToLower(c.name))
@@ -42,6 +42,7 @@ func (c *Core) Record(t agents.Transition) error {
 			return err
 		}
 	}
+	c.goOn(s)
 	if err := s.Err(); err != nil {
 		return err
 	}

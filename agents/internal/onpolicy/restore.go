@@ -34,6 +34,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
+	r.memory(c)
 	r.entries("", c.Flat, c.Flat.Values)
 	steps := make([]int64, len(c.optimizers))
 	for i, o := range c.optimizers {
@@ -68,6 +69,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 			r.kept(layout.Rollout(layout.NextStates), c.nextState)
 		}
 	}
+	r.hidden(c, int(rollout))
 	text, err := snap.Text(layout.Random)
 	r.fail(err)
 	pcg, err := base64.StdEncoding.DecodeString(text)
@@ -170,6 +172,70 @@ func (r *reader) gradientScaler(c *Core) *gradientScaler {
 	}
 	r.fail(err)
 	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
+}
+
+// memory refuses networks that have recurrent layers where this agent's have none, and the other way round.
+func (r *reader) memory(c *Core) {
+	if r.err != nil {
+		return
+	}
+	recurrent := func(parameter string) (network string, is bool) {
+		network, name, _ := layout.CutParameter(parameter)
+		return network, strings.Contains(name, "weight_hh_l")
+	}
+	ours := map[string]string{}
+	for _, e := range c.Flat.Entries() {
+		if network, is := recurrent(e.Name); is {
+			ours[network] = e.Name
+		}
+	}
+	theirs := map[string]string{}
+	for _, n := range c.networks {
+		for name := range r.snap.Arrays {
+			if network, is := recurrent(name); is && network == n.Name {
+				theirs[network] = name
+			}
+		}
+		own, other := ours[n.Name], theirs[n.Name]
+		switch {
+		case own == "" && other != "":
+			r.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
+				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
+		case own != "" && other == "":
+			r.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
+				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+		}
+	}
+}
+
+// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or
+// those of another number of environments, they begin anew.
+func (r *reader) hidden(c *Core, rollout int) {
+	if len(c.hiddens) == 0 || c.Rollout == nil {
+		return
+	}
+	if rollout > 0 {
+		if l := r.integer(layout.SequenceLength); r.err == nil && l != int64(c.sequence()) {
+			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d steps, "+
+				"this agent's have %d; use the same sequence_length", l, c.sequence()))
+		}
+	}
+	for _, h := range c.hiddens {
+		a, ok := r.snap.Arrays[layout.Hidden(h.name)]
+		if rollout == 0 && (!ok || len(a.Shape) == 2 && a.Shape[0] != int64(c.numEnvs)) {
+			r.writes = append(r.writes, func() error {
+				s := tensor.NoGrad()
+				defer s.Close()
+				s.Fill(h.now, 0)
+				return s.Err()
+			})
+		} else {
+			r.float32s(layout.Hidden(h.name), h.now)
+		}
+		if rollout > 0 {
+			r.steps(layout.Sequences(h.name), h.stored, int64(c.begun(rollout)))
+		}
+	}
 }
 
 // integer reads a number that must not be negative.

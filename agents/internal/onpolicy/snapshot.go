@@ -97,6 +97,20 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 			}
 		}
 	}
+	// The states of networks with memory: the present ones, and those from which the sequences of the rollout begin.
+	if opt.Buffers && c.Rollout != nil && len(c.hiddens) > 0 {
+		values[layout.SequenceLength] = c.sequence()
+		s := tensor.NoGrad()
+		defer s.Close()
+		for _, h := range c.hiddens {
+			w.float32s(layout.Hidden(h.name), h.now)
+			if n := c.begun(c.Rollout.Len()); n > 0 {
+				stored := s.Narrow(h.stored, 0, 0, int64(n))
+				w.fail(s.Err())
+				w.float32s(layout.Sequences(h.name), stored)
+			}
+		}
+	}
 	hyper := map[string]any{}
 	for k, v := range c.Hyperparameters() {
 		hyper[k] = v

@@ -61,6 +61,10 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 	if o.Rows < 0 {
 		return fmt.Errorf("gymnasium: rows is %d; it must not be negative", o.Rows)
 	}
+	if r, ok := any(policy).(interface{ HiddenSizes() map[string]int }); ok && len(r.HiddenSizes()) > 0 {
+		return errors.New("gymnasium: the policy has memory (recurrent layers), " +
+			"and who asks over the shared memory does not say where episodes end; serve a policy without")
+	}
 	if policy.NumEnvs() == 0 {
 		if err := policy.Bind(max(1, o.Rows)); err != nil {
 			return fmt.Errorf("gymnasium: %w", err)

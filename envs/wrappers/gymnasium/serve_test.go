@@ -229,3 +229,17 @@ func TestServeTellsKeys(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 }
+
+// rememberer is a policy with memory.
+type rememberer struct{ adder }
+
+func (*rememberer) HiddenSizes() map[string]int { return map[string]int{"policy": 3} }
+
+// A policy with memory is not served, because the asker does not say where episodes end.
+func TestServeWithoutMemory(t *testing.T) {
+	p := &rememberer{adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(2)}}}
+	err := Serve(context.Background(), p, filepath.Join(t.TempDir(), "policy"), ServeOptions{})
+	if err == nil || !strings.Contains(err.Error(), "the policy has memory") {
+		t.Errorf("error %v", err)
+	}
+}

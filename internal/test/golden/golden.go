@@ -3,8 +3,8 @@
 // The numbers of single building blocks are in testdata here, the rollouts and updates of whole agents in
 // agents/testdata, beside the tests that replay them. Where the environment variable GORL_FIXTURES names a folder, its
 // files are read too. Such a folder has building blocks in skrl/parts.npz, cases of one update in skrl/NAME.json +
-// NAME.npz, of several updates in skrl_two_updates/NAME.json and of networks in skrl_models/NAME.json + NAME.npz; each
-// may be missing.
+// NAME.npz, those of networks with memory likewise in skrl_rnn and of skrl 2.1 in skrl_2_1, of several updates in
+// skrl_two_updates/NAME.json and of networks in skrl_models/NAME.json + NAME.npz; each may be missing.
 package golden
 
 // Tensor is an array of a case, row-major.

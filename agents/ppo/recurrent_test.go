@@ -1,0 +1,294 @@
+package ppo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+const envs = 3
+
+// remembering are PPO's networks with memory in all their combinations.
+var remembering = map[string]Models{
+	"both":   Recurrent(plain, models.GRU(5, 2), []int{8}, "tanh"),
+	"policy": {Make: halves(models.LSTM(5), models.RecurrentLayer{})},
+	"value":  {Make: halves(models.RecurrentLayer{}, models.LSTM(4, 2))},
+	"shared": {Make: sharedRNN},
+}
+
+func halves(policy, value models.RecurrentLayer) func(seed int64) (models.Policy, models.Network, error) {
+	return func(seed int64) (models.Policy, models.Network, error) {
+		p, v, err := models.RecurrentActorCritic(plain, policy, []int{8}, "tanh", models.DefaultGaussianConfig(), seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		v.Close()
+		v, err = models.RecurrentValue(plain, value, []int{8}, "tanh", seed)
+		return p, v, err
+	}
+}
+
+func sharedRNN(seed int64) (models.Policy, models.Network, error) {
+	net := func(in, out int, memory models.RecurrentLayer) *models.MLP {
+		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Recurrent: memory}, seed)
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}
+	dist, err := models.NewDistribution(plain.Action, models.DefaultGaussianConfig())
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := models.NewShared(net(4, 6, models.RNN(5)), net(6, 2, models.RecurrentLayer{}), net(6, 1,
+		models.RecurrentLayer{}), dist)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Policy(), m.Value(), nil
+}
+
+// newRecurrent makes an agent in three environments, with rollouts of 8 steps in sequences of 4.
+func newRecurrent(t testing.TB, m Models, settings map[string]any) *Agent {
+	t.Helper()
+	all := small(map[string]any{"sequence_length": 4, "mini_batches": 4})
+	for k, v := range settings {
+		all[k] = v
+	}
+	a, err := New(Options{Spaces: plain, NumEnvs: envs, Models: m, Dict: all, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	return a
+}
+
+// unrolled returns, before any step of an update, the log-probabilities of a minibatch's actions under the unrolled
+// policy, and the values that the unrolled value network predicts in units of reward.
+func (a *Agent) unrolled(t *testing.T, s *tensor.Scope, policy, value models.Inputs, actions tensor.Tensor) (logProb,
+	values []float32) {
+	t.Helper()
+	e, v := models.EvaluateBoth(s, a.learner.Policy, a.learner.Value, policy, value, actions)
+	return tensortest.Float32s(t, s, e.LogProb), tensortest.Float32s(t, s, a.learner.VScaler.Inverse(s, v))
+}
+
+func farthest(a, b []float32) float64 {
+	d := 0.0
+	for i := range a {
+		d = max(d, math.Abs(float64(a[i]-b[i])))
+	}
+	return d
+}
+
+// TestSequences: the sequences of an epoch cover all rows once, and what the networks compute of them from the stored
+// states is what they computed while acting, through ends of episodes and a reset: the ratio of the first minibatch
+// is 1.
+func TestSequences(t *testing.T) {
+	for name, m := range remembering {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a := newRecurrent(t, m, nil)
+			w := agenttest.NewWorld(plain, agenttest.Seeds(2, envs)...)
+			agenttest.Learn(t, a, w, 2)
+			if err := agenttest.Advance(a, w, 6); err != nil {
+				t.Fatal(err)
+			}
+			a.ResetHidden()
+			agenttest.Fill(t, a, w)
+			if w.Ended < 4 {
+				t.Fatal("too few episodes ended")
+			}
+			fill := tensor.NoGrad()
+			a.learner.FillValues(fill, a.learner.Estimator) // where they are not recorded step by step
+			fill.Close()
+			var orders []string
+			for epoch := range 2 {
+				s := tensor.NoGrad()
+				var all []float32
+				count, apart := 0, 0.0
+				for b := range a.learner.Epoch(s, epoch) {
+					if b.Rows == 0 || b.Rows%4 != 0 {
+						t.Errorf("a minibatch of %d rows", b.Rows)
+					}
+					recorded := tensortest.Float32s(t, s, b.LogProb)
+					all = append(all, recorded...)
+					policy, value := b.Of(layout.Policy), b.Of(layout.Value)
+					logProb, values := a.unrolled(t, s, policy, value, b.Actions)
+					if d := farthest(logProb, recorded); d > 1e-5 {
+						t.Errorf("log-probabilities differ by %g from those of acting", d)
+					}
+					if d := farthest(values, tensortest.Float32s(t, s, b.Values)); d > 1e-4 {
+						t.Errorf("values differ by %g from those of acting", d)
+					}
+					// The comparison notices where memories do not begin anew.
+					policy.Hidden.Ended, value.Hidden.Ended = tensor.Tensor{}, tensor.Tensor{}
+					other, otherValues := a.unrolled(t, s, policy, value, b.Actions)
+					apart = max(apart, farthest(other, recorded), farthest(otherValues, values))
+					count++
+				}
+				want := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("log_prob"))
+				orders = append(orders, fmt.Sprint(all))
+				slices.Sort(all)
+				slices.Sort(want)
+				if !slices.Equal(all, want) || count != 4 {
+					t.Errorf("%d minibatches have the log-probabilities %v, want %v", count, all, want)
+				}
+				if apart < 1e-4 {
+					t.Errorf("without resets the values are %g apart", apart)
+				}
+				s.Close()
+			}
+			if orders[0] == orders[1] {
+				t.Error("two epochs have the same order")
+			}
+			if err := a.Update(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFinalValuesRemember: the value of a truncated episode's last observation, and of what follows the rollout, are
+// those of a network that has seen the whole episode, and asking for them leaves the memory as it was.
+func TestFinalValuesRemember(t *testing.T) {
+	for _, name := range []string{"both", "shared"} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a := newRecurrent(t, remembering[name], map[string]any{"rollouts": 16, "observation_preprocessor": nil})
+			w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
+			s := tensor.NoGrad()
+			defer s.Close()
+			byHand := func(episode []float32) float32 {
+				n := len(episode) / 4
+				in := models.Inputs{Observations: tensor.From(s, episode, int64(n), 4),
+					Hidden: models.Hidden{Length: n}}
+				v := tensortest.Float32s(t, s, a.learner.VScaler.Inverse(s, a.learner.Value.Forward(s, in)))
+				return v[n-1]
+			}
+			var episodes [envs][]float32
+			truncated := 0
+			for step := 0; !a.Ready(); step++ {
+				for i := range envs {
+					episodes[i] = append(episodes[i], w.Now().Observations[4*i:4*i+4]...)
+				}
+				if err := agenttest.Step(a, w); err != nil {
+					t.Fatal(err)
+				}
+				final := tensortest.Float32s(t, s, a.learner.Rollout.At("final_values", step))
+				for i := range envs {
+					if w.Last.Truncated[i] && !w.Last.Terminated[i] {
+						near(t, "final value", final[i], float64(byHand(append(episodes[i],
+							w.Last.FinalObservations[4*i:4*i+4]...))))
+						truncated++
+					}
+					if w.Last.Truncated[i] || w.Last.Terminated[i] {
+						episodes[i] = nil
+					}
+				}
+			}
+			before := agenttest.Snapshot(t, a)
+			next := tensortest.Float32s(t, s, a.learner.ValueOf(s, tensor.From(s, w.Now().Observations, envs, 4),
+				tensor.Tensor{}))
+			for i := range envs {
+				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],
+					w.Now().Observations[4*i:4*i+4]...))))
+			}
+			if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+				t.Errorf("asking for values changed %q", d)
+			}
+			if truncated == 0 {
+				t.Error("no episode was truncated")
+			}
+		})
+	}
+}
+
+// TestEvaluationRemembers: evaluation begins without memory, goes on with each Act, and begins anew in the environments
+// whose episodes Record says have ended.
+func TestEvaluationRemembers(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := newRecurrent(t, remembering["both"], map[string]any{"observation_preprocessor": nil})
+	w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
+	if err := agenttest.Advance(a, w, 5); err != nil {
+		t.Fatal(err)
+	}
+	act := func() []float32 {
+		t.Helper()
+		actions, err := a.Act(w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(actions)
+	}
+	a.SetTraining(false)
+	first, second := act(), act()
+	if slices.Equal(first, second) {
+		t.Error("the second action of an episode is the first's")
+	}
+	transition := w.Clone().Step(second)
+	transition.Terminated, transition.Truncated = []bool{false, true, false}, []bool{false, false, true}
+	if err := a.Record(transition); err != nil {
+		t.Fatal(err)
+	}
+	third := act()
+	if slices.Equal(third[:2], first[:2]) || !slices.Equal(third[2:], first[2:]) {
+		t.Errorf("behind ends in environments 1 and 2 the actions are %v, at the beginning %v", third, first)
+	}
+	a.ResetHidden()
+	if again := act(); !slices.Equal(again, first) {
+		t.Errorf("behind a reset the actions are %v, at the beginning %v", again, first)
+	}
+	a.SetTraining(true)
+	if err := agenttest.Advance(a, w, 5); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRecurrentErrors(t *testing.T) {
+	agenttest.CheckLive(t)
+	for want, settings := range map[string]map[string]any{
+		`"sequence_length" is 3, which does not divide "rollouts" (8)`: {"sequence_length": 3},
+		`"mini_batches" is 7, but a rollout has only 6 sequences`:      {"mini_batches": 7},
+		`"mini_batches" is 4, which does not divide the 6 sequences`:   {"compatibility": agents.SKRL2},
+	} {
+		all := small(map[string]any{"sequence_length": 4, "mini_batches": 4})
+		for k, v := range settings {
+			all[k] = v
+		}
+		_, err := New(Options{Spaces: plain, NumEnvs: envs, Models: remembering["both"], Dict: all})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+
+	// A checkpoint of the one into the other. A perceptron of the same widths has all other parameters.
+	recurrent := newRecurrent(t, remembering["policy"], nil)
+	perceptron := newRecurrent(t, Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+		return models.ActorCritic(spaces.Set{Observation: spaces.Unbounded(4), Action: plain.Action}, []int{8},
+			"tanh", models.DefaultGaussianConfig(), seed)
+	}}, nil)
+	for want, agents := range map[string][2]*Agent{
+		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {perceptron, recurrent},
+		"the checkpoint's policy network has no recurrent layers, this agent's has (policy/lstm.weight_hh_l0)":   {recurrent, perceptron},
+	} {
+		before := agenttest.Snapshot(t, agents[0])
+		err := agents[0].Restore(agenttest.Snapshot(t, agents[1]))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if d := agenttest.Differences(before, agenttest.Snapshot(t, agents[0])); len(d) > 0 {
+			t.Errorf("the refused checkpoint changed %q", d)
+		}
+	}
+}

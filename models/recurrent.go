@@ -1,0 +1,222 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/capacity"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Hidden is what networks with memory read beside a batch. The rows are then L steps of B sequences, time-major: row
+// t·B + b is step t of sequence b. The zero value is one step (L = 1) from states of zeros, so networks without memory
+// need not know of it.
+type Hidden struct {
+	// State is (B, HiddenSize): the states before the first step; a zero Tensor is zeros.
+	State tensor.Tensor
+	// Length is L; 0 means 1.
+	Length int
+	// Ended is (L·B, 1): 1 where an episode ended with a row, so that the next one begins from a state of zeros; a zero
+	// Tensor where none did.
+	Ended tensor.Tensor
+}
+
+// length is L.
+func (h Hidden) length() int { return max(1, h.Length) }
+
+// Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before.
+// A network of one's own that implements it can be a policy's or a value network of any agent. Gradients flow from
+// step to step of a sequence, not into the state before it.
+type Recurrent interface {
+	Network
+	// HiddenSize is the width of a row of the network's state; 0 says that it has no memory.
+	HiddenSize() int
+	// ForwardHidden is Forward, and returns beside the outputs (L·B, outputs) the states after the last step,
+	// (B, HiddenSize), without gradient; a zero Tensor where the network has no memory.
+	ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor)
+}
+
+// HiddenSize is the width of the state that a network or a policy keeps from step to step: of a [Recurrent] and a
+// [RecurrentPolicy] what they say, and 0 of others.
+func HiddenSize(network any) int {
+	if r, ok := network.(interface{ HiddenSize() int }); ok {
+		return r.HiddenSize()
+	}
+	return 0
+}
+
+// ForwardHidden applies a network that may have memory, see [Recurrent].
+func ForwardHidden(s *tensor.Scope, net Network, in Inputs) (out, hidden tensor.Tensor) {
+	if r, ok := net.(Recurrent); ok {
+		return r.ForwardHidden(s, in)
+	}
+	return net.Forward(s, in), tensor.Tensor{}
+}
+
+// RecurrentLayer is a stack of recurrent layers, made by [GRU], [LSTM] or [RNN].
+type RecurrentLayer struct {
+	// Kind is "gru", "lstm" or "rnn", the empty string none at all.
+	Kind string
+	// HiddenSize is the number of values of each layer, Layers how many there are.
+	HiddenSize, Layers int
+	// Frames says that a row shows so many moments, oldest first, of equal width: the stack reads them one after the
+	// other from a state of zeros, and its result is that of the last. It keeps no state between rows then. 0 says
+	// that a row is one moment, and that the state is kept. A discriminator that reads windows of motion has Frames.
+	Frames int
+}
+
+// GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU
+// remembers about as well as an [LSTM] with a quarter fewer parameters.
+func GRU(hidden int, layers ...int) RecurrentLayer { return stack(description.GRU, hidden, layers) }
+
+// LSTM returns long short-term memory (Hochreiter & Schmidhuber 1997), otherwise like [GRU].
+func LSTM(hidden int, layers ...int) RecurrentLayer { return stack(description.LSTM, hidden, layers) }
+
+// RNN returns plain recurrent layers with tanh, otherwise like [GRU]. They forget within some ten steps.
+func RNN(hidden int, layers ...int) RecurrentLayer { return stack(description.RNN, hidden, layers) }
+
+func stack(kind string, hidden int, layers []int) RecurrentLayer {
+	l := RecurrentLayer{Kind: kind, HiddenSize: hidden, Layers: 1}
+	if n := len(layers); n > 0 {
+		l.Layers = layers[n-1]
+	}
+	return l
+}
+
+// OfFrames returns the stack with [RecurrentLayer.Frames] set.
+func (l RecurrentLayer) OfFrames(frames int) RecurrentLayer {
+	l.Frames = frames
+	return l
+}
+
+// recurrentKinds are the kinds by their names.
+var recurrentKinds = map[string]tensor.RecurrentKind{
+	description.RNN: tensor.RNN, description.GRU: tensor.GRU, description.LSTM: tensor.LSTM,
+}
+
+// none reports whether there is no stack.
+func (l RecurrentLayer) none() bool { return l == RecurrentLayer{} }
+
+// validate refuses what is no stack, upon rows of the given width.
+func (l RecurrentLayer) validate(width int) error {
+	if _, ok := recurrentKinds[l.Kind]; !ok {
+		return fmt.Errorf("models: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, description.GRU,
+			description.LSTM, description.RNN)
+	}
+	if l.HiddenSize < 1 || l.Layers < 1 {
+		return fmt.Errorf("models: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize,
+			l.Layers)
+	}
+	if l.Frames < 0 || l.Frames > 0 && width%l.Frames != 0 {
+		return fmt.Errorf("models: a %s over %d frames, but the rows have %d values, "+
+			"which are not so many frames of equal width", l.Kind, l.Frames, width)
+	}
+	return nil
+}
+
+// step describes the stack; its parameters are named <name>.weight_ih_l0 and so on, as PyTorch names them.
+func (l RecurrentLayer) step(name string) description.Step {
+	s := description.Step{Op: l.Kind, Outputs: l.HiddenSize, Frames: l.Frames}
+	for k := range l.Layers {
+		for _, part := range []string{"weight_ih", "weight_hh", "bias_ih", "bias_hh"} {
+			s.Weights = append(s.Weights, fmt.Sprintf("%s.%s_l%d", name, part, k))
+		}
+	}
+	return s
+}
+
+// recurrent adds a stack with its parameters and returns which result it is. It starts as PyTorch's do, uniform in
+// ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and
+// CleanRL start an LSTM.
+func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int, orthogonally bool) int {
+	kind := recurrentKinds[s.Op]
+	gates, hidden, in := kind.Gates(), s.Outputs, width/max(1, s.Frames)
+	// Weights, gradients, the copy that an update can be undone by, and Adam's two moments.
+	layers := float64(len(s.Weights) / 4)
+	parameters := float64(gates*hidden) * (float64(in+hidden+2) + (layers-1)*float64(2*hidden+2))
+	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %g layers upon %d inputs", s.Op, hidden,
+		layers, in), 5*4*parameters); err != nil {
+		n.scope.Fail(err)
+		return n.net.Add(s)
+	}
+	bound := 1 / math.Sqrt(float64(hidden))
+	uniform := func(shape ...int64) tensor.Tensor {
+		x := n.scope.Rand(gen, shape...)
+		n.scope.Scale(x, 2*bound)
+		return n.scope.AddScalar(x, -bound)
+	}
+	weight := func(in int) tensor.Tensor {
+		if !orthogonally {
+			return uniform(int64(gates*hidden), int64(in))
+		}
+		var blocks []tensor.Tensor
+		for range gates {
+			blocks = append(blocks, orthogonal(n.scope, gen, in, hidden, 1))
+		}
+		if n.scope.Err() != nil {
+			return tensor.Tensor{}
+		}
+		return n.scope.Cat(0, blocks...)
+	}
+	bias := func() tensor.Tensor {
+		if orthogonally {
+			return n.scope.Zeros(int64(gates * hidden))
+		}
+		return uniform(int64(gates * hidden))
+	}
+	for k := 0; k < len(s.Weights); k += 4 {
+		for i, p := range []tensor.Tensor{weight(in), weight(hidden), bias(), bias()} {
+			if n.scope.Err() != nil {
+				break
+			}
+			n.params = append(n.params, tensor.Parameter{Name: s.Weights[k+i], Tensor: n.scope.RequireGrad(p)})
+		}
+		in = hidden
+	}
+	return n.net.Add(s)
+}
+
+// memory is what a recurrent step is computed with.
+type memory struct {
+	layers tensor.RecurrentLayers
+	from   int64 // its first column in a row of the network's state
+	width  int64 // how many there are
+	frames int64
+}
+
+// remember computes a recurrent step. It returns its result, and its state after the last step; with frames none.
+func (m *memory) remember(s *tensor.Scope, x tensor.Tensor, h Hidden) (out, state tensor.Tensor) {
+	if s.Err() != nil {
+		return tensor.Tensor{}, tensor.Tensor{}
+	}
+	if m.frames > 0 { // (n, K·w) → (K·n, w), one frame of all rows after the other
+		n := tensor.Size(x, 0)
+		x = s.Reshape(s.Transpose(s.Reshape(x, n, m.frames, -1), 0, 1), m.frames*n, -1)
+		out, _ = s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, int(m.frames), &m.layers)
+		return s.Narrow(out, 0, (m.frames-1)*n, n), tensor.Tensor{}
+	}
+	before := h.State
+	if before.T != nil && tensor.Size(before, -1) != m.width { // other steps have states beside it
+		before = s.Narrow(before, -1, m.from, m.width)
+	}
+	return s.Recurrent(x, before, h.Ended, h.length(), &m.layers)
+}
+
+// HiddenSize implements [Recurrent]; a network without recurrent layers has 0.
+func (n *network) HiddenSize() int { return n.hidden }
+
+// ForwardHidden implements [Recurrent].
+func (n *network) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
+	var states []tensor.Tensor
+	out = n.forward(s, in, &states)
+	switch {
+	case s.Err() != nil:
+		return tensor.Tensor{}, tensor.Tensor{}
+	case len(states) == 0:
+		return out, tensor.Tensor{}
+	case len(states) == 1:
+		return out, states[0]
+	}
+	return out, s.Cat(-1, states...)
+}

@@ -1,0 +1,281 @@
+package models
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+const memories = "class: Gaussian\nnetwork:\n" +
+	"- {name: seen, input: OBSERVATIONS, layers: [6, {gru: {hidden_size: 4, num_layers: 2}}, 5], activations: tanh}\n" +
+	"- {name: both, input: 'concatenate([seen, OBSERVATIONS])', layers: [flatten, {lstm: {hidden_size: NUM_ACTIONS}}], activations: [elu, elu]}\n" +
+	"output: tanh(ACTIONS)"
+
+// TestRecurrentNetwork compares a network with memory in several places, step by step, with whole sequences.
+func TestRecurrentNetwork(t *testing.T) {
+	tensortest.CheckLive(t)
+	p, err := specOf(t, memories).BuildPolicy(boxes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	net := p.(*Stochastic).Net.(Recurrent)
+	var names []string
+	for _, q := range p.Parameters() {
+		names = append(names, q.Name)
+	}
+	want := []string{"log_std_parameter", "seen.0.weight", "seen.0.bias",
+		"seen.2.weight_ih_l0", "seen.2.weight_hh_l0", "seen.2.bias_ih_l0", "seen.2.bias_hh_l0",
+		"seen.2.weight_ih_l1", "seen.2.weight_hh_l1", "seen.2.bias_ih_l1", "seen.2.bias_hh_l1", "seen.3.weight",
+		"seen.3.bias",
+		"both.1.weight_ih_l0", "both.1.weight_hh_l0", "both.1.bias_ih_l0", "both.1.bias_hh_l0", "both.2.weight",
+		"both.2.bias"}
+	if !slices.Equal(names, want) {
+		t.Errorf("parameters %q, want %q", names, want)
+	}
+	if n := net.HiddenSize(); n != 2*4+2*2 || HiddenSize(p) != n {
+		t.Errorf("hidden sizes %d and %d, want 12", n, HiddenSize(p))
+	}
+	d, err := p.(*Stochastic).Describe()
+	if err != nil || d.Network.HiddenSize() != 12 {
+		t.Errorf("the description has the hidden size %d: %v", d.Network.HiddenSize(), err)
+	}
+	widths, err := d.Named("policy/").Network.Widths()
+	if err != nil || widths[len(widths)-1] != 2 {
+		t.Errorf("widths %v: %v", widths, err)
+	}
+
+	const length, sequences = 5, 3
+	s := tensor.NoGrad()
+	defer s.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
+	ended := make([]float32, length*sequences)
+	ended[4], ended[9] = 1, 1
+	in := Inputs{Observations: x, Hidden: Hidden{State: state, Length: length, Ended: tensor.From(s, ended,
+		length*sequences, 1)}}
+	out, last := net.ForwardHidden(s, in)
+	var steps []tensor.Tensor
+	now := state
+	for i := range int64(length) {
+		var y tensor.Tensor
+		y, now = net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, i*sequences, sequences),
+			Hidden: Hidden{State: now}})
+		alive := s.ScalarSub(1, s.Narrow(in.Hidden.Ended, 0, i*sequences, sequences))
+		now = s.Mul(now, alive)
+		steps = append(steps, y)
+	}
+	wantNear(t, "outputs", tensortest.Float64s(t, s, out), tensortest.Float64s(t, s, s.Cat(0, steps...)), 1e-6)
+	wantNear(t, "states", tensortest.Float64s(t, s, last), tensortest.Float64s(t, s, now), 1e-6)
+	wantNear(t, "Forward", tensortest.Float64s(t, s, net.Forward(s, in)), tensortest.Float64s(t, s, out), 0)
+	zero, _ := net.ForwardHidden(s, Inputs{Observations: s.Narrow(x, 0, 0, sequences),
+		Hidden: Hidden{State: s.Zeros(sequences, 12)}})
+	wantNear(t, "without a state", tensortest.Float64s(t, s, net.Forward(s, Inputs{Observations: s.Narrow(x, 0, 0,
+		sequences)})),
+		tensortest.Float64s(t, s, zero), 0)
+}
+
+// TestFrames compares a stack over the frames of a row with the same stack over a sequence, and its gradient penalty
+// with difference quotients.
+func TestFrames(t *testing.T) {
+	tensortest.CheckLive(t)
+	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
+		make := func(inputs, frames int) *MLP {
+			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
+				Hidden: []int{5}, Activation: "tanh"}, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		windows, moments := make(6, 3), make(2, 0)
+		defer windows.Close()
+		defer moments.Close()
+		if windows.HiddenSize() != 0 {
+			t.Errorf("%s: frames have a hidden size of %d", layer.Kind, windows.HiddenSize())
+		}
+		rows := []float32{1, -2, 0.5, 3, -1, 0, 0.3, 0.2, -0.7, 1, 1, -1}
+		s := tensor.NewScope()
+		out := tensortest.Float64s(t, s, windows.Forward(s, Inputs{Observations: tensor.From(s, rows, 2, 6)}))
+		turned := []float32{1, -2, 0.3, 0.2, 0.5, 3, -0.7, 1, -1, 0, 1, -1} // time-major
+		steps := tensortest.Float64s(t, s, moments.Forward(s, Inputs{Observations: tensor.From(s, turned, 6, 2),
+			Hidden: Hidden{Length: 3}}))
+		wantNear(t, layer.Kind, out, steps[4:], 1e-6)
+
+		// The penalty, and how it changes with a weight.
+		_, penalty := windows.ForwardPenalty(s, Inputs{Observations: tensor.From(s, rows, 2, 6)})
+		const h = 1e-2
+		sum := 0.0
+		for i := range rows {
+			quotient := func(scale float32) float64 {
+				moved := slices.Clone(rows)
+				moved[i] += scale
+				y := tensortest.Float64s(t, s, windows.Forward(s, Inputs{Observations: tensor.From(s, moved, 2, 6)}))
+				return y[i/6]
+			}
+			d := (quotient(h) - quotient(-h)) / (2 * h)
+			sum += d * d / 2
+		}
+		wantNear(t, layer.Kind+": penalty", tensortest.Float64s(t, s, penalty), []float64{sum}, 2e-3)
+		w := windows.Parameters()[1].Tensor // weight_hh_l0
+		gradient := tensortest.Float64s(t, s, s.Grad(penalty, false, w)[0])
+		values, err := tensor.Float32s(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 5, len(values) - 1} {
+			at := func(x float32) float64 {
+				moved := slices.Clone(values)
+				moved[i] += x
+				if err := tensor.Write(w, moved); err != nil {
+					t.Fatal(err)
+				}
+				_, p := windows.ForwardPenalty(s, Inputs{Observations: tensor.From(s, rows, 2, 6)})
+				return tensortest.Float64s(t, s, p)[0]
+			}
+			want := (at(h) - at(-h)) / (2 * h)
+			if math.Abs(gradient[i]-want) > 1e-4+2e-2*math.Abs(want) {
+				t.Errorf("%s: the penalty's derivative by weight %d is %g, the difference quotient %g", layer.Kind, i,
+					gradient[i], want)
+			}
+			at(0)
+		}
+		s.Close()
+	}
+}
+
+// TestRecurrentInitialization: uniform within 1/√hidden, or orthogonal for each gate with biases of 0.
+func TestRecurrentInitialization(t *testing.T) {
+	tensortest.CheckLive(t)
+	for _, kind := range []string{"", "orthogonal"} {
+		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
+			Initialization: Initialization{Kind: kind}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		for _, p := range m.Parameters()[:4] {
+			x := tensortest.Float64s(t, s, p.Tensor)
+			switch {
+			case kind == "":
+				largest := 0.0
+				for _, v := range x {
+					largest = max(largest, math.Abs(v))
+				}
+				if largest > 0.25 || largest < 0.2 {
+					t.Errorf("%s reaches %g, want nearly 1/√16", p.Name, largest)
+				}
+			case strings.HasPrefix(p.Name, "lstm.bias"):
+				wantNear(t, p.Name, x, make([]float64, 64), 0)
+			default:
+				for gate := range int64(4) { // WᵀW is the identity
+					w := s.Narrow(p.Tensor, 0, 16*gate, 16)
+					n := tensor.Size(w, 1)
+					identity := make([]float64, n*n)
+					for i := range n {
+						identity[i*n+i] = 1
+					}
+					wantNear(t, p.Name, tensortest.Float64s(t, s, s.MatMul(s.Transpose(w, 0, 1), w)), identity, 1e-5)
+				}
+			}
+		}
+		s.Close()
+		m.Close()
+	}
+}
+
+// TestSharedMemory: the halves of a shared network have the trunk's memory, and heads may have none.
+func TestSharedMemory(t *testing.T) {
+	tensortest.CheckLive(t)
+	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: 4}}], activations: tanh}]\noutput: ACTIONS")
+	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
+	p, v, err := BuildShared(policy, value, boxes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	defer p.Close()
+	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
+		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
+	}
+	m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	dist, err := NewDistribution(boxes.Action, DefaultGaussianConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dist.Close()
+	if _, err := NewShared(m, m, m, dist); err == nil || !strings.Contains(err.Error(), "put them into the trunk") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRecurrentErrors(t *testing.T) {
+	tensortest.CheckLive(t)
+	for want, layer := range map[string]RecurrentLayer{
+		`of the kind "gur"`:             {Kind: "gur", HiddenSize: 4, Layers: 1},
+		"gru of 0 values in 1 layers":   GRU(0),
+		"lstm of 4 values in 0 layers":  LSTM(4, 0),
+		"rnn over 4 frames, but the":    RNN(4).OfFrames(4),
+		"gru of 100000 values in 1 lay": GRU(100000),
+	} {
+		_, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 1, Recurrent: layer}, 1)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %s", layer, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"{gru: {num_layers: 2}}":                   "layers[0].gru.hidden_size: it is missing",
+		"{gru: 5}":                                 "layers[0].gru: want a mapping {hidden_size, num_layers}, got 5",
+		"{lstm: {hidden_size: 4, layers: 2}}":      `unknown key "layers"`,
+		"{lstm: {hidden_size: 4, num_layers: 0}}":  "num_layers",
+		"{rnn: {hidden_size: 0}}":                  "layers[0]: the size 0",
+		"{rnn: {hidden_size: 4, frames: 2}}":       "network[0].layers[0]: a rnn over 2 frames, but the rows have 3 values",
+		"{lstmm: {hidden_size: 4}}":                `did you mean "lstm"`,
+		"{gru: {hidden_size: 4, nonlinearity: x}}": `unknown key "nonlinearity"`,
+	} {
+		dict := "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS, layers: [" + text + "]}]\noutput: ONE"
+		if _, err := buildText(dict, boxes); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+	for want, step := range map[string]description.Step{
+		"3 names of weights": {Op: description.GRU, Outputs: 2, Weights: []string{"a", "b", "c"}},
+		"2 frames of a row of 3": {Op: description.LSTM, Outputs: 2, Frames: 2, Weights: []string{"a", "b", "c",
+			"d"}},
+		"1 layers of 0 values upon 3":  {Op: description.RNN, Weights: []string{"a", "b", "c", "d"}},
+		"0 names of weights; want fou": {Op: description.RNN, Outputs: 2},
+	} {
+		if _, err := (description.Network{Inputs: 3,
+			Steps: []description.Step{step}}).Widths(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// buildText builds a network of YAML.
+func buildText(text string, sp spaces.Set) (Network, error) {
+	dict, err := config.FromYAML([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	spec, err := ParseSpec(dict)
+	if err != nil {
+		return nil, err
+	}
+	return spec.BuildNetwork(sp, 1)
+}
