@@ -86,7 +86,9 @@ func TestFromYAML(t *testing.T) {
 	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
 	}
-	if m.Limits != (models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 8, MaxNodes: 500, MinLatent: 8, MaxLatent: 128}) {
+	want := models.DefaultLimits()
+	want.MaxLayers, want.MinNodes = 2, 8
+	if m.Limits != want {
 		t.Errorf("limits %+v", m.Limits)
 	}
 	a, err := s.Network.Architecture(spaces.NewBox(-1, 1, 4))
