@@ -102,7 +102,7 @@ func (c *Core) checkSequences(n int) error {
 	count := c.Config.Rollouts / l * n
 	if parts > count {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d sequences "+
-			"(%d of %d steps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
+			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
 			strings.ToLower(c.name), parts, count, c.Config.Rollouts/l, l, n)
 	}
 	if c.Config.Skrl() && l > 1 && count%parts != 0 {
