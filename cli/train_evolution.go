@@ -156,7 +156,9 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 			return nil, fmt.Errorf("agent.class is AMP, but the environment has no reference motion")
 		}
 		if restoring == nil {
-			if shapes["discriminator"], err = network.Architecture(sp.AMPObservation); err != nil {
+			discriminator := *network
+			discriminator.Recurrent = models.RecurrentLayer{} // it judges transitions, each by itself
+			if shapes["discriminator"], err = discriminator.Architecture(sp.AMPObservation); err != nil {
 				return nil, err
 			}
 		}

@@ -150,7 +150,7 @@ func TestTrainFlags(t *testing.T) {
 // --check prints a configuration that, checked again, is printed the same, and does nothing.
 func TestTrainCheck(t *testing.T) {
 	here(t, "short.yaml", short)
-	for _, name := range []string{"short.yaml", "cartpole", "pendulum", "walker", "population", "evolution"} {
+	for _, name := range []string{"short.yaml", "cartpole", "pendulum", "walker", "population", "evolution", "walker-population", "walker-evolution"} {
 		path := name
 		if name != "short.yaml" {
 			text, _ := gorl(t, 0, "train", "--example", name)
@@ -421,6 +421,10 @@ func TestTrainExamples(t *testing.T) {
 		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
+		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set", "environment.num_envs=8",
+			"--set", "agent.discriminator_batch_size=64"},
+		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set", "environment.num_envs=8",
+			"--set", "agent.discriminator_batch_size=64", "--set", "mutation.probabilities.arch_mut=5"},
 	} {
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
@@ -431,7 +435,7 @@ func TestTrainExamples(t *testing.T) {
 		}
 		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "2")
 		matches(t, stdout, `\nreturn +-?\d`, `\nlength +\d`)
-		if name == "walker" {
+		if strings.HasPrefix(name, "walker") {
 			matches(t, stdout, `\nspeed +-?\d`, `\njoint_error +\d`)
 		}
 	}

@@ -34,10 +34,48 @@ func (a Architecture) Validate() error {
 		if a.Latent == 0 && len(p.Encoder.Hidden) > 0 {
 			return fmt.Errorf("models: part %q has an encoder and the latent is 0; give the latent a width, or leave the encoder out", p.Name)
 		}
+		if a.Latent == 0 && len(p.Picture) > 0 {
+			return fmt.Errorf("models: part %q is a picture and the latent is 0; give the latent a width", p.Name)
+		}
 		names[p.Name] = true
 	}
-	return a.Head.validate("head")
+	if err := a.Head.validate("head"); err != nil {
+		return err
+	}
+	if err := a.validateMemory(); err != nil {
+		return err
+	}
+	if _, err := a.Describe(1, "").Widths(); err != nil { // what depends on the shapes of pictures
+		return fmt.Errorf("models: the architecture %v: %w", a, err)
+	}
+	return nil
 }
+
+func (a Architecture) validateMemory() error {
+	r := a.Recurrent
+	if r.none() {
+		return nil
+	}
+	features := a.Latent * len(a.Parts)
+	if a.Latent == 0 {
+		features = a.Parts[0].inputs()
+	}
+	if err := r.validate(features); err != nil {
+		return err
+	}
+	if r.HiddenSize > maxLayerWidth || r.Layers > maxRecurrentLayers {
+		return fmt.Errorf("models: a %s of %d values in %d layers; want at most %d values in %d layers", r.Kind,
+			r.HiddenSize, r.Layers, maxLayerWidth, maxRecurrentLayers)
+	}
+	if r.Frames > 0 && a.Latent > 0 {
+		return fmt.Errorf("models: a %s over %d frames reads the observation itself; the latent is %d, make it 0", r.Kind,
+			r.Frames, a.Latent)
+	}
+	return nil
+}
+
+// maxRecurrentLayers is more than any recurrent stack has.
+const maxRecurrentLayers = 64
 
 func (p Part) validate() error {
 	switch {
@@ -49,6 +87,11 @@ func (p Part) validate() error {
 		return fmt.Errorf("models: part %q has %d columns and choices for %d", p.Name, p.Width, len(p.Choices))
 	case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 || n > maxLayerWidth }):
 		return fmt.Errorf("models: part %q has choices %v; each must be 1 to %d", p.Name, p.Choices, maxLayerWidth)
+	case len(p.Picture) == 0 && (len(p.Convolutions) > 0 || p.ChannelsFirst):
+		return fmt.Errorf("models: part %q has convolutions or channels, but is no picture; give the picture's shape", p.Name)
+	}
+	if err := p.validatePicture(); err != nil {
+		return err
 	}
 	return p.Encoder.validate("encoder of " + p.Name)
 }
@@ -71,7 +114,8 @@ func (s Stack) validate(what string) error {
 	return nil
 }
 
-// Fits says whether networks of the architecture read rows of a space: it must have as many columns.
+// Fits says whether networks of the architecture read rows of a space: it must have as many columns, and its
+// pictures the same shapes.
 func (a Architecture) Fits(s spaces.Space) error {
 	if err := a.Validate(); err != nil {
 		return err
@@ -79,17 +123,26 @@ func (a Architecture) Fits(s spaces.Space) error {
 	if got, want := a.columns(), s.Width(); got != want {
 		return fmt.Errorf("models: the architecture %v reads %d columns, %v has %d", a, got, s, want)
 	}
+	leaves := s.Leaves()
+	for i, p := range a.Parts {
+		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
+			return fmt.Errorf("models: the part %q of the architecture is a picture of shape %v, the space's has the shape %v",
+				p.Name, p.Picture, leaves[i].Space.Shape)
+		}
+	}
 	return nil
 }
 
 // Equal reports whether networks of both architectures compute the same from the same weights.
 func (a Architecture) Equal(b Architecture) bool {
-	return a.Latent == b.Latent && canonical(a.Activation) == canonical(b.Activation) &&
+	return a.Latent == b.Latent && a.Recurrent == b.Recurrent && canonical(a.Activation) == canonical(b.Activation) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(p, q Part) bool {
-			return p.Name == q.Name && p.Width == q.Width && slices.Equal(p.Choices, q.Choices)
+			return p.Name == q.Name && p.Width == q.Width && slices.Equal(p.Choices, q.Choices) &&
+				slices.Equal(p.Picture, q.Picture) && p.ChannelsFirst == q.ChannelsFirst && p.Bytes == q.Bytes
 		}) &&
 		slices.EqualFunc(a.Modules(), b.Modules(), func(m, n Module) bool {
-			return slices.Equal(m.Hidden, n.Hidden) && slices.EqualFunc(m.Activations, n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
+			return slices.Equal(m.Hidden, n.Hidden) &&
+				slices.EqualFunc(m.Convolutions, n.Convolutions, Convolution.equal) && slices.EqualFunc(m.Activations, n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
 		})
 }
 

@@ -12,7 +12,7 @@ import (
 // into another. Where nothing changes, changed is false and the architecture is the same. Edits of a module that the
 // architecture does not have are errors.
 func (a Architecture) Apply(e Edit, l Limits) (next Architecture, done Edit, changed bool, err error) {
-	next = a.Clone()
+	next, l = a.Clone(), l.filled()
 	switch e.Kind {
 	case AddLatentNode, RemoveLatentNode:
 		switch {
@@ -34,26 +34,70 @@ func (a Architecture) Apply(e Edit, l Limits) (next Architecture, done Edit, cha
 		next.Head.Activations = nil
 		for i := range next.Parts {
 			next.Parts[i].Encoder.Activations = nil
+			for j := range next.Parts[i].Convolutions {
+				next.Parts[i].Convolutions[j].Activation = ""
+			}
 		}
 		return next, e, true, nil
 	}
-	stack := next.stack(e.Module)
-	if stack == nil {
-		return a, e, false, fmt.Errorf("models: edit %v: the architecture %v has no module %q", e, a, e.Module)
+	if !a.Has(e) {
+		return a, e, false, fmt.Errorf("models: edit %v: the architecture %v has no module %q for it", e, a, e.Module)
 	}
-	done, changed, err = stack.apply(e, l, a.Activation)
+	switch p := next.picture(e.Module); {
+	case e.Module == memoryModule:
+		changed = next.Recurrent.apply(e, l)
+		return next, e, changed, nil
+	case p != nil && e.Kind != AddNode && e.Kind != RemoveNode:
+		if done, changed, err = p.apply(e, l, a.Activation); changed && next.Validate() != nil {
+			return a, e, false, nil // pictures between the layers have become too large
+		}
+		return next, done, changed, err
+	}
+	done, changed, err = next.stack(e.Module).apply(e, l, a.Activation)
 	return next, done, changed, err
 }
 
-// Has reports whether the architecture has what the edit is about: its module, or a latent.
+// Has reports whether the architecture has what the edit is about: its module, convolutions in it for edits of
+// channels and kernels, or a latent. Recurrent layers only have edits of nodes.
 func (a Architecture) Has(e Edit) bool {
 	switch e.Kind {
 	case SetActivation:
 		return true
 	case AddLatentNode, RemoveLatentNode:
 		return a.Latent > 0
+	case AddChannel, RemoveChannel, ChangeKernel:
+		return a.picture(e.Module) != nil
+	}
+	if e.Module == memoryModule {
+		return !a.Recurrent.none() && (e.Kind == AddNode || e.Kind == RemoveNode)
 	}
 	return a.stack(e.Module) != nil
+}
+
+// picture is the part whose encoder the module is, within a, nil where that is no picture's.
+func (a *Architecture) picture(module string) *Part {
+	name, ok := strings.CutPrefix(module, "encoder.")
+	for i := range a.Parts {
+		if p := &a.Parts[i]; ok && p.Name == name && len(p.Picture) > 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// apply changes the width of all layers of the stack, and says whether limits allow it.
+func (l *RecurrentLayer) apply(e Edit, limits Limits) bool {
+	switch {
+	case e.Nodes < 1:
+		return false
+	case e.Kind == AddNode && e.Nodes <= limits.MaxHidden-l.HiddenSize:
+		l.HiddenSize += e.Nodes
+	case e.Kind == RemoveNode && l.HiddenSize-e.Nodes >= limits.MinHidden:
+		l.HiddenSize -= e.Nodes
+	default:
+		return false
+	}
+	return true
 }
 
 // stack is the module's, within a.

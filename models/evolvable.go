@@ -23,8 +23,9 @@ type EvolvableConfig struct {
 }
 
 // Evolvable is a network made from an [Architecture]. Its parameters are named after the architecture's modules, so
-// that a layer keeps its name when others come or go: encoder.<part>.0.weight, ..., encoder.<part>.out.weight,
-// head.0.weight, ..., head.out.bias. Layers start as PyTorch's Linear does.
+// that a layer keeps its name when others come or go: encoder.<part>.conv.0.weight, ..., encoder.<part>.0.weight, ...,
+// encoder.<part>.out.weight, memory.weight_ih_l0, ..., head.0.weight, ..., head.out.bias. Layers start as PyTorch's do.
+// With recurrent layers it is a [Recurrent] network.
 type Evolvable struct {
 	*network
 	cfg EvolvableConfig
@@ -68,7 +69,10 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Evolvable, error) {
 		if i == len(net.Steps)-1 {
 			from.gain = cfg.OutputGain
 		}
-		if s.Op == description.Linear {
+		switch {
+		case s.Recurrent():
+			e.recurrentParameters(gen, s, widths[net.Sources(i)[0]], false)
+		case s.Op == description.Linear || s.Op == description.Conv2d:
 			e.parameters(gen, s, widths[net.Sources(i)[0]], from)
 		}
 	}

@@ -57,13 +57,14 @@ func ForwardHidden(s *tensor.Scope, net Network, in Inputs) (out, hidden tensor.
 // RecurrentLayer is a stack of recurrent layers, made by [GRU], [LSTM] or [RNN].
 type RecurrentLayer struct {
 	// Kind is "gru", "lstm" or "rnn", the empty string none at all.
-	Kind string
+	Kind string `json:"kind" yaml:"kind"`
 	// HiddenSize is the number of values of each layer, Layers how many there are.
-	HiddenSize, Layers int
+	HiddenSize int `json:"hidden_size" yaml:"hidden_size"`
+	Layers     int `json:"num_layers" yaml:"num_layers"`
 	// Frames says that a row shows so many moments, oldest first, of equal width: the stack reads them one after the
 	// other from a state of zeros, and its result is that of the last. It keeps no state between rows then. 0 says
 	// that a row is one moment, and that the state is kept. A discriminator that reads windows of motion has Frames.
-	Frames int
+	Frames int `json:"frames,omitempty" yaml:"frames,omitempty"`
 }
 
 // GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU
@@ -126,10 +127,16 @@ func (l RecurrentLayer) step(name string) description.Step {
 	return s
 }
 
-// recurrent adds a stack with its parameters and returns which result it is. It starts as PyTorch's do, uniform in
+// recurrent adds a stack with its parameters and returns which result it is.
+func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int, orthogonally bool) int {
+	n.recurrentParameters(gen, s, width, orthogonally)
+	return n.net.Add(s)
+}
+
+// recurrentParameters makes the parameters of a stack upon rows of the given width. It starts as PyTorch's do, uniform in
 // ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and
 // CleanRL start an LSTM.
-func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int, orthogonally bool) int {
+func (n *network) recurrentParameters(gen *tensor.Generator, s description.Step, width int, orthogonally bool) {
 	kind := recurrentKinds[s.Op]
 	gates, hidden, in := kind.Gates(), s.Outputs, width/max(1, s.Frames)
 	// Weights, gradients, the copy that an update can be undone by, and Adam's two moments.
@@ -138,7 +145,7 @@ func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int
 	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %g layers upon %d inputs", s.Op, hidden,
 		layers, in), 5*4*parameters); err != nil {
 		n.scope.Fail(err)
-		return n.net.Add(s)
+		return
 	}
 	bound := 1 / math.Sqrt(float64(hidden))
 	uniform := func(shape ...int64) tensor.Tensor {
@@ -174,7 +181,6 @@ func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int
 		}
 		in = hidden
 	}
-	return n.net.Add(s)
 }
 
 // memory is what a recurrent step is computed with.

@@ -67,7 +67,8 @@ func (c *Config) single() error {
 func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 
 // Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
-// between timesteps with the context's error.
+// between timesteps with the context's error. An update after the last of these timesteps is still made then, because a
+// population that resumes has no further steps to ask for before it measures the member.
 func (m *Trainee) Train(ctx context.Context, steps int64) error {
 	if err := m.cfg.single(); err != nil {
 		return err
@@ -83,6 +84,9 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 			return err
 		}
 		if _, err := m.step(ctx); err != nil {
+			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
+				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
+			}
 			return err
 		}
 	}

@@ -1,12 +1,14 @@
 package trainers_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -106,5 +108,46 @@ func TestPopulationNamesTheMisfit(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "the agent was made for") || strings.Contains(err.Error(), "env.scale") {
 		t.Errorf("%v, want the misfit of environment and agent", err)
+	}
+}
+
+// interrupting cancels a context within a step of its environment.
+type interrupting struct {
+	envs.Env
+	left   int
+	cancel func()
+}
+
+func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
+	if i.left--; i.left == 0 {
+		i.cancel()
+	}
+	return i.Env.Step(actions)
+}
+
+// An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left to
+// train before the member is measured.
+func TestTraineeCompletesLastUpdate(t *testing.T) {
+	checkLiveTensors(t)
+	for _, at := range []int{7, 8} {
+		inner, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		env := &interrupting{inner, at, cancel}
+		m, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+			return smallPPO(t, inner.Spaces(), 1, map[string]any{"rollouts": 8}), nil
+		}, trainers.Config{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = m.Train(ctx, 16)
+		if !errors.Is(err, context.Canceled) || m.Steps() < 12 || m.Agent().Ready() {
+			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err, m.Steps(), m.Agent().Ready())
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -389,3 +389,61 @@ func (s Step) checkPermute(in int) error {
 	}
 	return nil
 }
+
+// Array is one of the arrays that a network's steps name.
+type Array struct {
+	// Name and Shape are the array's.
+	Name  string
+	Shape []int64
+	// Fan is the number of values that one value of the step's result sums, for recurrent layers the number of their
+	// values. PyTorch's initial values are uniform in ±1/√Fan.
+	Fan int
+}
+
+// Arrays lists the arrays of all steps, in order; of a step the weight comes before the bias. The network must be
+// valid, see [Network.Widths].
+func (n Network) Arrays() ([]Array, error) {
+	widths, err := n.Widths()
+	if err != nil {
+		return nil, err
+	}
+	var arrays []Array
+	for i, s := range n.Steps {
+		switch {
+		case s.Recurrent():
+			arrays = append(arrays, s.recurrentArrays(widths[n.Sources(i)[0]])...)
+			continue
+		case s.Op != Linear && s.Op != Conv2d:
+			continue
+		}
+		in := widths[n.Sources(i)[0]]
+		weight := Array{s.Weight, []int64{int64(s.Outputs), int64(in)}, in}
+		if s.Op == Conv2d {
+			k := s.KernelShape()
+			weight.Shape = []int64{int64(k[0]), int64(k[1]), int64(k[2]), int64(k[3])}
+			weight.Fan = k[1] * k[2] * k[3]
+		}
+		if arrays = append(arrays, weight); s.Bias != "" {
+			arrays = append(arrays, Array{s.Bias, weight.Shape[:1:1], weight.Fan})
+		}
+	}
+	return arrays, nil
+}
+
+// recurrentArrays lists the arrays of a recurrent step upon rows of the given width.
+func (s Step) recurrentArrays(width int) []Array {
+	var arrays []Array
+	rows, in := int64(s.Gates()*s.Outputs), int64(width/max(1, s.Frames))
+	for i, name := range s.Weights {
+		shape := [][]int64{{rows, in}, {rows, int64(s.Outputs)}, {rows}, {rows}}[i%4]
+		arrays = append(arrays, Array{name, shape, s.Outputs})
+		if i%4 == 3 {
+			in = int64(s.Outputs)
+		}
+	}
+	return arrays
+}
+
+// Gates is the number of blocks of Outputs rows in the weights of a recurrent step: 3 of a GRU, 4 of an LSTM, 1 of an
+// RNN.
+func (s Step) Gates() int { return map[string]int{GRU: 3, LSTM: 4, RNN: 1}[s.Op] }

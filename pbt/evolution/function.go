@@ -20,17 +20,32 @@ func (w *wiring) function(layers map[string]matrix) error {
 		}
 	}
 	chain, at := m.Layers(), w.edit.Layer
-	switch w.edit.Kind {
-	case models.SetActivation:
-	case models.AddNode:
-		w.widen(layers, chain[at].Name, chain[at+1].Name, m.Hidden[at])
-	case models.RemoveNode:
-		w.narrow(layers, chain[at].Name, chain[at+1].Name, 0)
-	case models.AddLatentNode, models.RemoveLatentNode:
+	convolutions := len(m.Convolutions) > 0
+	switch kind := w.edit.Kind; {
+	case kind == models.SetActivation:
+	case m.Recurrent.Kind != "" && kind == models.AddNode:
+		w.remember(layers, m)
+	case m.Recurrent.Kind != "" && kind == models.RemoveNode:
+		w.forget(layers, m)
+	case kind == models.AddNode:
+		w.widen(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1}, m.Hidden[at])
+	case kind == models.RemoveNode:
+		w.narrow(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1})
+	case kind == models.AddChannel:
+		w.widen(layers, convolution(m, at), channels(m, at), m.Convolutions[at].Channels)
+	case kind == models.RemoveChannel:
+		w.narrow(layers, convolution(m, at), channels(m, at))
+	case kind == models.ChangeKernel:
+		w.kernel(layers, m)
+	case kind == models.AddLatentNode || kind == models.RemoveLatentNode:
 		w.latent(layers)
-	case models.AddLayer:
+	case kind == models.AddLayer && convolutions:
+		w.convolve(layers, m)
+	case kind == models.RemoveLayer && convolutions:
+		w.deconvolve(layers, m)
+	case kind == models.AddLayer:
 		w.identity(layers, m)
-	case models.RemoveLayer:
+	case kind == models.RemoveLayer:
 		w.compose(layers, m)
 	default:
 		return fmt.Errorf("evolution: no weights follow an edit of kind %q", w.edit.Kind)
@@ -38,56 +53,89 @@ func (w *wiring) function(layers map[string]matrix) error {
 	return nil
 }
 
-// widen adds w.edit.Nodes nodes at the end of the layer name. Their incoming weights and biases are drawn. The layer
-// reader, which reads them, gets columns of zeros for them before column at. The new nodes therefore add nothing to
-// what the network computes; their outgoing weights have a gradient, and learning makes use of them.
-func (w *wiring) widen(layers map[string]matrix, name, reader string, at int) {
-	n, weight, bias, next := w.edit.Nodes, layers[name+".weight"], layers[name+".bias"], layers[reader+".weight"]
-	drawn := w.fresh(weight.cols)
-	layers[name+".weight"] = weight.insertRows(weight.rows, n, w.begin(weight, drawn))
-	layers[name+".bias"] = bias.insertRows(bias.rows, n, w.begin(bias, drawn))
-	layers[reader+".weight"] = next.insertColumns(at, n, w.begin(next, nil))
+// reader is a weight that reads the nodes of a layer: in columns from offset on, so many for each node.
+type reader struct {
+	weight       string
+	offset, each int
 }
 
-// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights, in the columns of the layer reader
-// from offset on, have the smallest sum of sizes, because without them the network changes least. (AgileRL drops the
-// last nodes.) Nodes that widen added and that have not learned yet have a sum of zero, so narrow undoes widen.
-func (w *wiring) narrow(layers map[string]matrix, name, reader string, offset int) {
-	next, bias := layers[reader+".weight"], layers[name+".bias"]
+// widen adds w.edit.Nodes nodes at the end of the layer name, which has n. Their incoming weights and biases are drawn.
+// The layer that reads them gets columns of zeros for them. The new nodes therefore add nothing to what the network
+// computes; their outgoing weights have a gradient, and learning makes use of them.
+func (w *wiring) widen(layers map[string]matrix, name string, by reader, n int) {
+	weight, bias := layers[name+".weight"], layers[name+".bias"]
+	drawn := w.fresh(weight.cols)
+	layers[name+".weight"] = weight.insertRows(weight.rows, w.edit.Nodes, w.begin(weight, drawn))
+	layers[name+".bias"] = bias.insertRows(bias.rows, w.edit.Nodes, w.begin(bias, drawn))
+	w.unread(layers, by, n)
+}
+
+// unread gives the weight that reads a layer of n nodes columns of zeros for w.edit.Nodes more.
+func (w *wiring) unread(layers map[string]matrix, by reader, n int) {
+	next := layers[by.weight]
+	layers[by.weight] = next.insertColumns(by.offset+n*by.each, w.edit.Nodes*by.each, w.begin(next, nil))
+}
+
+// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights have the smallest sum of sizes,
+// because without them the network changes least. (AgileRL drops the last nodes.) Nodes that widen added and that have
+// not learned yet have a sum of zero, so narrow undoes widen.
+func (w *wiring) narrow(layers map[string]matrix, name string, by reader) {
+	bias := layers[name+".bias"]
+	drop := w.least(layers, name, bias.rows, by)
+	layers[name+".weight"] = layers[name+".weight"].withoutRows(drop)
+	layers[name+".bias"] = bias.withoutRows(drop)
+	layers[by.weight] = layers[by.weight].withoutColumns(by.columns(drop))
+}
+
+// least returns which w.edit.Nodes of a layer's n nodes have the smallest outgoing weights, of all readers together.
+// Moments drop the nodes that the parameters decided on.
+func (w *wiring) least(layers map[string]matrix, name string, n int, by ...reader) []int {
 	if w.holds == values {
-		sums, order := make([]float64, bias.rows), make([]int, bias.rows)
-		for c := range bias.rows {
+		sums, order := make([]float64, n), make([]int, n)
+		for c := range n {
 			order[c] = c
-			for r := range next.rows {
-				sums[c] += math.Abs(float64(next.at(r, offset+c)))
+			for _, b := range by {
+				next := layers[b.weight]
+				for r := range next.rows {
+					for _, column := range b.columns([]int{c}) {
+						sums[c] += math.Abs(float64(next.at(r, column)))
+					}
+				}
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
 		w.dropped[name] = order[:w.edit.Nodes]
 	}
-	drop := w.dropped[name]
-	layers[name+".weight"] = layers[name+".weight"].withoutRows(drop)
-	layers[name+".bias"] = bias.withoutRows(drop)
-	columns := make([]int, len(drop))
-	for i, c := range drop {
-		columns[i] = offset + c
-	}
-	layers[reader+".weight"] = next.withoutColumns(columns)
+	return w.dropped[name]
 }
 
-// latent widens or narrows the encoding of every part, and with it the input of the head's first layer, which reads
-// the encodings side by side. It goes from the last part to the first, so that the columns of parts yet to come stay
-// in place.
+// columns are those that read the given nodes.
+func (r reader) columns(nodes []int) []int {
+	var columns []int
+	for _, c := range nodes {
+		for k := range r.each {
+			columns = append(columns, r.offset+c*r.each+k)
+		}
+	}
+	return columns
+}
+
+// latent widens or narrows the encoding of every part, and with it the input of the recurrent layers or of the head's
+// first layer, which read the encodings side by side. It goes from the last part to the first, so that the columns of
+// parts yet to come stay in place.
 func (w *wiring) latent(layers map[string]matrix) {
-	modules := w.from.Modules() // the encoder of every part, then the head
-	encoders := len(modules) - 1
-	head := modules[encoders].Layers()[0].Name
+	modules := w.from.Modules() // the encoder of every part, then what reads them
+	encoders := len(w.from.Parts)
+	by := "memory.weight_ih_l0"
+	if next := modules[encoders].Layers(); len(next) > 0 {
+		by = next[0].Name + ".weight"
+	}
 	for i, m := range slices.Backward(modules[:encoders]) {
-		name := m.Name + ".out"
+		name, columns := m.Name+".out", reader{by, i * w.from.Latent, 1}
 		if w.edit.Kind == models.AddLatentNode {
-			w.widen(layers, name, head, (i+1)*w.from.Latent)
+			w.widen(layers, name, columns, w.from.Latent)
 		} else {
-			w.narrow(layers, name, head, i*w.from.Latent)
+			w.narrow(layers, name, columns)
 		}
 	}
 }
@@ -99,7 +147,7 @@ func (w *wiring) latent(layers map[string]matrix) {
 func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 	n := len(m.Hidden)
 	width, out := m.Hidden[n-1], layers[m.Name+".out.weight"]
-	weight, bias := zeros(width, width, false), zeros(width, 1, true)
+	weight, bias := zeros(width, width, form{}), zeros(width, 1, form{vector: true})
 	if w.holds == values {
 		_, shift := models.IdentityAfter(m.Activations[n-1])
 		for i := range width {
@@ -128,14 +176,14 @@ func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	if w.holds == values {
 		slope, offset := tangent(m.Activations[n])
-		reaches := zeros(bias.rows, 1, true)
+		reaches := zeros(bias.rows, 1, form{vector: true})
 		for i, b := range bias.data {
 			reaches.data[i] = slope*b + offset
 		}
 		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
 		layers[out+".weight"] = outer.times(inner).scaled(slope)
 	} else {
-		fresh := zeros(outer.rows, inner.cols, false)
+		fresh := zeros(outer.rows, inner.cols, form{})
 		fresh.fill(w.begin(outer, nil))
 		layers[out+".weight"] = fresh
 	}

@@ -37,8 +37,8 @@ type NoiseOptions struct {
 // Noise perturbs weights of the policy: AgileRL's mutation of parameters. It returns the new snapshot and the sorted
 // names of the arrays that it chose; snap is not changed.
 //
-// It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations and
-// arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
+// It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations, kernels,
+// weights of recurrent layers and arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
 // replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one in twenty by ten times the
 // weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped to ±10⁶.
 //
@@ -51,7 +51,8 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	var names []string
 	for name, a := range layout.Below(snap, o.Policy) {
 		lower := strings.ToLower(name)
-		if len(a.Shape) == 2 && a.Len() > 0 && !strings.Contains(lower, "lstm") && !strings.Contains(lower, "norm") {
+		if len(a.Shape) == 2 && a.Len() > 0 && !slices.ContainsFunc([]string{"lstm", "norm", "weight_ih_l",
+			"weight_hh_l"}, func(part string) bool { return strings.Contains(lower, part) }) {
 			names = append(names, layout.Parameter(o.Policy, name))
 		}
 	}
@@ -80,7 +81,7 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 // perturbed returns m with noise on a share of its entries. Where an entry is drawn several times, each draw starts
 // from the weight in m and the last one counts.
 func (m matrix) perturbed(sd float64, rng *rand.Rand) matrix {
-	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.vector}
+	out := matrix{m.rows, m.cols, slices.Clone(m.data), m.form}
 	for range int(math.Ceil(noiseShare * float64(m.rows) * float64(m.cols))) {
 		i := rng.IntN(m.rows)*m.cols + rng.IntN(m.cols)
 		w, u, z := float64(m.data[i]), rng.Float64(), rng.NormFloat64()

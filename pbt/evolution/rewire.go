@@ -34,7 +34,7 @@ const (
 // Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
 // the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
 // before; to and done are what [models.Architecture.Apply] returned. rng draws the values of new weights, uniformly
-// in ±1/√inputs as a new layer's are drawn. arrays is not changed, and arrays of other networks are shared with it.
+// in ±1/√inputs as a new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and arrays of other networks are shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
 func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit,
@@ -56,7 +56,9 @@ func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.A
 		}
 		w.holds = s.holds
 		if how == PreserveOverlap {
-			layers = w.overlap(layers)
+			if layers, err = w.overlap(layers); err != nil {
+				return nil, err
+			}
 		} else if err := w.function(layers); err != nil {
 			return nil, err
 		}
@@ -104,27 +106,29 @@ func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 
 // load reads the weights and biases of all layers of an architecture, or their moments, by parameter name.
 func load(arrays map[string]checkpoint.Array, scope string, a models.Architecture) (map[string]matrix, error) {
+	outputs := 1 // those of the network are not part of the architecture
+	if bias := arrays[scope+"head.out.bias"]; len(bias.Shape) == 1 {
+		outputs = int(bias.Shape[0])
+	}
+	wanted, err := a.Describe(outputs, "").Arrays()
+	if err != nil {
+		return nil, fmt.Errorf("evolution: %s: %w", scope, err)
+	}
 	layers := map[string]matrix{}
-	for _, l := range a.Layers() {
-		for _, kind := range []string{".weight", ".bias"} {
-			name := l.Name + kind
-			array, ok := arrays[scope+name]
-			if !ok {
-				return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, name, a)
-			}
-			x, err := read(array)
-			if err != nil {
-				return nil, fmt.Errorf("evolution: %s%s: %w", scope, name, err)
-			}
-			if l.Outputs == 0 {
-				l.Outputs = x.rows
-			}
-			if x.rows != l.Outputs || x.vector != (kind == ".bias") || !x.vector && x.cols != l.Inputs {
-				return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, name,
-					array.Shape, a)
-			}
-			layers[name] = x
+	for _, want := range wanted {
+		array, ok := arrays[scope+want.Name]
+		if !ok {
+			return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, want.Name, a)
 		}
+		x, err := read(array)
+		if err != nil {
+			return nil, fmt.Errorf("evolution: %s%s: %w", scope, want.Name, err)
+		}
+		if !slices.Equal(array.Shape, want.Shape) {
+			return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, want.Name,
+				array.Shape, a)
+		}
+		layers[want.Name] = x
 	}
 	return layers, nil
 }
@@ -158,20 +162,26 @@ func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
 }
 
 // overlap returns the layers of the new architecture as [PreserveOverlap] says.
-func (w *wiring) overlap(layers map[string]matrix) map[string]matrix {
+func (w *wiring) overlap(layers map[string]matrix) (map[string]matrix, error) {
 	next := map[string]matrix{}
-	for _, l := range w.to.Layers() {
-		if l.Outputs == 0 {
-			l.Outputs = layers[l.Name+".bias"].rows
-		}
-		weight, bias := zeros(l.Outputs, l.Inputs, false), zeros(l.Outputs, 1, true)
-		next[l.Name+".weight"], next[l.Name+".bias"] = weight, bias
-		if w.holds == values {
-			weight.fill(w.fresh(l.Inputs))
-			weight.overlay(layers[l.Name+".weight"])
-			bias.fill(w.fresh(l.Inputs))
-			bias.overlay(layers[l.Name+".bias"])
-		}
+	arrays, err := w.to.Describe(layers["head.out.bias"].rows, "").Arrays()
+	if err != nil {
+		return nil, fmt.Errorf("evolution: %w", err)
 	}
-	return next
+	for _, a := range arrays {
+		size := 1
+		for _, n := range a.Shape {
+			size *= int(n)
+		}
+		m, err := read(checkpoint.ArrayFloat32(a.Shape, make([]float32, size)))
+		if err != nil {
+			return nil, fmt.Errorf("evolution: %s: %w", a.Name, err)
+		}
+		if w.holds == values {
+			m.fill(w.fresh(a.Fan))
+			m.overlay(layers[a.Name])
+		}
+		next[a.Name] = m
+	}
+	return next, nil
 }

@@ -57,7 +57,7 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array,
 
 // reorder rewrites the snapshot's list of parameter names, which is in the order in which the optimizer numbers them.
 // The parameters of an edited network stand together in that list: where the first of them stood, all of the new
-// architecture are listed, encoders first. Parameters outside encoders and heads, such as log standard deviations,
+// architecture are listed, encoders first. Parameters outside its modules, such as log standard deviations,
 // keep their places.
 func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
 	listed, ok := out.Values[layout.Parameters].([]any)
@@ -70,7 +70,7 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 		name, _ := v.(string)
 		network, parameter, _ := layout.CutParameter(name)
 		a, evolves := architectures[network]
-		if !evolves || !strings.HasPrefix(parameter, "encoder.") && !strings.HasPrefix(parameter, "head.") {
+		if module, _, _ := strings.Cut(parameter, "."); !evolves || module != "encoder" && module != "memory" && module != "head" {
 			names = append(names, v)
 			continue
 		}
@@ -78,9 +78,12 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 			continue
 		}
 		begun[network] = true
-		for _, l := range a.Layers() {
-			layer := layout.Parameter(network, l.Name)
-			names = append(names, layer+".weight", layer+".bias")
+		arrays, err := a.Describe(1, "").Arrays()
+		if err != nil {
+			continue // architectures are valid here
+		}
+		for _, array := range arrays {
+			names = append(names, layout.Parameter(network, array.Name))
 		}
 	}
 	out.Values[layout.Parameters] = names

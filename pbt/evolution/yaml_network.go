@@ -19,6 +19,10 @@ type Network struct {
 	Head []int
 	// Activation follows all of these layers.
 	Activation string
+	// Convolutions are those of pictures, instead of Encoder; without any they are models.DefaultConvolutions.
+	Convolutions []models.Convolution
+	// Recurrent is a stack of recurrent layers between the latent and the head; the zero value is none.
+	Recurrent models.RecurrentLayer
 	// Limits bound what mutations make of the network.
 	Limits models.Limits
 }
@@ -31,13 +35,43 @@ type networkSection struct {
 	// MinLatent and MaxLatent are its limits for mutations, both exclusive.
 	MinLatent int `yaml:"min_latent_dim" config:"min=1"`
 	MaxLatent int `yaml:"max_latent_dim" config:"min=1"`
-	// Arch is the kind of network.
-	Arch string `yaml:"arch" config:"oneof=mlp"`
+	// Arch is the kind of network. Parts that are pictures have convolutions with any of them; lstm is the same as the
+	// kind lstm of recurrent.
+	Arch string `yaml:"arch" config:"oneof=mlp|cnn|multi_input|lstm"`
 	// Squash does nothing: evolvable networks here do not squash.
 	Squash bool `yaml:"squash_output"`
 
-	Encoder stackSection `yaml:"encoder_config"`
-	Head    stackSection `yaml:"head_config"`
+	Encoder   encoderSection   `yaml:"encoder_config"`
+	Recurrent recurrentSection `yaml:"recurrent"`
+	Head      stackSection     `yaml:"head_config"`
+}
+
+type encoderSection struct {
+	stackSection `yaml:",inline"`
+	// Channels are the channels of the convolutions of pictures, Kernels the lengths of their kernels' sides and Strides
+	// the steps between two places of a kernel: one number a layer each. Without channel_size pictures have three layers
+	// that suit their size. More channels and layers see more, and take longer; a larger stride is faster and coarser.
+	Channels []int `yaml:"channel_size" config:"min=1"`
+	Kernels  []int `yaml:"kernel_size" config:"min=1"`
+	Strides  []int `yaml:"stride_size" config:"min=1"`
+	// MinChannels and MaxChannels limit the channels of convolutions, MinConvolutions and MaxConvolutions their number.
+	MinChannels     int `yaml:"min_channel_size" config:"min=1"`
+	MaxChannels     int `yaml:"max_channel_size" config:"min=1"`
+	MinConvolutions int `yaml:"min_convolutions" config:"min=1"`
+	MaxConvolutions int `yaml:"max_convolutions" config:"min=1"`
+}
+
+type recurrentSection struct {
+	// Kind is gru, lstm or rnn; with none the networks have no memory. Policy and value network have recurrent layers,
+	// the discriminator has none. Use them where an observation does not tell all that matters.
+	Kind string `yaml:"kind" config:"oneof=none|gru|lstm|rnn"`
+	// Hidden is the number of values of a recurrent layer to begin with, Layers how many layers there are. More values
+	// remember more, and take longer.
+	Hidden int `yaml:"hidden_state_size" config:"min=1"`
+	Layers int `yaml:"num_layers" config:"min=1"`
+	// MinHidden and MaxHidden limit the values for mutations, both inclusive.
+	MinHidden int `yaml:"min_hidden_state_size" config:"min=1"`
+	MaxHidden int `yaml:"max_hidden_state_size" config:"min=1"`
 }
 
 type stackSection struct {
@@ -63,8 +97,11 @@ func networkDefaults() networkSection {
 	l := models.DefaultLimits()
 	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers,
 		MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
-	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp", Encoder: usual,
-		Head: usual}
+	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp",
+		Encoder: encoderSection{stackSection: usual, MinChannels: l.MinChannels, MaxChannels: l.MaxChannels,
+			MinConvolutions: l.MinConvolutions, MaxConvolutions: l.MaxConvolutions},
+		Recurrent: recurrentSection{Kind: "none", Hidden: 64, Layers: 1, MinHidden: l.MinHidden, MaxHidden: l.MaxHidden},
+		Head:      usual}
 }
 
 // network sets s.Network from the section network, and notes the keys that do nothing.
@@ -79,7 +116,7 @@ func (f *manifest) network(s *Settings) error {
 	if err := config.Merge(&t, map[string]any{"network": f.Network}, config.Options{Prefix: "evolution"}); err != nil {
 		return err
 	}
-	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder, "head_config": x.Head} {
+	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder.stackSection, "head_config": x.Head} {
 		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish,
 			"output_activation": stack.Output != ""} {
 			if on {
@@ -99,22 +136,59 @@ func (f *manifest) network(s *Settings) error {
 		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes,
 			x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
 		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
+		MinConvolutions: x.Encoder.MinConvolutions, MaxConvolutions: x.Encoder.MaxConvolutions,
+		MinChannels: x.Encoder.MinChannels, MaxChannels: x.Encoder.MaxChannels,
+		MinHidden: x.Recurrent.MinHidden, MaxHidden: x.Recurrent.MaxHidden,
 	}
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("evolution: network: %w", err)
 	}
+	if x.Arch == "lstm" && x.Recurrent.Kind == "none" {
+		x.Recurrent.Kind = "lstm"
+	}
 	f.Network = config.Dict(x)
 	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation,
 		Limits: l}
-	return nil
+	if r := x.Recurrent; r.Kind != "none" {
+		s.Network.Recurrent = models.RecurrentLayer{Kind: r.Kind, HiddenSize: r.Hidden, Layers: r.Layers}
+	}
+	var err error
+	s.Network.Convolutions, err = x.Encoder.convolutions()
+	return err
+}
+
+// convolutions are those that the section gives.
+func (e encoderSection) convolutions() ([]models.Convolution, error) {
+	n := len(e.Channels)
+	if len(e.Kernels) != n || len(e.Strides) != n {
+		return nil, &config.Error{Prefix: "evolution", Path: "network.encoder_config.channel_size", Given: e.Channels,
+			Reason: fmt.Sprintf("channel_size has %d layers, kernel_size %d and stride_size %d; give one number a layer in each",
+				n, len(e.Kernels), len(e.Strides))}
+	}
+	var layers []models.Convolution
+	for i, channels := range e.Channels {
+		layers = append(layers, models.Convolution{Channels: channels, Kernel: e.Kernels[i], Stride: e.Strides[i]})
+	}
+	return layers, nil
 }
 
 // Architecture returns the network's architecture for an observation space, with an encoder for every part of it. A
-// space that no encoder reads is an error, and so is one of several parts where Latent is 0.
+// space that no encoder reads is an error, and so is one of several parts, or with a picture, where Latent is 0, and a
+// picture that is too small for the convolutions.
 func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
 	encoder := n.Encoder
 	if n.Latent == 0 {
 		encoder = nil
 	}
-	return models.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
+	a, err := models.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
+	if err != nil {
+		return a, err
+	}
+	for i, p := range a.Parts {
+		if len(p.Picture) > 0 && len(n.Convolutions) > 0 {
+			a.Parts[i].Convolutions = slices.Clone(n.Convolutions)
+		}
+	}
+	a.Recurrent = n.Recurrent
+	return a, a.Validate()
 }

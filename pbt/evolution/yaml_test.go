@@ -86,7 +86,9 @@ func TestFromYAML(t *testing.T) {
 	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
 	}
-	if m.Limits != (models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 8, MaxNodes: 500, MinLatent: 8, MaxLatent: 128}) {
+	want := models.DefaultLimits()
+	want.MaxLayers, want.MinNodes = 2, 8
+	if m.Limits != want {
 		t.Errorf("limits %+v", m.Limits)
 	}
 	a, err := s.Network.Architecture(spaces.NewBox(-1, 1, 4))
@@ -98,6 +100,45 @@ func TestFromYAML(t *testing.T) {
 	}
 	if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "batch_size does nothing") || !strings.Contains(s.Notes[1], "layer_norm does nothing") {
 		t.Errorf("notes %q", s.Notes)
+	}
+}
+
+// A file says of pictures and memory what networks begin with, and their limits.
+func TestFromYAMLPicturesAndMemory(t *testing.T) {
+	s, err := FromYAML([]byte(`
+network:
+  arch: cnn
+  latent_dim: 32
+  encoder_config: {channel_size: [16, 24], kernel_size: [4, 3], stride_size: [2, 1], max_channel_size: 48, hidden_size: [8]}
+  recurrent: {kind: gru, hidden_state_size: 40, num_layers: 2, max_hidden_state_size: 80}
+  head_config: {hidden_size: [16]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(12, 16, 3), "goal": spaces.Unbounded(2)})
+	a, err := s.Network.Architecture(space)
+	if want := "12×16×3→[16k4s2 24k3] + 2→[8]→32→gru[40 40]→[16] relu"; err != nil || a.String() != want {
+		t.Errorf("architecture %v, %v; want %s", a, err, want)
+	}
+	if l := s.Options.Mutations.Limits; l.MaxChannels != 48 || l.MaxHidden != 80 || l.MinChannels != 16 {
+		t.Errorf("limits %+v", l)
+	}
+	if _, err := s.Network.Architecture(spaces.NewPicture(5, 5, 1)); err == nil || !strings.Contains(err.Error(), "too small for it") {
+		t.Error(err)
+	}
+	again, err := FromDict(s.Dict())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(s.Network, again.Network); d != "" {
+		t.Error(d)
+	}
+	if s, err = FromYAML([]byte("network: {arch: lstm, latent_dim: 0, recurrent: {hidden_state_size: 48}}")); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := s.Network.Architecture(spaces.Unbounded(3)); err != nil || a.String() != "3→lstm[48]→[64] relu" {
+		t.Errorf("%v, %v", a, err)
 	}
 }
 
@@ -148,7 +189,11 @@ func TestFromYAMLRefuses(t *testing.T) {
 		"training: {max_step: 1}":                                                                               {`max_steps"?`},
 		"training: {evo_steps: 0}":                                                                              {`"training.evo_steps" is 0`},
 		"training: {pop_size: 3, population_size: 4}":                                                           {"population_size"},
-		"network: {arch: cnn}":                                                                                  {`"network.arch" is "cnn"`},
+		"network: {arch: resnet}":                                                                               {`"network.arch" is "resnet"`},
+		"network: {recurrent: {kind: gur}}":                                                                     {`"network.recurrent.kind" is "gur"`, `want one of "none", "gru"`},
+		"network: {recurrent: {hidden_size: 3}}":                                                                {`"network.recurrent.hidden_size"`},
+		"network: {recurrent: {min_hidden_state_size: 600}}":                                                    {"limits of recurrent values are 600 to 512"},
+		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}":                                 {"kernel_size 1 and stride_size 0"},
 		"network: {encoder_config: {activation: Tanh}}":                                                         {"encoder and head begin with one activation"},
 		"network: {head_config: {min_hidden_layers: 4}}":                                                        {"limits of hidden layers are 4 to 3"},
 		"INIT_HP: {POP_SIZE: 3}":                                                                                {`unknown key "INIT_HP"`},

@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,7 @@ type mutation int
 
 const (
 	mutationAbsent         mutation = iota // nothing was to be mutated
-	mutationArchitecture                   // layers or nodes came or went
+	mutationArchitecture                   // layers, nodes, channels or kernels came or went
 	mutationActivation                     // another activation function
 	mutationParameters                     // noise on weights
 	mutationHyperparameter                 // of a setting that the networks are trained with
@@ -59,7 +60,8 @@ func mutationOf(e journal.Event) mutation {
 		return mutationParameters
 	case strings.Contains(text, "activation("):
 		return mutationActivation
-	case strings.Contains(text, "_layer") || strings.Contains(text, "_node"):
+	case slices.ContainsFunc([]string{"_layer", "_node", "_channel", "_kernel"},
+		func(part string) bool { return strings.Contains(text, part) }):
 		return mutationArchitecture
 	}
 	return mutationOther
@@ -109,7 +111,8 @@ var (
 	width  = regexp.MustCompile(`[0-9]+`)       // of a layer, before the colon and the layer's own activation
 )
 
-// hiddenNodes returns the number of nodes in all hidden layers of a description: 160 of "policy 4→[64 64:elu] tanh,
+// hiddenNodes returns the number of nodes in all hidden layers of a description, convolutions with their channels and
+// recurrent layers with their values among them: 160 of "policy 4→[64 64:elu] tanh,
 // value 4→[32] tanh", whose layers have 64, 64 and 32. A description of another kind has none. Widths that no network
 // has are left out, and the sum stops growing beyond 2^30, so that a hostile journal cannot make it overflow.
 func hiddenNodes(architecture string) int {

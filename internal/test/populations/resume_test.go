@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -16,12 +17,24 @@ import (
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // TestRealPopulationResumes interrupts a population of PPO agents within intervals, rollouts and episodes, as a killed and
 // restarted program does, and expects the journal of one that was not.
 func TestRealPopulationResumes(t *testing.T) {
+	for name, build := range map[string]func(sp spaces.Set, seed int64) *ppo.Agent{
+		"perceptrons": func(sp spaces.Set, seed int64) *ppo.Agent {
+			return smallPPO(t, sp, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
+		},
+		"memory": func(sp spaces.Set, seed int64) *ppo.Agent { return rememberingPPO(t, sp, seed) },
+	} {
+		t.Run(name, func(t *testing.T) { resumes(t, build) })
+	}
+}
+
+func resumes(t *testing.T, build func(sp spaces.Set, seed int64) *ppo.Agent) {
 	agenttest.CheckLive(t)
 	run := func(dir string, breakAfter int) (recorded string, breaks int) {
 		for {
@@ -39,7 +52,7 @@ func TestRealPopulationResumes(t *testing.T) {
 						return nil, err
 					}
 					return trainers.NewTrainee(env, func() (agents.Agent, error) {
-						return smallPPO(t, env.Spaces(), m.Seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"}), nil
+						return build(env.Spaces(), m.Seed), nil
 					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
 						if left--; left == 0 {
 							cancel()

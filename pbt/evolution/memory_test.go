@@ -1,0 +1,165 @@
+package evolution_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// shapesOf are the architectures of a member: those of its snapshot, or those that it begins with.
+func shapesOf(m pbt.Member, begin map[string]models.Architecture) (map[string]models.Architecture, error) {
+	if m.Restoring != nil {
+		return evolution.Architectures(m.Restoring)
+	}
+	return begin, nil
+}
+
+// remembering builds members that are AMP agents whose policy and critics have memory.
+func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2, Seed: m.Seed, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	sp := env.Spaces()
+	body, err := models.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	body.Recurrent = models.GRU(6)
+	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	shapes, err := shapesOf(m, map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion})
+	if err != nil {
+		return nil, err
+	}
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return amp.New(amp.Options{
+			Spaces: sp, Motions: env, Seed: m.Seed,
+			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4, "separate_critics": true,
+				"amp_batch_size": 32, "motion_dataset_size": 64, "reply_buffer_size": 64},
+		})
+	}, cfg)
+}
+
+// looking builds members that see CartPole's pixels.
+func looking(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+	pixels := classic.DefaultCartPolePixels()
+	pixels.NumEnvs, pixels.Seed = 2, m.Seed
+	env, err := classic.NewCartPolePixels(pixels)
+	if err != nil {
+		return nil, err
+	}
+	a, err := models.NewArchitecture(env.Spaces().Observation, nil, 8, []int{8}, "relu")
+	if err != nil {
+		return nil, err
+	}
+	shapes, err := shapesOf(m, map[string]models.Architecture{"policy": a, "value": a})
+	if err != nil {
+		return nil, err
+	}
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Seed: m.Seed,
+			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Dict:   map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 2},
+		})
+	}, cfg)
+}
+
+// Populations with memory and with pictures evolve. Interrupted in the middle of rollouts and episodes they end as if
+// they had not been.
+func TestPicturesAndMemoryEvolve(t *testing.T) {
+	for name, c := range map[string]struct {
+		build  func(pbt.Member, trainers.Config) (pbt.Trainee, error)
+		module string // whose edits must occur
+	}{"memory": {remembering, "memory."}, "pictures": {looking, "encoder.observation."}} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			m := busy()
+			m.Architecture, m.Activation, m.NewLayerProb = 5, 0.05, 0.05
+			m.Limits.MinHidden, m.Limits.MaxHidden, m.Limits.MinChannels, m.Limits.MaxChannels = 2, 128, 4, 64
+			evolve := func(dir string, steps int64) (*evolution.Evolution, error) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var left atomic.Int64
+				left.Store(steps)
+				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
+					if left.Add(-1) == 0 {
+						cancel()
+					}
+					return nil
+				})
+				e, err := evolution.New(evolution.Options{PopulationSize: 3, EvoSteps: 24, MaxSteps: 8 * 24, Mutations: m,
+					PreTrainingMutation: true, Seed: 4, Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
+						return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
+					}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = e.Train(ctx)
+				return e, err
+			}
+			e, err := evolve(t.TempDir(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, dir, breaks := finish(t, e), t.TempDir(), 0
+			for ; breaks < 20; breaks++ {
+				if e, err = evolve(dir, 77); err == nil {
+					break
+				}
+				if err := e.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err != nil || breaks < 3 {
+				t.Fatalf("%d interruptions, %v", breaks, err)
+			}
+			compare(t, whole, finish(t, e))
+			edits, policies := 0, map[string]bool{}
+			for _, event := range whole.journal {
+				if event.Kind == journal.ApplyFailed || event.Kind == journal.Failed {
+					t.Errorf("%+v", event)
+				}
+				if strings.HasPrefix(event.Mutation, c.module) {
+					edits++
+				}
+				if event.Architecture != "" {
+					policies[event.Architecture] = true
+				}
+			}
+			if edits < 3 || len(policies) < 3 {
+				t.Errorf("%d edits of %s and %d architectures: this shows little", edits, c.module, len(policies))
+			}
+			for i, snap := range whole.snapshots {
+				shapes, err := evolution.Architectures(snap)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// The state has the width of the member's own memory.
+				if r := shapes["policy"].Recurrent; name == "memory" && !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape, []int64{2, int64(r.HiddenSize)}) {
+					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape, shapes["policy"])
+				}
+			}
+		})
+	}
+}
