@@ -13,6 +13,9 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
+// mixed is the setting mixed_precision of all agents.
+var mixed bool
+
 // shape is a benchmark without an environment: random observations, the settings of skrl_update.py.
 type shape struct {
 	envs, observations, actions, ampObservations int
@@ -29,9 +32,12 @@ func gorl(size string, threads int) ([]measure, error) {
 	if size == "walker" {
 		return walker(threads)
 	}
+	if n, ok := networks[size]; ok {
+		return n.update()
+	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want small, large or walker", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want small, large, gru, camera or walker", size)
 	}
 	return update(sh)
 }
@@ -60,7 +66,7 @@ func update(sh shape) ([]measure, error) {
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
+			"mixed_precision": mixed, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
 		},
 	})
 	if err != nil {
@@ -68,13 +74,23 @@ func update(sh shape) ([]measure, error) {
 	}
 	defer agent.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
-	observations, never := normal(rng, sh.envs*sh.observations), make([]bool, sh.envs)
-	t := agents.Transition{Rewards: normal(rng, sh.envs), Terminated: never, Truncated: never,
-		NextObservations: observations, AMPObservations: normal(rng, sh.envs*sh.ampObservations)}
+	observations := normal(rng, sh.envs*sh.observations)
+	t := agents.Transition{Rewards: normal(rng, sh.envs), AMPObservations: normal(rng, sh.envs*sh.ampObservations)}
+	ends := make([][]bool, sh.rollouts)
+	for i := range ends {
+		ends[i] = make([]bool, sh.envs)
+	}
+	return rounds(agent, observations, t, ends, sh.repeats)
+}
+
+// rounds times rollouts, whose steps all show the same observations and in whose step i the episodes that ends[i] names
+// terminate, and the update after each.
+func rounds(agent agents.Agent, observations []float32, t agents.Transition, ends [][]bool, repeats int) ([]measure, error) {
+	t.NextObservations, t.Truncated = observations, make([]bool, len(t.Rewards))
 	var steps, updates []float64
-	for round := range sh.repeats + 1 {
+	for round := range repeats + 1 {
 		begin := time.Now()
-		for range sh.rollouts {
+		for _, t.Terminated = range ends {
 			if _, err := agent.Act(agents.Observation{Observations: observations}); err != nil {
 				return nil, err
 			}
@@ -87,7 +103,7 @@ func update(sh shape) ([]measure, error) {
 			return nil, err
 		}
 		if round > 0 { // the first round warms up
-			steps = append(steps, ms(middle.Sub(begin))/float64(sh.rollouts))
+			steps = append(steps, ms(middle.Sub(begin))/float64(len(ends)))
 			updates = append(updates, ms(time.Since(middle)))
 		}
 	}

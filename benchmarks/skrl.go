@@ -32,6 +32,9 @@ func findPeers() string {
 // gorl.
 func skrl(python, size string, threads int, kernels string) ([]measure, error) {
 	args := []string{filepath.Join("benchmarks", "skrl_update.py"), size}
+	if _, ok := networks[size]; ok {
+		args[0] = filepath.Join("benchmarks", "skrl_networks.py")
+	}
 	if size == "walker" {
 		args = []string{filepath.Join("benchmarks", "skrl_walker.py"), "--threads", strconv.Itoa(threads)}
 	}

@@ -96,6 +96,37 @@ func TestEvalUsesStatistics(t *testing.T) {
 	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [
     normalize_observation, {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
 	gorl(t, 0, "train", "-c", "wrapped.yaml", "-q", "--seed", "2")
+	playsAlike(t)
+}
+
+// A policy with memory plays its episodes as the agent does, and says what it remembers.
+func TestEvalOfMemory(t *testing.T) {
+	here(t, "memory.yaml", strings.NewReplacer("CartPole,", "CartPole, velocities: false,", "{mlp: [16], activation: tanh}", `
+  policy:
+    class: Categorical
+    network: [{name: net, input: OBSERVATIONS, layers: [{gru: {hidden_size: 5}}, 8], activations: [~, tanh]}]
+    output: 20 * ACTIONS
+  value: {class: Deterministic, network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}], output: ONE}
+`).Replace(short))
+	gorl(t, 0, "train", "-c", "memory.yaml", "-q", "--seed", "2")
+	playsAlike(t)
+	for _, c := range []struct{ args, want []string }{
+		{[]string{"inspect", "runs/pole"}, []string{"  network       ", "memory        a state of 5 values from step to step"}},
+		{[]string{"export", "runs/pole", "policy.onnx"}, []string{"input   hidden_in      batch × 5", "output  hidden_out     batch × 5"}},
+	} {
+		stdout, _ := gorl(t, 0, c.args...)
+		for _, want := range c.want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("gorl %q lacks %q:\n%s", c.args, want, stdout)
+			}
+		}
+	}
+}
+
+// playsAlike compares the returns of gorl eval with those of the exported policy in the same environment without
+// wrappers.
+func playsAlike(t *testing.T) {
+	t.Helper()
 	got := evaluated(t, "runs/pole", "--episodes", "8", "--seed", "5", "--checkpoint", "latest")
 
 	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
@@ -103,7 +134,7 @@ func TestEvalUsesStatistics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4})
+	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4, "velocities": policy.Spaces().Observation.Width() == 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +150,7 @@ func TestEvalUsesStatistics(t *testing.T) {
 			break
 		}
 		for _, e := range step.Episodes {
+			policy.Reset(e.Env)
 			if played[e.Env] < 2 {
 				played[e.Env]++
 				left--

@@ -40,6 +40,9 @@ What the wrappers normalize_observation and clip_observation of the training
 environment did to observations is in the policy. What rescale_action and
 clip_action did to actions is not: do it to what the policy returns.
 
+A policy with recurrent layers has its state as a second input and output in
+OUT.onnx, and keeps it by itself in package infer.
+
 What cannot be exported: policies of models of one's own without a description,
 and checkpoints of versions of gorl that wrote none. What is said then tells why.`,
 		Example: `
@@ -179,6 +182,10 @@ func ports(p *infer.Policy, format string) [][]string {
 		{"input", "observations", batch(s.Observation.Width()), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized)},
 		{"output", "actions", batch(s.Action.Width()), kind,
 			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
+	}
+	if n := p.HiddenSize(); n > 0 && format == ".onnx" {
+		rows = append(rows, []string{"input", "hidden_in", batch(n), "float32", "zeros where an episode begins"},
+			[]string{"output", "hidden_out", batch(n), "float32", "hidden_in of the next step"})
 	}
 	if format != ".onnx" {
 		return rows

@@ -43,27 +43,30 @@ func TestAgrees(t *testing.T) {
 			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
 				t.Errorf("spaces %v and %v, the agent's are %v and %v", got.Observation, got.Action, c.Spaces.Observation, c.Spaces.Action)
 			}
-			rng := rand.New(rand.NewPCG(uint64(i), 7))
-			rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
-			got := make([]float32, actors.Rows*c.Spaces.Action.Width())
-			worst, varied := 0.0, map[string]bool{}
-			for range observations / actors.Rows {
-				c.Observations(rng, rows)
-				want, err := agent.Act(agents.Observation{Observations: rows})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := p.ActBatch(rows, got); err != nil {
-					t.Fatal(err)
-				}
-				worst = max(worst, difference(t, p, rows, got, want))
-				varied[fmt.Sprint(want[:c.Spaces.Action.Width()])] = true
+			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
+			got, err := played.Replay(p)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if worst > 1e-5 {
+			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
 				t.Errorf("the greatest difference is %g", worst)
+			}
+			varied, a := map[string]bool{}, c.Spaces.Action.Width()
+			for k := 0; k < len(got); k += a * actors.Rows {
+				varied[fmt.Sprint(got[k:k+a])] = true
 			}
 			if len(varied) < 2 {
 				t.Error("the agent always does the same, so nothing was compared")
+			}
+			forgetful := slices.Clone(played.Ended)
+			clear(played.Ended)
+			without, err := played.Replay(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5; p.HiddenSize() > 0 &&
+				slices.Contains(forgetful, 1) && same {
+				t.Error("states that are never begun anew give the same actions")
 			}
 		})
 	}

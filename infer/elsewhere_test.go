@@ -5,6 +5,7 @@ package infer_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -60,7 +61,7 @@ func TestAgreesElsewhere(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			line := slices.Concat(on.runner, []string{program, dir})
+			line := slices.Concat(on.runner, []string{program, dir, fmt.Sprint(actors.Rows)})
 			run := exec.Command(line[0], line[1:]...)
 			run.Env = []string{"PATH=" + os.Getenv("PATH")} // wasm_exec.js has room for a small environment only
 			if out, err := run.CombinedOutput(); err != nil {
@@ -114,21 +115,13 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 			t.Fatal(err)
 		}
 		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
-		rng := rand.New(rand.NewPCG(uint64(i), 8))
-		rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
-		for range observations / actors.Rows {
-			c.Observations(rng, rows)
-			actions, err := agent.Act(agents.Observation{Observations: rows})
-			if err != nil {
-				t.Fatal(err)
-			}
-			one.rows, one.want = append(one.rows, rows...), append(one.want, actions...)
-		}
+		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
+		one.rows, one.want = played.Observations, played.Actions
 		seen := make([]byte, 0, 4*len(one.rows))
 		if seen, err = binary.Append(seen, binary.LittleEndian, one.rows); err != nil {
 			t.Fatal(err)
 		}
-		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen} {
+		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen, ".ended": played.Ended} {
 			if err := os.WriteFile(one.path+suffix, content, 0o600); err != nil {
 				t.Fatal(err)
 			}

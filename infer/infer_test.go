@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -368,6 +369,23 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"format":1,"undescribed":"so"}`)
 	f.Add(`{"format":2}`)
 	_, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
+	watching := description.Policy{Observation: spaces.NewPicture(2, 2, 1), Action: spaces.Unbounded(2),
+		Distribution: description.Distribution{Kind: description.Deterministic},
+		Network: description.Network{Inputs: 4, Steps: []description.Step{{Op: description.Permute, Shape: []int{2, 2, 1}, Dims: []int{2, 0, 1}},
+			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{1, 2, 2}, Kernel: []int{2, 2}, Stride: []int{1, 1},
+				Padding: make([]int, 4), Dilation: []int{1, 1}, Groups: 1}}}}
+	snap.Arrays["kernel"] = checkpoint.ArrayFloat32([]int64{2, 1, 2, 2}, make([]float32, 8))
+	for _, op := range []string{description.RNN, description.GRU, description.LSTM} {
+		d, arrays := recurrent(op, 2, 0, three, description.Deterministic)
+		maps.Copy(snap.Arrays, arrays.Arrays)
+		for _, d := range []description.Policy{d, watching} {
+			text, err := json.Marshal(d.Values())
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(text))
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var v any
 		if json.Unmarshal([]byte(text), &v) != nil {

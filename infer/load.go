@@ -109,13 +109,8 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	for i, step := range d.Network.Steps {
-		if step.Recurrent() {
-			return nil, fmt.Errorf("infer: step %d of the network is a recurrent layer (%s), "+
-				"which this version of gorl does not run without libtorch", i+1, step.Op)
-		}
-	}
-	p := &Policy{d: d, float32s: map[string][]float32{}, float64s: map[string][]float64{}}
+	p := &Policy{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{}, float64s: map[string][]float64{},
+		shapes: map[string][]int64{}}
 	if err := p.compile(snap); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
@@ -129,6 +124,7 @@ func (p *Policy) weights(snap *checkpoint.Snapshot, name string, shape ...int64)
 		return v, nil // used twice
 	}
 	v, err := snap.Float32s(name, shape...)
+	p.shapes[name] = shape
 	return keep(p.float32s, name, v, err)
 }
 
@@ -162,27 +158,13 @@ func product(shape []int64) int64 {
 func (p *Policy) Snapshot() *checkpoint.Snapshot {
 	snap := checkpoint.NewSnapshot()
 	snap.Values[layout.Description], snap.Values[layout.Alone] = p.d.Values(), true
-	shapes := p.shapes()
 	for _, name := range slices.Sorted(maps.Keys(p.float32s)) {
-		snap.Arrays[name] = checkpoint.ArrayFloat32(shapes[name], slices.Clone(p.float32s[name]))
+		snap.Arrays[name] = checkpoint.ArrayFloat32(slices.Clone(p.shapes[name]), slices.Clone(p.float32s[name]))
 	}
 	for name, v := range p.float64s {
 		snap.Arrays[name] = checkpoint.ArrayFloat64([]int64{int64(len(v))}, slices.Clone(v))
 	}
 	return snap
-}
-
-// shapes are those of the F32 arrays.
-func (p *Policy) shapes() map[string][]int64 {
-	shapes := map[string][]int64{p.d.Distribution.LogStd: {int64(p.d.Action.Width())}}
-	widths, _ := p.d.Network.Widths() // New has checked it
-	for i, s := range p.d.Network.Steps {
-		if s.Op == description.Linear {
-			shapes[s.Weight] = []int64{int64(s.Outputs), int64(widths[p.d.Network.Sources(i)[0]])}
-			shapes[s.Bias] = []int64{int64(s.Outputs)}
-		}
-	}
-	return shapes
 }
 
 // WriteFile writes the policy alone, a small safetensors file that [Load] and [Decode] read. The file at path is

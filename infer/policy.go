@@ -24,20 +24,30 @@ const (
 )
 
 // Policy is a policy that acts. It is used by one goroutine at a time; [Policy.Clone] makes one for another.
+//
+// One with recurrent layers ([Policy.HiddenSize]) remembers what it saw: it keeps a state for every environment, which
+// Act, ActBatch and Sample take a step further and [Policy.Reset] begins anew. Outputs and Probabilities tell what the
+// next of these calls would act by, and leave the states as they are. [Policy.ActHidden] uses states of the caller's.
 type Policy struct {
 	d          description.Policy
 	float32s   map[string][]float32 // what the description names
 	float64s   map[string][]float64
+	shapes     map[string][]int64 // of the former
 	transforms []Transform
 	scaler     *scaler
 	steps      []step
 	widths     []int // of the row and of every step's result
+	size       int   // of an environment's state
 	logStd     []float32
 	std        []float32
 
 	block   int         // how many rows pass through together
 	results [][]float32 // block rows of each
 	choice  []float32   // probabilities of one row
+	patches []float32   // of the picture that is convolved
+	scratch scratch     // of the recurrent step that is computed
+	hidden  []float32   // the states of the environments that have acted
+	after   []float32   // those after the step that is computed
 }
 
 // room allocates what acting needs.
@@ -46,15 +56,33 @@ func (p *Policy) room() {
 	for _, w := range p.widths {
 		total += w
 	}
+	for i := range p.steps {
+		total += p.steps[i].values()
+	}
 	p.block = min(max(maxResults/total, 1), maxBlock)
 	p.results = make([][]float32, len(p.widths))
 	for i, w := range p.widths {
 		p.results[i] = make([]float32, p.block*w)
 	}
 	p.choice = make([]float32, p.d.Action.Outputs())
+	p.patches, p.scratch, p.hidden, p.after = nil, scratch{}, nil, make([]float32, p.block*p.size)
+	for i := range p.steps {
+		s := &p.steps[i]
+		grow(&p.patches, s.tile*s.size)
+		if s.recurrent != nil {
+			p.scratch.grow(s, p.widths[s.in[0]], p.block)
+		}
+	}
 }
 
-// Clone returns a policy with the same weights, in the same memory, for use by another goroutine.
+// grow gives a slice room for n values, of which none are kept.
+func grow(x *[]float32, n int) {
+	if n > len(*x) {
+		*x = make([]float32, n)
+	}
+}
+
+// Clone returns a policy with the same weights, in the same memory, for use by another goroutine. Its states are zeros.
 func (p *Policy) Clone() *Policy {
 	c := *p
 	c.room()
@@ -96,12 +124,13 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 	if p.widths, err = net.Widths(); err != nil {
 		return err
 	}
+	from := 0
 	for i := range net.Steps {
-		s, err := p.step(snap, i)
+		s, err := p.step(snap, i, from)
 		if err != nil {
 			return err
 		}
-		p.steps = append(p.steps, s)
+		p.steps, from = append(p.steps, s), from+s.State()
 	}
 	for _, d := range p.d.Transforms {
 		t, err := p.newTransform(d, snap)
@@ -136,29 +165,56 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 // Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the
 // limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width
 // of the observation space, action that of the action space. It allocates nothing. An action that would not be finite
-// is [ErrNotFinite].
+// is [ErrNotFinite]. After an error the policy's states are as they were.
 func (p *Policy) Act(observation, action []float32) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	return p.mode(p.forward(observation, 1), action)
+	return p.act(observation, p.states(1), action)
 }
 
-// ActBatch is Act for several observations, one after another in observations, as are the actions. The numbers are
-// Act's.
+// ActBatch is Act for several environments at once, one observation after another in observations, as are the actions.
+// The numbers are Act's. Environments of earlier, larger batches that are not among these keep their states.
 func (p *Policy) ActBatch(observations, actions []float32) error {
-	w, a := p.widths[0], p.d.Action.Width()
+	n := len(observations) / p.widths[0]
+	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
+	return p.act(observations, p.states(n), actions)
+}
+
+// act computes actions and takes the states a step further, unless there is an error.
+func (p *Policy) act(observations, hidden, actions []float32) error {
+	w, a, h := p.widths[0], p.d.Action.Width(), p.size
 	n := len(observations) / w
 	if err := p.check(observations, actions, n, a, "an action"); err != nil {
 		return err
 	}
+	if more := n*h - len(p.after); more > 0 {
+		p.after = append(p.after, make([]float32, more)...)
+	}
 	for at := 0; at < n; at += p.block {
 		rows := min(p.block, n-at)
-		if err := p.mode(p.forward(observations[at*w:(at+rows)*w], rows), actions[at*a:(at+rows)*a]); err != nil {
+		out := p.forward(observations[at*w:(at+rows)*w], rows, hidden[at*h:(at+rows)*h], p.after[at*h:])
+		if err := p.mode(out, actions[at*a:(at+rows)*a]); err != nil {
 			return err
 		}
 	}
+	return p.remember(hidden)
+}
+
+// remember replaces states by those after the step.
+func (p *Policy) remember(hidden []float32) error {
+	if err := p.finite(p.after[:len(hidden)]); err != nil {
+		return err
+	}
+	copy(hidden, p.after)
 	return nil
+}
+
+// peek computes the network's outputs for one observation of environment 0.
+func (p *Policy) peek(observation []float32) []float32 {
+	return p.forward(observation, 1, p.states(1), p.after)
 }
 
 // Sample draws an action for one observation from the policy's distribution, as the agent does in training.
@@ -166,7 +222,7 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	out, d := p.forward(observation, 1), p.d.Distribution
+	out, d := p.peek(observation), p.d.Distribution
 	switch d.Kind {
 	case description.Categorical:
 		if err := p.probabilities(out, p.choice); err != nil {
@@ -177,7 +233,6 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 			action[i] = float32(draw(rest[:n], rng.Float64()))
 			rest = rest[n:]
 		}
-		return nil
 	case description.Gaussian:
 		for i, mean := range out {
 			if d.ClipMean {
@@ -188,9 +243,15 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 				action[i] = p.limit(i, action[i])
 			}
 		}
-		return p.finite(action)
+		if err := p.finite(action); err != nil {
+			return err
+		}
+	default:
+		if err := p.mode(out, action); err != nil {
+			return err
+		}
 	}
-	return p.mode(out, action)
+	return p.remember(p.states(1))
 }
 
 // draw returns the index at which the cumulated probabilities pass u.
@@ -213,7 +274,7 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 	if err := p.check(observation, outputs, 1, p.d.Action.Outputs(), "the outputs"); err != nil {
 		return err
 	}
-	copy(outputs, p.forward(observation, 1))
+	copy(outputs, p.peek(observation))
 	return p.finite(outputs)
 }
 
@@ -226,7 +287,7 @@ func (p *Policy) Probabilities(observation, probabilities []float32) error {
 	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
 		return err
 	}
-	return p.probabilities(p.forward(observation, 1), probabilities)
+	return p.probabilities(p.peek(observation), probabilities)
 }
 
 func (p *Policy) check(observations, results []float32, n, width int, what string) error {

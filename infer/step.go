@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -13,29 +12,60 @@ type step struct {
 	description.Step
 	in           []int // which results it reads
 	weight, bias []float32
+	// tile is how many patches a Conv2d lays out at a time, and size how many values each has.
+	tile, size int
+	order      []int32 // of Permute
+	recurrent  []layer // of a recurrent step, and from is where its states begin in a row of them
+	from       int
 }
 
-// step reads the arrays of step i.
-func (p *Policy) step(snap *checkpoint.Snapshot, i int) (step, error) {
-	s := step{Step: p.d.Network.Steps[i], in: p.d.Network.Sources(i)}
-	if s.Op == description.Conv2d || s.Op == description.Permute {
-		return s, fmt.Errorf("step %d is %s, which package infer does not compute", i+1, s.Op)
-	}
-	if s.Op != description.Linear {
-		return s, nil
-	}
+// step reads the arrays of step i. from is where its states begin.
+func (p *Policy) step(snap *checkpoint.Snapshot, i, from int) (step, error) {
+	s := step{Step: p.d.Network.Steps[i], in: p.d.Network.Sources(i), from: from}
 	var err error
-	if s.weight, err = p.weights(snap, s.Weight, int64(s.Outputs), int64(p.widths[s.in[0]])); err != nil {
-		return s, err
-	}
-	if s.Bias != "" {
-		s.bias, err = p.weights(snap, s.Bias, int64(s.Outputs))
+	switch {
+	case s.Op == description.Permute:
+		s.order = order(s.Shape, s.Dims)
+	case s.Recurrent():
+		in, out := int64(p.widths[s.in[0]]/max(1, s.Frames)), int64(s.Outputs)
+		rows := int64(gates[s.Op]) * out
+		for ; len(s.Weights) > 4*len(s.recurrent) && err == nil; in = out {
+			var l layer
+			names := s.Weights[4*len(s.recurrent):]
+			for k, array := range []*[]float32{&l.weightIn, &l.weightHidden, &l.biasIn, &l.biasHidden} {
+				shape := [][]int64{{rows, in}, {rows, out}, {rows}, {rows}}[k]
+				if *array, err = p.weights(snap, names[k], shape...); err != nil {
+					return s, err
+				}
+			}
+			s.recurrent = append(s.recurrent, l)
+		}
+	case s.Op == description.Linear || s.Op == description.Conv2d:
+		shape := []int64{int64(s.Outputs), int64(p.widths[s.in[0]])}
+		if s.Op == description.Conv2d {
+			shape = shape[:0]
+			for _, n := range s.KernelShape() {
+				shape = append(shape, int64(n))
+			}
+		}
+		if s.weight, err = p.weights(snap, s.Weight, shape...); err != nil {
+			return s, err
+		}
+		if s.Op == description.Conv2d {
+			picture := s.Picture()
+			s.size = len(s.weight) / s.Outputs
+			s.tile = tiles(picture[1]*picture[2], s.size)
+		}
+		if s.Bias != "" {
+			s.bias, err = p.weights(snap, s.Bias, int64(s.Outputs))
+		}
 	}
 	return s, err
 }
 
 // forward passes n rows, at most p.block, through transforms, normalizer and network. The result is the policy's.
-func (p *Policy) forward(rows []float32, n int) []float32 {
+// hidden has their states before the step, after receives those after it.
+func (p *Policy) forward(rows []float32, n int, hidden, after []float32) []float32 {
 	row := p.results[0][:len(rows)]
 	copy(row, rows)
 	for _, t := range p.transforms {
@@ -45,7 +75,13 @@ func (p *Policy) forward(rows []float32, n int) []float32 {
 		p.scaler.apply(row, row)
 	}
 	for i := range p.steps {
-		p.run(&p.steps[i], i+1, n)
+		s := &p.steps[i]
+		if s.recurrent == nil {
+			p.run(s, i+1, n)
+			continue
+		}
+		from := s.in[0]
+		p.recur(s, p.results[from][:n*p.widths[from]], p.results[i+1][:n*p.widths[i+1]], hidden, after, n)
 	}
 	last := len(p.widths) - 1
 	return p.results[last][:n*p.widths[last]]
@@ -67,6 +103,15 @@ func (p *Policy) run(s *step, at, n int) {
 	case description.Linear:
 		linear(x, s.weight, s.bias, y, n)
 		activate(s.Activation, y)
+	case description.Conv2d:
+		p.conv(s, x, y, n)
+	case description.Permute:
+		for r := range n {
+			row := x[r*v : (r+1)*v]
+			for i, at := range s.order {
+				y[r*w+i] = row[at]
+			}
+		}
 	case description.Softmax:
 		for r := range n {
 			softmax(x[r*v:(r+1)*v], y[r*w:(r+1)*w])

@@ -127,7 +127,7 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 
 // saysOnly reports whether an error wraps cause and joins nothing else with it.
 func saysOnly(err, cause error) bool {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree of wrapped errors itself
 	case interface{ Unwrap() []error }:
 		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, cause) })
 	case interface{ Unwrap() error }:

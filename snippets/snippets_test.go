@@ -332,7 +332,7 @@ func TestDeploy(t *testing.T) {
 		}
 	}
 	command := exec.Command(act, policy)
-	command.Stdin = strings.NewReader("1 0 0.5\n-0.3 0.9 -2\n")
+	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
 	actions, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, actions)
@@ -371,6 +371,7 @@ WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(
   go.run(instance);
   const act = gorlPolicy(new Uint8Array(fs.readFileSync(process.argv[3])));
   const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)), () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
+  act.reset();
   console.log(attempts.filter((f) => f() instanceof Error).length, Math.fround(act([1, 0, 0.5])[0]));
   process.exit(0);
 });`, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), program, policy).CombinedOutput()

@@ -13,7 +13,6 @@ type recurrentCase struct {
 	kind                                      tensor.RecurrentKind
 	layers, inputs, hidden, length, sequences int64
 	state, ended                              bool
-	shapes                                    [][]int64
 	x, initial, ends                          operand
 	weights                                   []operand
 }

@@ -38,9 +38,19 @@ type kind struct {
 	Shared        bool           `json:"shared"`
 	OwnNames      bool           `json:"own_names"`
 	Separately    bool           `json:"separately"`
+	Camera        bool           `json:"camera"`
+	Recurrent     *recurrent     `json:"recurrent"`
 	Config        map[string]any `json:"config"`
 
 	release string // compatibility: "" is skrl-2.0's, of which testdata is; "none" is gorl's own algorithm
+}
+
+// recurrent is the recurrent layer before a kind's perceptrons.
+type recurrent struct {
+	Kind           string `json:"kind"`
+	HiddenSize     int    `json:"hidden_size"`
+	Layers         int    `json:"num_layers"`
+	SequenceLength int    `json:"sequence_length"`
 }
 
 func kinds(t testing.TB) map[string]kind {
@@ -61,6 +71,9 @@ func (k kind) spaces() spaces.Set {
 	if k.Discrete {
 		sp.Action = spaces.NewDiscrete(actions)
 	}
+	if k.Camera {
+		sp.Observation = spaces.NewPicture(6, 5, 2)
+	}
 	if k.Algorithm == "AMP" {
 		sp.AMPObservation = spaces.Unbounded(ampObservations)
 	}
@@ -70,23 +83,23 @@ func (k kind) spaces() spaces.Set {
 // agent is a gorl agent whose actions can be told to it.
 type agent struct {
 	agenttest.Agent
-	policy *told
+	told *told
 }
 
 func (a agent) rate() float64 { return a.Agent.(interface{ LearningRate() float64 }).LearningRate() }
 
-// told acts as told and judges by itself.
+// told is a distribution that draws what it is told.
 type told struct {
-	models.Policy
+	models.Distribution
 	next []float32
 }
 
-func (p *told) Sample(s *tensor.Scope, in models.Inputs, gen *tensor.Generator) models.Action {
-	if p.next == nil {
-		return p.Policy.Sample(s, in, gen)
+func (d *told) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) models.Action {
+	if d.next == nil {
+		return d.Distribution.Sample(s, out, gen)
 	}
-	a := tensor.From(s, p.next, tensor.Size(in.Observations, 0), int64(p.ActionWidth()))
-	return models.Action{Actions: a, Executed: a, LogProb: p.Evaluate(s, in, a).LogProb}
+	a := tensor.From(s, d.next, tensor.Size(out, 0), int64(d.ActionWidth()))
+	return models.Action{Actions: a, Executed: a, LogProb: d.Evaluate(s, out, a).LogProb}
 }
 
 // motion is one and the same motion, as in agents.py.
@@ -102,6 +115,40 @@ func (motion) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) {
 	return rows, nil
 }
 
+// models makes the policy and the value network.
+func (k kind) models(sp spaces.Set, gaussian models.GaussianConfig, seed int64) (models.Policy, models.Network, error) {
+	net := []models.Container{{Name: "net", Input: "OBSERVATIONS", Activations: []string{"elu"}}}
+	for _, n := range k.Hidden {
+		net[0].Layers = append(net[0].Layers, models.Layer{Out: fmt.Sprint(n)})
+	}
+	switch r := k.Recurrent; {
+	case k.Camera:
+		net[0].Input = "cnn"
+		net = append([]models.Container{{Name: "cnn", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255", Activations: []string{"relu"},
+			Layers: []models.Layer{{Out: "3", Conv: &models.Conv{Kernel: [2]int{2, 2}, Stride: [2]int{2, 1}}},
+				{Out: "2", Conv: &models.Conv{Kernel: [2]int{2, 2}, Padding: [2]int{1, 1}}}, {Flatten: true}}}}, net...)
+	case r != nil && k.Shared:
+		net[0].Layers = append([]models.Layer{{Recurrent: r.Kind, Out: fmt.Sprint(r.HiddenSize), Layers: r.Layers}}, net[0].Layers...)
+		net[0].Activations = []string{"", "elu"}
+	case r != nil:
+		layer := models.RecurrentLayer{Kind: r.Kind, HiddenSize: r.HiddenSize, Layers: r.Layers}
+		return models.RecurrentActorCritic(sp, layer, k.Hidden, "elu", gaussian, seed)
+	case !k.Shared:
+		return models.ActorCritic(sp, k.Hidden, "elu", gaussian, seed)
+	}
+	actor := models.Spec{Class: "Gaussian", Gaussian: gaussian, Network: net, Output: "ACTIONS"}
+	critic := models.Spec{Class: "Deterministic", Network: net, Output: "ONE"}
+	if k.Shared {
+		return models.BuildShared(actor, critic, sp, seed)
+	}
+	policy, err := actor.BuildPolicy(sp, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	value, err := critic.BuildNetwork(sp, seed)
+	return policy, value, err
+}
+
 // build makes the gorl agent that a kind describes, with parameters of its own.
 func (k kind) build(t testing.TB, seed int64) agent {
 	t.Helper()
@@ -114,21 +161,11 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	}
 	gaussian := models.DefaultGaussianConfig()
 	gaussian.InitialLogStd, gaussian.FixedLogStd = k.InitialLogStd, k.FixedLogStd
-	var policy models.Policy
-	var value models.Network
-	var err error
-	if k.Shared {
-		net := []models.Container{{Name: "net", Input: "OBSERVATIONS", Activations: []string{"elu"}}}
-		for _, n := range k.Hidden {
-			net[0].Layers = append(net[0].Layers, models.Layer{Out: fmt.Sprint(n)})
-		}
-		policy, value, err = models.BuildShared(models.Spec{Class: "Gaussian", Gaussian: gaussian, Network: net, Output: "ACTIONS"},
-			models.Spec{Class: "Deterministic", Network: net, Output: "ONE"}, sp, seed)
-	} else {
-		policy, value, err = models.ActorCritic(sp, k.Hidden, "elu", gaussian, seed)
-	}
+	policy, value, err := k.models(sp, gaussian, seed)
 	fail(err)
-	a := agent{policy: &told{Policy: policy}}
+	own := policy.(*models.Stochastic)
+	a := agent{told: &told{Distribution: own.Dist}}
+	own.Dist = a.told
 	config := maps.Clone(k.Config)
 	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
 	switch k.release {
@@ -137,15 +174,18 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	case "skrl-2.1":
 		config["compatibility"], config["mini_batches"] = k.release, 1
 	}
+	if k.Recurrent != nil {
+		config["sequence_length"] = k.Recurrent.SequenceLength
+	}
 	if k.Algorithm == "AMP" {
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
 		fail(err)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
 		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
-			Models: amp.Models{Policy: a.policy, Value: value, Discriminator: discriminator}})
+			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
 		fail(err)
 	} else {
-		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed, Models: ppo.Models{Policy: a.policy, Value: value}})
+		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed, Models: ppo.Models{Policy: policy, Value: value}})
 		fail(err)
 	}
 	t.Cleanup(func() {
@@ -254,7 +294,7 @@ func (r rollout) acts(a agent, name string) {
 func (r rollout) learn(a agent) {
 	r.t.Helper()
 	for i := range rollouts {
-		a.policy.next = r.row("actions", i)
+		a.told.next = r.row("actions", i)
 		if _, err := a.Act(agents.Observation{Observations: r.row("observations", i)}); err != nil {
 			r.t.Fatal(err)
 		}
@@ -270,7 +310,7 @@ func (r rollout) learn(a agent) {
 	if err := a.Update(context.Background()); err != nil {
 		r.t.Fatal(err)
 	}
-	a.policy.next = nil
+	a.told.next = nil
 }
 
 // same compares all that a checkpoint of skrl says with an agent's state.
@@ -410,8 +450,10 @@ func TestPeersBothWays(t *testing.T) {
 			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
 			r := readRollout(t, filepath.Join(back, "rollout.npz"))
 			r.acts(a, "before")
-			b := k.build(t, 6) // without the memories of a, as skrl's
-			if err := b.Restore(snapshot(t, a)); err != nil {
+			b := k.build(t, 6) // without the memories of a, and at its first step, as skrl's
+			restored := snapshot(t, a)
+			restored.Values["timestep"] = int64(0)
+			if err := b.Restore(restored); err != nil {
 				t.Fatal(err)
 			}
 			r.learn(b)

@@ -18,6 +18,11 @@ type group struct {
 	parameters []parameter
 }
 
+// recurrent reports whether the network has recurrent layers, which skrl's model instantiators do not know.
+func (g group) recurrent() bool {
+	return slices.ContainsFunc(g.parameters, func(p parameter) bool { return strings.Contains(p.name, ".weight_hh_l") })
+}
+
 // groups arranges a snapshot's parameters as skrl's optimizer goes over them.
 func groups(s *checkpoint.Snapshot) ([]group, error) {
 	names, err := parameterNames(s)
@@ -30,10 +35,6 @@ func groups(s *checkpoint.Snapshot) ([]group, error) {
 		role, _, ok := layout.CutParameter(name)
 		if !ok || !slices.Contains(layout.Networks(), role) {
 			return nil, fmt.Errorf("skrl: the snapshot's parameter %s belongs to no network that skrl knows", name)
-		}
-		if strings.Contains(name, "weight_hh_l") {
-			return nil, fmt.Errorf("skrl: the %s network has recurrent layers (%s), which are not converted", role,
-				name)
 		}
 		modules := []string{role}
 		if shared && (role == layout.Policy || role == layout.Value) {

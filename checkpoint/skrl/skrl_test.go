@@ -17,22 +17,50 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
 // trained is an agent of a kind with moments and statistics, by way of a rollout of testdata.
 func trained(t testing.TB, k kind) agent {
 	t.Helper()
 	a := k.build(t, 3)
+	if k.Camera {
+		agenttest.Learn(t, a.Agent, agenttest.NewWorld(k.spaces(), agenttest.Seeds(1, envs)...), 1)
+		return a
+	}
 	r := readRollout(t, "testdata/amp_separately/rollout.npz")
 	if k.Discrete {
 		x := make([]float32, envs)
 		for i := range x {
 			x[i] = float32(i % actions)
 		}
-		a.policy.next = x
+		a.told.next = x
 	}
 	r.learn(a)
 	return a
+}
+
+// Names of networks with pictures are the instantiators', those of networks with memory those of skrl's examples.
+func TestNamesOfNetworks(t *testing.T) {
+	all := kinds(t)
+	for name, want := range map[string][]string{
+		"ppo_camera": {"log_std_parameter", "cnn_container.0.weight", "cnn_container.0.bias", "cnn_container.2.weight", "cnn_container.2.bias",
+			"net_container.0.weight", "net_container.0.bias", "net_container.2.weight", "net_container.2.bias"},
+		"ppo_gru": {"log_std_parameter", "gru.weight_ih_l0", "gru.weight_hh_l0", "gru.bias_ih_l0", "gru.bias_hh_l0",
+			"net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias"},
+	} {
+		c, err := skrl.New(snapshot(t, trained(t, all[name])), skrl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for key := range c.Module("policy").All() {
+			got = append(got, key.(string))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }
 
 // carried are the arrays of a snapshot that checkpoints of skrl carry.

@@ -11,7 +11,8 @@ import (
 // Options say how a snapshot becomes a checkpoint of skrl.
 type Options struct {
 	// Like is a checkpoint of the skrl agent that is to load the file: the names and the order of its networks' parameters
-	// are used. Without it they are those of skrl's model instantiators (net_container.0.weight).
+	// are used. Without it they are those of skrl's model instantiators (net_container.0.weight), and of networks with
+	// recurrent layers, which these do not make, the plain ones that skrl's examples have (gru.weight_ih_l0, net.0.weight).
 	Like *Checkpoint
 	// PlainNames leaves the "_container" of the instantiators away (net.0.weight), where Like is nil.
 	PlainNames bool
@@ -112,7 +113,7 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 	}
 	for _, p := range g.parameters {
 		name := instantiator(p.name)
-		if opt.PlainNames {
+		if opt.PlainNames || g.recurrent() {
 			name = canonical(p.name)
 		}
 		if _, twice := state.Get(name); twice {

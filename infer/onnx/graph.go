@@ -20,6 +20,8 @@ type graph struct {
 	taken        map[string]bool   // their names
 	widths       []int             // of the row and of every step's result
 	results      []string          // their names
+	from         int               // how many columns of the states recurrent steps have read
+	states       []string          // the states after the step, in order
 }
 
 func newGraph(p *infer.Policy) *graph {
@@ -37,6 +39,9 @@ func (g *graph) encode(name string) message {
 		m.bytes(graphInitializer, t)
 	}
 	m.bytes(graphInput, value("observations", elementFloat, g.d.Network.Inputs))
+	if n := g.p.HiddenSize(); n > 0 {
+		m.bytes(graphInput, value("hidden_in", elementFloat, n))
+	}
 	for _, v := range g.outputs {
 		m.bytes(graphOutput, v)
 	}
@@ -48,18 +53,25 @@ func (g *graph) node(op, output string, inputs []string, attributes ...message) 
 	if output == "" {
 		output = fmt.Sprintf("t%d", len(g.nodes))
 	}
+	g.operation(op, []string{output}, inputs, attributes...)
+	return output
+}
+
+// operation adds an operation with named outputs. An input or output without a name is left out.
+func (g *graph) operation(op string, outputs, inputs []string, attributes ...message) {
 	var m message
 	for _, in := range inputs {
 		m.text(nodeInput, in)
 	}
-	m.text(nodeOutput, output)
+	for _, out := range outputs {
+		m.text(nodeOutput, out)
+	}
 	m.text(nodeName, fmt.Sprintf("%s_%d", op, len(g.nodes)))
 	m.text(nodeOp, op)
 	for _, a := range attributes {
 		m.bytes(nodeAttribute, a)
 	}
 	g.nodes = append(g.nodes, m)
-	return output
 }
 
 // floats adds a constant; without a shape it is a scalar. A name already given is not added again.
@@ -141,6 +153,10 @@ func (g *graph) build() (err error) {
 			return fmt.Errorf("onnx: step %d: %w", i+1, err)
 		}
 		g.results = append(g.results, name)
+	}
+	if len(g.states) > 0 {
+		g.node("Concat", "hidden_out", g.states, attributeOfInt("axis", 1))
+		defer g.output("hidden_out", elementFloat, g.p.HiddenSize())
 	}
 	out := g.results[len(g.results)-1]
 	if g.d.Distribution.Kind == description.Categorical {

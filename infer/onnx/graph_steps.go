@@ -29,6 +29,17 @@ func (g *graph) step(i int) (string, error) {
 	switch s.Op {
 	case description.Linear:
 		return g.linear(s, in[0], g.widths[g.d.Network.Sources(i)[0]])
+	case description.Conv2d:
+		return g.conv(s, in[0])
+	case description.Permute:
+		order := []int{0}
+		for _, d := range s.Dims {
+			order = append(order, 1+d)
+		}
+		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)}, attributeOfInts("perm", order...))
+		return g.reshape(x, -1, g.widths[i+1]), nil
+	case description.RNN, description.GRU, description.LSTM:
+		return g.recurrent(s, in[0], g.widths[g.d.Network.Sources(i)[0]]), nil
 	case description.Activate:
 		return g.activate(in[0], s.Activation)
 	case description.Softmax:
@@ -81,6 +92,22 @@ func (g *graph) linear(s description.Step, x string, width int) (string, error) 
 		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
 	}
 	return g.activate(g.node("Gemm", "", in, attributeOfInt("transB", 1)), s.Activation)
+}
+
+// reshape gives x another shape.
+func (g *graph) reshape(x string, shape ...int) string {
+	return g.node("Reshape", "", []string{x, g.integers(shape...)})
+}
+
+func (g *graph) conv(s description.Step, x string) (string, error) {
+	shape, picture := s.KernelShape(), s.Picture()
+	in := []string{g.reshape(x, append([]int{-1}, s.Shape...)...), g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), shape[:]...)}
+	if s.Bias != "" {
+		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
+	}
+	y := g.node("Conv", "", in, attributeOfInts("kernel_shape", s.Kernel...), attributeOfInts("strides", s.Stride...),
+		attributeOfInts("pads", s.Padding...), attributeOfInts("dilations", s.Dilation...), attributeOfInt("group", int64(s.Groups)))
+	return g.activate(g.reshape(y, -1, picture[0]*picture[1]*picture[2]), s.Activation)
 }
 
 // arrayName keeps the policy's names apart from those given here, which have no slash.

@@ -10,7 +10,16 @@
 //
 //   - "actions": (batch, A); float32 for a Box, int64 indices for Discrete and MultiDiscrete
 //   - of a Gaussian, "mean" (the action before clip_actions) and "log_std", (batch, A) float32
+//   - of a policy with recurrent layers, "hidden_out": (batch, H) float32, see below
 //   - of a categorical policy, "logits" and "probabilities", (batch, ΣN) float32, index after index
+//
+// A policy with recurrent layers (infer.Policy.HiddenSize) has the second input "hidden_in", (batch, H) float32: the
+// state of every row before the step, zeros where an episode begins. "hidden_out" is the state after it, for the next
+// call. The columns are those of infer.Policy.ActHidden: step by step of the network, for each the h of all layers, then
+// for an LSTM the c of all layers.
+//
+// A picture of uint8 is a part of the row of observations like any other: its bytes as float32, 0 to 255, in the order
+// of the space's shape.
 //
 // Models are of operator set 13 and IR version 7, which onnxruntime has read since 1.6.
 package onnx

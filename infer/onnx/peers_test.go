@@ -29,10 +29,9 @@ const batches = 100
 // compared is one kind of policy with what its agent does.
 type compared struct {
 	actors.Case
-	policy  *infer.Policy
-	base    string
-	rows    []float32
-	actions []float32 // the agent's
+	policy *infer.Policy
+	base   string
+	played actors.Played // by the agent
 }
 
 // transformed is a policy behind the wrappers normalize_observation and clip_observation: the model reads raw observations,
@@ -78,7 +77,7 @@ func TestPeersOnnxruntime(t *testing.T) {
 			list = append(list, transformed(t, dir, len(list), c))
 		}
 	}
-	peers.Run(t, python, filepath.Join("testdata", "peer.py"), dir)
+	peers.Run(t, python, filepath.Join("testdata", "peer.py"), dir, fmt.Sprint(actors.Rows))
 	for _, c := range list {
 		t.Run(c.Name, c.check)
 	}
@@ -87,7 +86,7 @@ func TestPeersOnnxruntime(t *testing.T) {
 // prepare lets an agent act, and writes its model and its observations.
 func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
 	t.Helper()
-	return prepareBehind(t, dir, i, c, func(*checkpoint.Snapshot) {}, func(rows []float32) []float32 { return rows })
+	return prepareBehind(t, dir, i, c, func(*checkpoint.Snapshot) {}, nil)
 }
 
 // prepareBehind is prepare with a change of the snapshot, and with an agent that is given what behind makes of rows. It
@@ -107,22 +106,15 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 	if err := onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(uint64(i), 9))
-	rows := make([]float32, actors.Rows*c.Spaces.Observation.Width())
-	for range batches {
-		c.Observations(rng, rows)
-		actions, err := agent.Act(agents.Observation{Observations: behind(rows)})
-		if err != nil {
+	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
+	var file bytes.Buffer
+	if err := binary.Write(&file, binary.LittleEndian, x.played.Observations); err != nil {
+		t.Fatal(err)
+	}
+	for suffix, data := range map[string][]byte{".in": file.Bytes(), ".ended": x.played.Ended} {
+		if err := os.WriteFile(x.base+suffix, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		x.rows, x.actions = append(x.rows, rows...), append(x.actions, actions...)
-	}
-	var file bytes.Buffer
-	if err := binary.Write(&file, binary.LittleEndian, x.rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(x.base+".in", file.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
 	}
 	return x
 }
@@ -149,16 +141,16 @@ func (c compared) check(t *testing.T) {
 	a, w := c.Spaces.Action, c.Spaces.Observation.Width()
 	actions := c.output(t, "actions", a.Width())
 	worst, own := 0.0, 0.0
-	mine := make([]float32, len(c.actions))
-	if err := c.policy.ActBatch(c.rows, mine); err != nil {
+	mine, err := c.played.Replay(c.policy)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Kind == spaces.Box {
 		for i, x := range mine {
-			own = max(own, math.Abs(float64(x-c.actions[i])))
+			own = max(own, math.Abs(float64(x-c.played.Actions[i])))
 		}
 		for i, x := range actions {
-			worst = max(worst, math.Abs(float64(x-c.actions[i])))
+			worst = max(worst, math.Abs(float64(x-c.played.Actions[i])))
 		}
 		logStd := c.output(t, "log_std", a.Width())
 		c.output(t, "mean", a.Width())
@@ -169,8 +161,8 @@ func (c compared) check(t *testing.T) {
 		n := a.Outputs()
 		logits, probabilities := c.output(t, "logits", n), c.output(t, "probabilities", n)
 		want, q := make([]float32, n), make([]float32, n)
-		for r := range len(c.rows) / w {
-			x := c.rows[r*w : (r+1)*w]
+		for r := range len(c.played.Observations) / w {
+			x := c.played.Observations[r*w : (r+1)*w]
 			if err := c.policy.Outputs(x, want); err != nil {
 				t.Fatal(err)
 			}
@@ -183,14 +175,14 @@ func (c compared) check(t *testing.T) {
 			at := 0
 			for k, choices := range a.NVec { // two choices may be equally probable
 				i := r*a.Width() + k
-				agent := float64(want[at+int(c.actions[i])])
+				agent := float64(want[at+int(c.played.Actions[i])])
 				worst = max(worst, math.Abs(float64(want[at+int(actions[i])])-agent))
 				own = max(own, math.Abs(float64(want[at+int(mine[i])])-agent))
 				at += choices
 			}
 		}
 	}
-	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.rows)/w, worst, own)
+	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.played.Observations)/w, worst, own)
 	if !(worst <= tolerance && own <= tolerance) {
 		t.Errorf("onnxruntime differs by up to %g, infer by %g, want at most %g", worst, own, tolerance)
 	}

@@ -32,8 +32,8 @@ const (
 	entryKey, entryValue                                                                                 = 1, 2
 	graphNode, graphName, graphInitializer, graphInput, graphOutput                                      = 1, 2, 5, 11, 12
 	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttribute                                               = 1, 2, 3, 4, 5
-	attributeName, attributeFloat, attributeInt, attributeType                                           = 1, 2, 3, 20
-	attributeIsFloat, attributeIsInt                                                                     = 1, 2
+	attributeName, attributeFloat, attributeInt, attributeInts, attributeType                            = 1, 2, 3, 8, 20
+	attributeIsFloat, attributeIsInt, attributeIsInts                                                    = 1, 2, 7
 	tensorDims, tensorType, tensorName, tensorRaw                                                        = 1, 2, 8, 9
 	valueName, valueType                                                                                 = 1, 2
 	typeTensor                                                                                           = 1
@@ -75,6 +75,16 @@ func attributeOfInt(name string, n int64) message {
 	a.text(attributeName, name)
 	a.integer(attributeInt, n)
 	a.integer(attributeType, attributeIsInt)
+	return a
+}
+
+func attributeOfInts(name string, list ...int) message {
+	var a message
+	a.text(attributeName, name)
+	for _, n := range list {
+		a.integer(attributeInts, int64(n))
+	}
+	a.integer(attributeType, attributeIsInts)
 	return a
 }
 

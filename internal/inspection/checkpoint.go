@@ -54,6 +54,8 @@ type Policy struct {
 	Normalized bool `json:"normalized"`
 	// Network is e.g. "4 → 64 tanh → 64 tanh → 2".
 	Network string `json:"network"`
+	// HiddenSize is the width of the state that it keeps from step to step.
+	HiddenSize int `json:"hidden_size,omitempty"`
 }
 
 // file describes one file, in the format that its extension says.
@@ -146,7 +148,7 @@ func ofAgent(values map[string]any) Agent {
 	a.Policy = &Policy{
 		Observation: p.Observation.String(), Action: p.Action.String(), Distribution: p.Distribution.Kind,
 		Normalized: p.Normalizer != nil || slices.ContainsFunc(p.Transforms,
-			description.Transform.Normalizes), Network: network(p.Network),
+			description.Transform.Normalizes), Network: network(p.Network), HiddenSize: p.Network.HiddenSize(),
 	}
 	return a
 }
@@ -175,6 +177,17 @@ func network(n description.Network) string {
 		case chained && s.Op == description.Permute: // the same pixels
 		case chained && s.Op == description.Activate:
 			parts[len(parts)-1] += " " + s.Activation
+		case s.Op == description.Conv2d && len(s.Inputs) == 0:
+			p := s.Picture()
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("conv2d %d×%d×%d %s", p[0], p[1], p[2], s.Activation)))
+		case s.Op == description.Permute && len(s.Inputs) == 0:
+			parts = append(parts, description.Permute)
+		case s.Recurrent() && len(s.Inputs) == 0:
+			text := fmt.Sprintf("%s %d", s.Op, s.Outputs)
+			if layers := len(s.Weights) / 4; layers > 1 {
+				text += fmt.Sprintf(" in %d layers", layers)
+			}
+			parts = append(parts, text)
 		default:
 			return fmt.Sprintf("%d inputs, %d operations", n.Inputs, len(n.Steps))
 		}

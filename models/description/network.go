@@ -181,6 +181,14 @@ func (s Step) State() int {
 	return n
 }
 
+// states is how many values a recurrent step needs for its states, also where it does not keep them.
+func (s Step) states() int64 {
+	if !s.Recurrent() {
+		return 0
+	}
+	return int64(len(s.Weights)/4) * int64(s.Outputs) * 2
+}
+
 // HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in
 // order.
 func (n Network) HiddenSize() int {
@@ -232,8 +240,8 @@ func (n Network) Widths() ([]int, error) {
 			in = append(in, widths[j])
 		}
 		w, err := s.width(in)
-		if total += int64(w); err == nil && total > maxTotal {
-			err = fmt.Errorf("the steps' results have more than %d values", maxTotal)
+		if total += int64(w) + s.states(); err == nil && total > maxTotal {
+			err = fmt.Errorf("the steps' results and states have more than %d values", maxTotal)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("description: step %d (%s): %w", i+1, s.Op, err)

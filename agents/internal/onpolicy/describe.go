@@ -131,7 +131,8 @@ func (c *Core) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// agrees compares the actions of the described policy with the agent's on a few random observations.
+// agrees compares the actions of the described policy with the agent's on a few random observations, which are the
+// steps of one episode to policies with memory.
 func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
@@ -144,8 +145,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	c.spaces.Observation.Sample(rng, observations)
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
-	mode := c.Policy.Mode(s,
-		models.Inputs{Observations: c.ObservationScaler.Forward(s, tensor.From(s, observations, rows, int64(w)))})
+	mode := c.Policy.Mode(s, models.Inputs{Hidden: models.Hidden{Length: rows},
+		Observations: c.ObservationScaler.Forward(s, tensor.From(s, observations, rows, int64(w)))})
 	if s.Err() != nil {
 		return s.Err()
 	}
@@ -155,7 +156,7 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	action := make([]float32, a)
 	for i := range rows {
 		o := observations[i*w : (i+1)*w]
-		if err := errors.Join(p.Act(o, action), p.Outputs(o, outputs)); err != nil {
+		if err := errors.Join(p.Outputs(o, outputs), p.Act(o, action)); err != nil {
 			return err
 		}
 		if !same(d, action, actions[i*a:(i+1)*a], outputs) {

@@ -102,7 +102,7 @@ func (c *Core) checkSequences(n int) error {
 	count := c.Config.Rollouts / l * n
 	if parts > count {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d sequences "+
-			"(%d of %d steps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
+			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
 			strings.ToLower(c.name), parts, count, c.Config.Rollouts/l, l, n)
 	}
 	if c.Config.Skrl() && l > 1 && count%parts != 0 {
@@ -118,8 +118,9 @@ func (c *Core) checkSequences(n int) error {
 func (c *Core) allocateHidden() {
 	n, l := int64(c.numEnvs), int64(c.sequence())
 	for _, h := range c.hiddens {
-		h.now, h.after, h.evaluation = c.resident.Zeros(n, h.size), c.resident.Zeros(n, h.size), c.resident.Zeros(n,
-			h.size)
+		for _, x := range []*tensor.Tensor{&h.now, &h.after, &h.evaluation} {
+			*x = c.resident.Zeros(n, h.size)
+		}
 		h.stored = c.resident.Zeros(int64(c.Config.Rollouts)/l, n, h.size)
 		if c.resident.Err() != nil {
 			return
@@ -220,8 +221,9 @@ func (c *Core) forget(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
-	if err := errors.Join(c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags",
-		len(t.Truncated), 1)); err != nil {
+	if err := errors.Join(
+		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
+	); err != nil {
 		return err
 	}
 	for i := range c.flags {

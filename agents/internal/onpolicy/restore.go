@@ -216,7 +216,7 @@ func (r *reader) hidden(c *Core, rollout int) {
 	}
 	if rollout > 0 {
 		if l := r.integer(layout.SequenceLength); r.err == nil && l != int64(c.sequence()) {
-			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d steps, "+
+			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d timesteps, "+
 				"this agent's have %d; use the same sequence_length", l, c.sequence()))
 		}
 	}

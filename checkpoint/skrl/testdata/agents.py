@@ -19,13 +19,14 @@ import torch
 
 import skrl
 from skrl.agents.torch.amp import AMP
-from skrl.agents.torch.ppo import PPO
+from skrl.agents.torch.ppo import PPO, PPO_RNN
 from skrl.memories.torch import RandomMemory
 from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
 from skrl.resources.preprocessors.torch import RunningStandardScaler
 from skrl.resources.schedulers.torch import KLAdaptiveLR
 from skrl.utils.model_instantiators.torch import categorical_model, deterministic_model, gaussian_model, shared_model
 
+CAMERA = (6, 5, 2)  # height, width, channels
 OBSERVATIONS, ACTIONS, AMP_OBSERVATIONS, ENVS, ROLLOUTS = 3, 2, 4, 4, 6
 COMMON = {"rollouts": ROLLOUTS, "learning_epochs": 2, "learning_rate": 1e-3}
 CLASSES = {"RunningStandardScaler": RunningStandardScaler, "KLAdaptiveLR": KLAdaptiveLR}
@@ -67,11 +68,102 @@ class OwnValue(DeterministicMixin, Model):
         return self.out(self.features(inputs["observations"])), {}
 
 
+class Memory(Model):
+    """A recurrent layer and a perceptron, with the names that skrl's examples give them."""
+
+    def __init__(self, observations, actions, kind):
+        Model.__init__(self, observation_space=observations, action_space=actions, device="cpu")
+        self.kind = kind["recurrent"]
+        hidden, layers = self.kind["hidden_size"], self.kind["num_layers"]
+        layer = getattr(torch.nn, self.kind["kind"].upper())(OBSERVATIONS, hidden, layers, batch_first=True)
+        setattr(self, self.kind["kind"], layer)
+
+    def get_specification(self):
+        hidden, layers = self.kind["hidden_size"], self.kind["num_layers"]
+        sizes = [(layers, ENVS, hidden)] * (2 if self.kind["kind"] == "lstm" else 1)
+        return {"rnn": {"sequence_length": self.kind["sequence_length"], "sizes": sizes}}
+
+    def recall(self, inputs):
+        """The layer's results and its states: of one step, or in training of whole sequences."""
+        layer, lstm = getattr(self, self.kind["kind"]), self.kind["kind"] == "lstm"
+        x, states = inputs["observations"], list(inputs["rnn"])
+        steps = self.kind["sequence_length"] if self.training else 1
+        x = x.view(-1, steps, x.shape[-1])
+        states = [h[:, ::steps].contiguous() for h in states]
+        ended = inputs["terminated"].view(-1, steps) if self.training else None
+        results = []
+        for i in range(steps):
+            out, after = layer(x[:, i : i + 1], tuple(states) if lstm else states[0])
+            states = list(after) if lstm else [after]
+            if ended is not None:
+                states = [h * ~ended[None, :, i : i + 1] for h in states]
+            results.append(out)
+        return torch.cat(results, dim=1).flatten(0, 1), states
+
+
+class MemoryPolicy(GaussianMixin, Memory):
+    def __init__(self, observations, actions, kind):
+        Memory.__init__(self, observations, actions, kind)
+        GaussianMixin.__init__(self)
+        self.net = sequential([self.kind["hidden_size"], *kind["hidden"]])
+        self.net.append(torch.nn.Linear(kind["hidden"][-1], ACTIONS))
+        self.log_std_parameter = torch.nn.Parameter(torch.full((ACTIONS,), float(kind["initial_log_std"])))
+
+    def compute(self, inputs, role):
+        x, states = self.recall(inputs)
+        return self.net(x), {"log_std": self.log_std_parameter, "rnn": states}
+
+
+class MemoryValue(DeterministicMixin, Memory):
+    def __init__(self, observations, actions, kind):
+        Memory.__init__(self, observations, actions, kind)
+        DeterministicMixin.__init__(self)
+        self.net = sequential([self.kind["hidden_size"], *kind["hidden"]])
+        self.net.append(torch.nn.Linear(kind["hidden"][-1], 1))
+
+    def compute(self, inputs, role):
+        x, states = self.recall(inputs)
+        return self.net(x), {"rnn": states}
+
+
+class MemoryBoth(GaussianMixin, DeterministicMixin, Memory):
+    """Policy and value on one trunk; what the policy computed is the value's, too, as in skrl's examples."""
+
+    def __init__(self, observations, actions, kind):
+        Memory.__init__(self, observations, actions, kind)
+        GaussianMixin.__init__(self, role="policy")
+        DeterministicMixin.__init__(self, role="value")
+        self.net = sequential([self.kind["hidden_size"], *kind["hidden"]])
+        self.mean_layer = torch.nn.Linear(kind["hidden"][-1], ACTIONS)
+        self.value_layer = torch.nn.Linear(kind["hidden"][-1], 1)
+        self.log_std_parameter = torch.nn.Parameter(torch.full((ACTIONS,), float(kind["initial_log_std"])))
+
+    def act(self, inputs, *, role=""):
+        return (GaussianMixin if role == "policy" else DeterministicMixin).act(self, inputs, role=role)
+
+    def compute(self, inputs, role):
+        x, states = self.recall(inputs)
+        if role == "policy":
+            return self.mean_layer(self.net(x)), {"log_std": self.log_std_parameter, "rnn": states}
+        return self.value_layer(self.net(x)), {"rnn": states}
+
+
 def models(kind, observations, actions):
     hidden = kind["hidden"]
+    if kind.get("recurrent") and kind.get("shared"):
+        both = MemoryBoth(observations, actions, kind)
+        return {"policy": both, "value": both}
+    if kind.get("recurrent"):
+        return {"policy": MemoryPolicy(observations, actions, kind), "value": MemoryValue(observations, actions, kind)}
     if kind.get("own_names"):
         return {"policy": OwnPolicy(observations, actions, hidden), "value": OwnValue(observations, actions, hidden)}
     network = [{"name": "net", "input": "OBSERVATIONS", "layers": hidden, "activations": "elu"}]
+    if kind.get("camera"):
+        network[0]["input"] = "cnn"
+        network.insert(0, {
+            "name": "cnn", "input": "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255", "activations": "relu",
+            "layers": [{"conv2d": {"out_channels": 3, "kernel_size": 2, "stride": [2, 1]}}, {"conv2d": [2, 2, 1, 1]}, "flatten"],
+        })  # fmt: skip
     spaces = dict(observation_space=observations, action_space=actions, device="cpu")
     log_std = dict(initial_log_std=kind.get("initial_log_std", 0), fixed_log_std=kind.get("fixed_log_std", False))
     if kind.get("shared"):
@@ -95,8 +187,17 @@ def models(kind, observations, actions):
     return out
 
 
+def observed(kind, rows):
+    """Random observations, of a camera bytes."""
+    if kind.get("camera"):
+        return torch.randint(0, 256, (rows, int(np.prod(CAMERA)))).float()
+    return torch.randn(rows, OBSERVATIONS)
+
+
 def build(kind, folder):
     observations = box(OBSERVATIONS)
+    if kind.get("camera"):
+        observations = gymnasium.spaces.Box(0, 255, CAMERA, np.uint8)
     actions = gymnasium.spaces.Discrete(ACTIONS) if kind.get("discrete") else gymnasium.spaces.Box(-1.0, 1.0, (ACTIONS,))
     cfg = {**COMMON, **{k: CLASSES.get(v, v) if isinstance(v, str) else v for k, v in kind["config"].items()}}
     for name, size in (("observation", observations), ("value", 1), ("amp_observation", box(AMP_OBSERVATIONS))):
@@ -119,7 +220,7 @@ def build(kind, folder):
         )  # fmt: skip
         agent = AMP(**{**arguments, "cfg": {"amp_batch_size": 8, **cfg}})
     else:
-        agent = PPO(**arguments)
+        agent = (PPO_RNN if kind.get("recurrent") else PPO)(**arguments)
     agent.init()
     return agent
 
@@ -129,11 +230,11 @@ def learn(agent, kind):
     agent.enable_training_mode(True)
     names = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations", "amp_observations")
     rollout = {name: [] for name in names}
-    observations = torch.randn(ENVS, OBSERVATIONS)
+    observations = observed(kind, ENVS)
     for step in range(ROLLOUTS):
         with torch.no_grad():
             actions, _ = agent.act(observations, None, timestep=step, timesteps=100)
-            following = torch.randn(ENVS, OBSERVATIONS)
+            following = observed(kind, ENVS)
             rewards = torch.randn(ENVS, 1)
             terminated, truncated = torch.rand(ENVS, 1) < 0.15, torch.rand(ENVS, 1) < 0.1
             amp_observations = torch.randn(ENVS, AMP_OBSERVATIONS)
@@ -154,11 +255,28 @@ def learn(agent, kind):
 
 def evaluate(agent, kind, observations):
     agent.enable_training_mode(False)
+    if kind.get("recurrent"):
+        return evaluate_episode(agent, observations)
     with torch.no_grad():
         _, outputs = agent.act(observations, None, timestep=10**6, timesteps=10**7)
     if kind.get("discrete"):
         return outputs["net_output"].argmax(dim=-1, keepdim=True).float().numpy()
     return outputs["mean_actions"].numpy()
+
+
+def evaluate_episode(agent, observations):
+    """The actions of an episode's first steps. PPO_RNN's record_transition fails outside training, so that the states
+    are handed on here, and those of training are put back."""
+    kept, zeros = (agent._rnn_initial_states, agent._rnn_final_states), agent._rnn_initial_states["policy"]
+    states, actions = [torch.zeros_like(h) for h in zeros], []
+    for rows in observations.split(ENVS):
+        agent._rnn_initial_states, agent._rnn_final_states = {"policy": states, "value": []}, {"policy": [], "value": []}
+        with torch.no_grad():
+            _, outputs = agent.act(rows, None, timestep=10**6, timesteps=10**7)
+        states = agent._rnn_final_states["policy"]
+        actions.append(outputs["mean_actions"].numpy())
+    agent._rnn_initial_states, agent._rnn_final_states = kept
+    return np.concatenate(actions)
 
 
 def main():
@@ -188,7 +306,7 @@ def main():
     agent.load(start)
     if kind.get("separately") and arguments.start is None:
         os.remove(start)
-    probe = torch.randn(16, OBSERVATIONS)
+    probe = observed(kind, 16)
     before = evaluate(agent, kind, probe)
     rollout = learn(agent, kind)
     agent.save(at("second.pt"))

@@ -1,6 +1,6 @@
-// Command act has every policy of a folder act, as a program for a machine without libtorch does: NAME.safetensors upon
-// the rows of NAME.observations gives NAME.actions, both float32 in little-endian order. TestAgreesElsewhere builds and
-// runs it.
+// Command act FOLDER N has every policy of a folder act in N environments, as a program for a machine without libtorch
+// does: NAME.safetensors upon the rows of NAME.observations, N a step, gives NAME.actions, both float32 in little-endian
+// order. Where a byte of NAME.ended is 1 the episode ends after the row. TestAgreesElsewhere builds and runs it.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/infer"
@@ -19,14 +20,18 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	n, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, file := range files {
-		if err := act(strings.TrimSuffix(file, ".safetensors")); err != nil {
+		if err := act(strings.TrimSuffix(file, ".safetensors"), n); err != nil {
 			log.Fatalf("%s: %v", file, err)
 		}
 	}
 }
 
-func act(name string) error {
+func act(name string, n int) error {
 	data, err := os.ReadFile(name + ".safetensors")
 	if err != nil {
 		return err
@@ -43,10 +48,21 @@ func act(name string) error {
 	for i := range observations {
 		observations[i] = math.Float32frombits(binary.LittleEndian.Uint32(rows[4*i:]))
 	}
-	sp := policy.Spaces()
-	actions := make([]float32, len(observations)/sp.Observation.Width()*sp.Action.Width())
-	if err := policy.ActBatch(observations, actions); err != nil {
+	ended, err := os.ReadFile(name + ".ended")
+	if err != nil {
 		return err
+	}
+	w, a := policy.Spaces().Observation.Width(), policy.Spaces().Action.Width()
+	actions := make([]float32, len(observations)/w*a)
+	for at := 0; at < len(ended); at += n {
+		if err := policy.ActBatch(observations[at*w:(at+n)*w], actions[at*a:(at+n)*a]); err != nil {
+			return err
+		}
+		for i, end := range ended[at : at+n] {
+			if end == 1 {
+				policy.Reset(i)
+			}
+		}
 	}
 	out := make([]byte, 0, 4*len(actions))
 	for _, x := range actions {

@@ -52,7 +52,7 @@ func Cases() []Case {
 			list = append(list, c)
 		}
 	}
-	list = append(list, distributions()...)
+	list = append(append(list, distributions()...), remembering()...)
 	slices.SortStableFunc(list, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
@@ -100,14 +100,7 @@ func distributions() []Case {
 		"spec/softmax": {one, "Categorical", spec("OBSERVATIONS", "softmax(ACTIONS) * 3")},
 	} {
 		c.spec.Class, c.spec.Gaussian = c.class, models.DefaultGaussianConfig()
-		list = append(list, Case{Name: name, Spaces: c.sp, Models: func(seed int64) (models.Policy, models.Network, error) {
-			policy, err := c.spec.BuildPolicy(c.sp, seed)
-			if err != nil {
-				return nil, nil, err
-			}
-			value, err := models.ValueMLP(c.sp, []int{8}, "tanh", seed)
-			return policy, value, err
-		}})
+		list = append(list, Case{Name: name, Spaces: c.sp, Models: specified(c.spec, c.sp)})
 	}
 	parts := spaces.Set{Action: free, Observation: spaces.NewDict(map[string]spaces.Space{
 		"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(4),
@@ -145,6 +138,18 @@ func distributions() []Case {
 		Models: func(seed int64) (models.Policy, models.Network, error) {
 			return models.BuildShared(shared, value, bounded, seed)
 		}})
+}
+
+// specified builds the policy of a specification, and a perceptron for the value.
+func specified(spec models.Spec, sp spaces.Set) func(seed int64) (models.Policy, models.Network, error) {
+	return func(seed int64) (models.Policy, models.Network, error) {
+		policy, err := spec.BuildPolicy(sp, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed)
+		return policy, value, err
+	}
 }
 
 func layers(sizes ...string) []models.Layer {
@@ -234,7 +239,7 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 // Observations fills rows: numbers so far out that normalizers limit some of them, and valid indices.
 func (c Case) Observations(rng *rand.Rand, rows []float32) {
 	c.Spaces.Observation.Sample(rng, rows)
-	if c.Spaces.Observation.Kind == spaces.Box {
+	if o := c.Spaces.Observation; o.Kind == spaces.Box && o.DType == "" {
 		for i := range rows {
 			rows[i] *= 2
 		}

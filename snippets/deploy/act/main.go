@@ -1,5 +1,5 @@
 // Command act is the program of a robot's board: it reads a policy and observations, one line of numbers each, and
-// prints an action a line. It needs neither libtorch nor cgo, so any Go makes it for any machine:
+// prints an action a line. An empty line begins an episode anew, for policies with memory. It needs neither libtorch nor cgo, so any Go makes it for any machine:
 //
 //	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./snippets/deploy/act
 package main
@@ -35,6 +35,10 @@ func act(policy *infer.Policy, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 {
+			policy.Reset()
+			continue
+		}
 		if len(fields) != len(observation) {
 			return fmt.Errorf("an observation of %d numbers, want %d", len(fields), len(observation))
 		}

@@ -32,11 +32,12 @@ func main() {
 	select {} // the page calls from now on
 }
 
-// function returns act(observation), which returns an array, or an Error.
+// function returns act(observation), which returns an array, or an Error. act.reset() begins an episode anew, for policies
+// with memory.
 func function(policy *infer.Policy) js.Func {
 	sp := policy.Spaces()
 	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())
-	return js.FuncOf(func(_ js.Value, args []js.Value) any {
+	act := js.FuncOf(func(_ js.Value, args []js.Value) any {
 		if len(args) != 1 || args[0].Type() != js.TypeObject || args[0].Get("length").Type() != js.TypeNumber ||
 			args[0].Length() != len(observation) {
 			return failed(fmt.Errorf("an observation is an array of %d numbers", len(observation)))
@@ -57,6 +58,11 @@ func function(policy *infer.Policy) js.Func {
 		}
 		return result
 	})
+	act.Set("reset", js.FuncOf(func(js.Value, []js.Value) any {
+		policy.Reset()
+		return nil
+	}))
+	return act
 }
 
 func failed(err error) js.Value { return js.Global().Get("Error").New(err.Error()) }

@@ -1,0 +1,238 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// recurrent describes a policy of one recurrent step upon rows of 3 values, and makes its arrays.
+func recurrent(op string, layers, frames int, sp spaces.Set, kind string) (description.Policy, *checkpoint.Snapshot) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	out := sp.Action.Outputs()
+	s := description.Step{Op: op, Outputs: out, Frames: frames}
+	snap := checkpoint.NewSnapshot()
+	in := sp.Observation.Width() / max(1, frames)
+	for k := range layers {
+		for i, name := range []string{"weight_ih", "weight_hh", "bias_ih", "bias_hh"} {
+			name = fmt.Sprintf("policy/%s.%s_l%d", op, name, k)
+			shape := []int64{int64(gates[op] * out), int64([]int{in, out, 0, 0}[i])}[:2-i/2]
+			n := shape[0]
+			if i < 2 {
+				n *= shape[1]
+			}
+			s.Weights, snap.Arrays[name] = append(s.Weights, name), checkpoint.ArrayFloat32(shape, randomRow(rng, int(n)))
+		}
+		in = out
+	}
+	d := description.Policy{Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
+		Network: description.Network{Inputs: sp.Observation.Width(), Steps: []description.Step{s}}}
+	return d, snap
+}
+
+var three = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounded(2)}
+
+func remembering(t testing.TB, op string, layers int) *Policy {
+	t.Helper()
+	p, err := New(recurrent(op, layers, 0, three, description.Deterministic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A GRU of one value worked out by hand, step after step; frames are the same steps in one row.
+func TestRecurrentByHand(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.Unbounded(1)}
+	d, snap := recurrent(description.GRU, 1, 0, sp, description.Deterministic)
+	for i, v := range [][]float32{{0.5, -1, 2}, {1, 0.25, -0.5}, {0.1, 0.2, 0.3}, {-0.1, 0.4, 0.7}} {
+		name := d.Network.Steps[0].Weights[i]
+		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, v)
+	}
+	p, err := New(d, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []float32{1, -2, 0.5}
+	h, action := 0.0, make([]float32, 1)
+	for i, v := range rows {
+		x := float64(v)
+		r, z := 1/(1+math.Exp(-(0.5*x+h+0.0))), 1/(1+math.Exp(-(-x+0.25*h+0.6)))
+		h = (1-z)*math.Tanh(2*x+0.3+r*(-0.5*h+0.7)) + z*h
+		if err := p.Act(rows[i:i+1], action); err != nil || math.Abs(float64(action[0])-h) > 1e-6 {
+			t.Errorf("step %d: %v, %v; want %g", i, action, err, h)
+		}
+	}
+	d.Observation, d.Network.Inputs, d.Network.Steps[0].Frames = spaces.Unbounded(3), 3, 3
+	if p, err = New(d, snap); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // frames keep no state
+		if err := p.Act(rows, action); err != nil || math.Abs(float64(action[0])-h) > 1e-6 || p.HiddenSize() != 0 {
+			t.Errorf("frames: %v, %v; want %g", action, err, h)
+		}
+	}
+}
+
+// States are kept for every environment, begun anew where Reset says so, and are those of ActHidden.
+func TestStates(t *testing.T) {
+	for op, size := range map[string]int{description.RNN: 4, description.GRU: 4, description.LSTM: 8} {
+		p := remembering(t, op, 2)
+		if p.HiddenSize() != size {
+			t.Fatalf("%s: a state of %d values, want %d", op, p.HiddenSize(), size)
+		}
+		const n, steps = 19, 6
+		rng := rand.New(rand.NewPCG(1, 1))
+		one, hidden := p.Clone(), make([]float32, n*size)
+		got, outside, alone := make([]float32, n*2), make([]float32, n*2), make([]float32, 2)
+		var seen [][]float32
+		for k := range steps {
+			x := randomRow(rng, n*3)
+			seen = append(seen, x)
+			if err := errors.Join(p.ActBatch(x, got), one.ActHidden(x, hidden, outside)); err != nil || !slices.Equal(got, outside) {
+				t.Fatalf("%s: %v with states kept, %v with states given, %v", op, got, outside, err)
+			}
+			if k == 2 {
+				p.Reset(4, 17, 200)
+				clear(hidden[4*size : 5*size])
+				clear(hidden[17*size : 18*size])
+			}
+		}
+		for i, first := range map[int]int{0: 0, 4: 3, 17: 3, 18: 0} { // the one environment of a policy of its own
+			one.Reset()
+			for k := first; k < steps; k++ {
+				if err := one.Act(seen[k][i*3:(i+1)*3], alone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(alone, got[i*2:(i+1)*2]) {
+				t.Errorf("%s: environment %d: %v alone, %v among others", op, i, alone, got[i*2:(i+1)*2])
+			}
+		}
+		p.Reset()
+		p.Clone().Reset()
+		if err := p.ActBatch(seen[0], got); err != nil {
+			t.Fatal(err)
+		}
+		clear(hidden)
+		if err := one.ActHidden(seen[0], hidden, outside); err != nil || !slices.Equal(got, outside) {
+			t.Errorf("%s: after Reset %v, from zeros %v", op, got, outside)
+		}
+	}
+}
+
+// Asking for the distribution does not take the state a step further, Sample does.
+func TestStatesOfOtherCalls(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(4)}
+	p, err := New(recurrent(description.LSTM, 1, 0, sp, description.Categorical))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, rng := []float32{1, -1, 0.5}, rand.New(rand.NewPCG(1, 1))
+	a, b, c, action := make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 1)
+	if err := errors.Join(p.Probabilities(x, a), p.Outputs(x, b), p.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
+		t.Errorf("probabilities %v and then %v, %v", a, b, err)
+	}
+	if err := errors.Join(p.Sample(x, action, rng), p.Probabilities(x, b)); err != nil || slices.Equal(a, b) {
+		t.Errorf("probabilities %v before and after Sample, %v", a, err)
+	}
+	p.Reset(0)
+	if err := errors.Join(p.Act(x, action), p.Probabilities(x, c)); err != nil || !slices.Equal(b, c) {
+		t.Errorf("probabilities %v after Sample, %v after Act, %v", b, c, err)
+	}
+}
+
+// An error changes no state.
+func TestStatesAfterErrors(t *testing.T) {
+	p := remembering(t, description.GRU, 1)
+	x := randomRow(rand.New(rand.NewPCG(2, 2)), 40*3)
+	a, b := make([]float32, 80), make([]float32, 80)
+	if err := p.ActBatch(x, a); err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(p.hidden)
+	bad, hidden := slices.Clone(x), slices.Clone(before)
+	bad[119] = float32(math.NaN())
+	for name, err := range map[string]error{
+		"not finite": p.ActBatch(bad, b), "half a row": p.ActBatch(x[:4], b), "few states": p.ActHidden(x, hidden[:10], a),
+		"little room": p.ActHidden(x, hidden, a[:3]), "not finite, outside": p.ActHidden(bad, hidden, b),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "infer: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !slices.Equal(before, p.hidden) || !slices.Equal(before, hidden) {
+		t.Error("an error changed a state")
+	}
+	hidden[3] = float32(math.Inf(1))
+	if err := p.ActHidden(x, hidden, a); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("infinite states: %v", err)
+	}
+}
+
+func TestRecurrentAllocatesNothing(t *testing.T) {
+	p := remembering(t, description.LSTM, 2)
+	x, a, hidden := make([]float32, 40*3), make([]float32, 80), make([]float32, 40*8)
+	n := testing.AllocsPerRun(20, func() {
+		if err := errors.Join(p.Act(x[:3], a[:2]), p.ActBatch(x, a), p.ActHidden(x, hidden, a)); err != nil {
+			t.Error(err)
+		}
+		p.Reset()
+	})
+	if n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+// A policy with memory that is written alone acts as before.
+func TestRecurrentWriteFile(t *testing.T) {
+	p := remembering(t, description.LSTM, 2)
+	path := t.TempDir() + "/policy.safetensors"
+	if err := p.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	q, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := make([]float32, 2), make([]float32, 2)
+	for _, k := range []float32{0, 1, 2} {
+		if err := errors.Join(p.Act([]float32{k, 1, -1}, a), q.Act([]float32{k, 1, -1}, b)); err != nil || !slices.Equal(a, b) {
+			t.Errorf("%v and %v, %v", a, b, err)
+		}
+	}
+}
+
+// What a file says of shapes is refused before memory is asked for.
+func TestDamagedRecurrent(t *testing.T) {
+	many := func(d *description.Policy, _ *checkpoint.Snapshot) {
+		s := d.Network.Steps[0]
+		for len(s.Weights) < 4000 { // 1000 layers of the same arrays
+			s.Weights = append(s.Weights, s.Weights[:4]...)
+		}
+		for len(d.Network.Steps) < 20000 {
+			d.Network.Steps = append(d.Network.Steps, s)
+		}
+	}
+	for want, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
+		"results and states have more than": many,
+		"names of weights":                  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Weights = []string{"a"} },
+		"no array":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Weights[1] = "absent" },
+		"2 frames":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Frames = 2 },
+		"shape":                             func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Op = description.LSTM },
+	} {
+		d, snap := recurrent(description.GRU, 1, 0, three, description.Deterministic)
+		spoil(&d, snap)
+		if _, err := New(d, snap); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}

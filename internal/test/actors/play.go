@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+)
+
+// Played is what an agent in evaluation did: Rows observations a step, its actions, and after which of them an episode
+// ended (1, not 0).
+type Played struct {
+	Observations, Actions []float32
+	Ended                 []byte
+}
+
+// Play lets an agent act for a number of steps. It is shown what behind makes of the observations, which may change
+// them; nil changes nothing. After about every tenth observation the episode ends.
+func (c Case) Play(t testing.TB, agent agenttest.Agent, rng *rand.Rand, steps int,
+	behind func(rows []float32) []float32) (p Played) {
+	t.Helper()
+	rows := make([]float32, Rows*c.Spaces.Observation.Width())
+	for range steps {
+		c.Observations(rng, rows)
+		seen := rows
+		if behind != nil {
+			seen = behind(rows)
+		}
+		actions, err := agent.Act(agents.Observation{Observations: seen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Observations, p.Actions = append(p.Observations, rows...), append(p.Actions, actions...)
+		end := agents.Transition{Terminated: make([]bool, Rows), Truncated: make([]bool, Rows)}
+		for i := range Rows {
+			k := rng.IntN(20)
+			end.Terminated[i], end.Truncated[i] = k == 0, k == 1
+			p.Ended = append(p.Ended, map[bool]byte{true: 1}[k < 2])
+		}
+		if err := agent.Record(end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// Replay returns what a policy does on the same observations, row i of a step being environment i.
+func (p Played) Replay(policy *infer.Policy) (actions []float32, err error) {
+	sp := policy.Spaces()
+	w, a := sp.Observation.Width(), sp.Action.Width()
+	actions = make([]float32, len(p.Actions))
+	policy.Reset()
+	for at := 0; at < len(p.Ended); at += Rows {
+		if err := policy.ActBatch(p.Observations[at*w:(at+Rows)*w], actions[at*a:(at+Rows)*a]); err != nil {
+			return nil, err
+		}
+		for i, end := range p.Ended[at : at+Rows] {
+			if end == 1 {
+				policy.Reset(i)
+			}
+		}
+	}
+	return actions, nil
+}
