@@ -153,14 +153,29 @@ func ofAgent(values map[string]any) Agent {
 	return a
 }
 
-// network writes a chain of layers, e.g. "4 → 64 tanh → 2"; of any other network only the number of operations.
+// network writes a chain of layers, e.g. "4 → gru 64 → 64 tanh → 2"; of any other network only the number of operations.
 func network(n description.Network) string {
-	parts := []string{fmt.Sprint(n.Inputs)}
-	for _, s := range n.Steps {
-		switch {
-		case s.Op == description.Linear && len(s.Inputs) == 0:
+	parts, last := []string{fmt.Sprint(n.Inputs)}, 0 // last is the result that the next layer must read
+	for i, s := range n.Steps {
+		from := n.Sources(i)
+		scaled := s.Op == description.Div && len(from) == 2 && from[0] == last && from[1] > 0 &&
+			n.Steps[from[1]-1].Op == description.Number
+		switch chained := len(from) == 1 && from[0] == last; {
+		case s.Op == description.Number:
+			continue
+		case scaled:
+			parts[len(parts)-1] += fmt.Sprintf(" / %g", n.Steps[from[1]-1].Number)
+		case chained && s.Op == description.Linear:
 			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", s.Outputs, s.Activation)))
-		case s.Op == description.Activate && len(s.Inputs) == 0:
+		case chained && s.Op == description.Conv2d:
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d of %d×%d %s", s.Outputs, s.Kernel[0], s.Kernel[1], s.Activation)))
+		case chained && s.Recurrent():
+			parts = append(parts, fmt.Sprintf("%s %d", s.Op, s.Outputs))
+			if layers := len(s.Weights) / 4; layers > 1 {
+				parts[len(parts)-1] += fmt.Sprintf(" × %d", layers)
+			}
+		case chained && s.Op == description.Permute: // the same pixels
+		case chained && s.Op == description.Activate:
 			parts[len(parts)-1] += " " + s.Activation
 		case s.Op == description.Conv2d && len(s.Inputs) == 0:
 			p := s.Picture()
@@ -176,6 +191,7 @@ func network(n description.Network) string {
 		default:
 			return fmt.Sprintf("%d inputs, %d operations", n.Inputs, len(n.Steps))
 		}
+		last = i + 1
 	}
 	return strings.Join(parts, " → ")
 }
