@@ -99,8 +99,9 @@ type Recurrent interface {
 	// where no network has memory.
 	HiddenSizes() map[string]int
 	// ResetHidden begins all states anew, as an environment's Reset begins all episodes anew; call it after one that
-	// is not the first. It is for the states of the present mode: training and evaluation have their own.
-	ResetHidden()
+	// is not the first. Given environments, numbers below NumEnvs, it begins only theirs anew. It is for the states of
+	// the present mode: training and evaluation have their own.
+	ResetHidden(environments ...int)
 }
 
 // Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.

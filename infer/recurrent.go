@@ -26,8 +26,8 @@ func (p *Policy) Reset(environments ...int) {
 	}
 }
 
-// ActHidden is [Policy.ActBatch] with states that the caller keeps: hidden has one row of [Policy.HiddenSize] values for
-// each observation, the states before the step, and receives those after it. Zeros begin an episode. The policy's own
+// ActHidden is [Policy.ActBatch] with states that the caller keeps: hidden has one row of [Policy.HiddenSize] values
+// for each observation, the states before the step, and receives those after it. Zeros begin an episode. The policy's own
 // states stay as they are. After an error hidden is as it was.
 func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
 	n := len(observations) / p.widths[0]

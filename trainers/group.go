@@ -220,9 +220,17 @@ func (g *Group) HiddenSizes() map[string]int {
 }
 
 // ResetHidden implements [agents.Recurrent].
-func (g *Group) ResetHidden() {
-	for _, a := range g.agents {
-		resetHidden(a)
+func (g *Group) ResetHidden(environments ...int) {
+	for i, a := range g.agents {
+		var own []int
+		for _, e := range environments {
+			if g.scopes != nil && e >= g.starts[i] && e < g.starts[i]+g.scopes[i] {
+				own = append(own, e-g.starts[i])
+			}
+		}
+		if r, ok := agents.As[agents.Recurrent](a); ok && (len(own) > 0 || len(environments) == 0) {
+			r.ResetHidden(own...)
+		}
 	}
 }
 

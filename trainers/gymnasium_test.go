@@ -2,6 +2,7 @@ package trainers_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -81,6 +83,53 @@ print(total)
 	cancel()
 	if serveErr := <-served; serveErr != nil || err != nil || strings.TrimSpace(string(out)) != "500.0" {
 		t.Errorf("in Python the episode has the return %s(%v, %v), want 500.0", out, err, serveErr)
+	}
+}
+
+// A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
+func TestPeersServeMemory(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
+	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
+		Dict: map[string]any{"rollouts": 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	agent.SetTraining(false)
+	want := ""
+	for i := range 6 {
+		in := agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}
+		if i == 4 {
+			agent.ResetHidden(0, 2)
+		}
+		actions, err := agent.Act(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range actions {
+			want += fmt.Sprintf("%.9g\n", x)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
+	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
+	script := exec.Command(peers.Python(t, "numpy"), "-c", `
+import sys
+from gorl_client import Policy
+for attempt in range(2):  # the second asker begins anew
+    with Policy(sys.argv[1]) as policy:
+        answers = []
+        for i in range(6):
+            if i == 4:
+                policy.reset(0, 2)
+            answers += policy.act([[i, 1], [2, -1], [0.5, -i]]).ravel().tolist()
+print("".join(f"{x:.9g}\n" for x in answers), end="")
+`, path)
+	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
+	out, err := script.CombinedOutput()
+	cancel()
+	if serveErr := <-served; serveErr != nil || err != nil || string(out) != want {
+		t.Errorf("in Python the actions are\n%s(%v, %v), want\n%s", out, err, serveErr, want)
 	}
 }
 

@@ -245,6 +245,10 @@ func TestEvaluationRemembers(t *testing.T) {
 	if slices.Equal(third[:2], first[:2]) || !slices.Equal(third[2:], first[2:]) {
 		t.Errorf("behind ends in environments 1 and 2 the actions are %v, at the beginning %v", third, first)
 	}
+	a.ResetHidden(1)
+	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) || slices.Equal(fourth[4:], first[4:]) {
+		t.Errorf("behind a reset of environment 1 the actions are %v, at the beginning %v", fourth, first)
+	}
 	a.ResetHidden()
 	if again := act(); !slices.Equal(again, first) {
 		t.Errorf("behind a reset the actions are %v, at the beginning %v", again, first)

@@ -2,6 +2,7 @@
 
     policy = Policy("/dev/shm/my-policy")
     observation, info = env.reset()
+    policy.reset()  # where an episode begins
     action = policy.act(observation)
 
 Needs Linux and numpy; nothing else.
@@ -62,6 +63,7 @@ class Policy:
                 return False
             self._prepare(layout, offset)
             self._wait(self._words[_SEQUENCE])  # for what a program before this one asked last
+            self.reset()
         except BaseException:
             _release(file)
             raise
@@ -83,6 +85,7 @@ class Policy:
 
         self._observations, self._states = array("observations"), array("states")
         self._actions, self._message = array("actions"), array("message")
+        self._begins = array("begins")  # of a policy with memory: 1 where an episode begins
         self.name, self.action_kind = self._policy["name"], self._policy["action"]["kind"]
         self.rows, self.observation_width = self._observations.shape
 
@@ -119,6 +122,14 @@ class Policy:
             raise PolicyError(bytes(self._message).split(b"\0", 1)[0].decode(errors="replace"))
         actions = self._shaped(self._actions[:n])
         return actions if batched else actions[0]
+
+    def reset(self, *rows):
+        """Says that an episode begins with the next observation: of the given rows of the batch, without any of all.
+
+        A policy with memory remembers what it saw in each row until then. For others this does nothing.
+        """
+        if self._begins is not None:
+            self._begins[list(rows) or slice(None)] = 1
 
     def _shaped(self, actions):
         space = self._policy["action"]

@@ -39,12 +39,12 @@ func (g *graph) recurrent(s description.Step, x string, width int) string {
 			at := from + (part*layers+k)*s.Outputs
 			return g.node("Unsqueeze", "", []string{g.slice("hidden_in", at, at+s.Outputs), axis})
 		}
+		rows := len(kind.gates) * s.Outputs
+		biases := slices.Concat(g.ordered(names[2], kind.gates), g.ordered(names[3], kind.gates))
 		in := []string{x,
-			g.floats(arrayName(names[0])+"/"+kind.op, g.ordered(names[0], kind.gates), 1, len(kind.gates)*s.Outputs, width),
-			g.floats(arrayName(names[1])+"/"+kind.op, g.ordered(names[1], kind.gates), 1, len(kind.gates)*s.Outputs, s.Outputs),
-			g.floats(arrayName(names[2]+"+"+names[3])+"/"+kind.op, slices.Concat(g.ordered(names[2], kind.gates), g.ordered(names[3], kind.gates)),
-				1, 2*len(kind.gates)*s.Outputs),
-			"", initial(0)}
+			g.floats(arrayName(names[0])+"/"+kind.op, g.ordered(names[0], kind.gates), 1, rows, width),
+			g.floats(arrayName(names[1])+"/"+kind.op, g.ordered(names[1], kind.gates), 1, rows, s.Outputs),
+			g.floats(arrayName(names[2]+"+"+names[3])+"/"+kind.op, biases, 1, 2*rows), "", initial(0)}
 		attributes := []message{attributeOfInt("hidden_size", int64(s.Outputs))}
 		t := fmt.Sprintf("t%d", len(g.nodes))
 		out := []string{t + ".all", t + ".h"}

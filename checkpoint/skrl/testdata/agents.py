@@ -261,7 +261,7 @@ def evaluate(agent, kind, observations):
         _, outputs = agent.act(observations, None, timestep=10**6, timesteps=10**7)
     if kind.get("discrete"):
         return outputs["net_output"].argmax(dim=-1, keepdim=True).float().numpy()
-    return outputs["mean_actions"].numpy()
+    return outputs["mean_actions"].float().numpy()
 
 
 def evaluate_episode(agent, observations):

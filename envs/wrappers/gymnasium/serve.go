@@ -32,6 +32,12 @@ type Policy[O Observations] interface {
 	Act(in O) ([]float32, error)
 }
 
+// remembering is implemented by policies that may have memory, as agents.Recurrent is by agents.
+type remembering interface {
+	HiddenSizes() map[string]int
+	ResetHidden(environments ...int)
+}
+
 // ServeOptions are the settings of [Serve].
 type ServeOptions struct {
 	// Rows is the most observations that may be asked about at once, for a policy that is not bound to a number of
@@ -54,16 +60,15 @@ const maxMessage = 4096
 // which is no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this
 // user only. The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at
 // once as it is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
+//
+// Row i of a question is environment i to a policy with memory (recurrent layers). Its state goes on from question to
+// question until the asker says that an episode begins; the states of rows that are not asked about begin anew.
 func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
 	}
 	if o.Rows < 0 {
 		return fmt.Errorf("gymnasium: rows is %d; it must not be negative", o.Rows)
-	}
-	if r, ok := any(policy).(interface{ HiddenSizes() map[string]int }); ok && len(r.HiddenSizes()) > 0 {
-		return errors.New("gymnasium: the policy has memory (recurrent layers), " +
-			"and who asks over the shared memory does not say where episodes end; serve a policy without")
 	}
 	if policy.NumEnvs() == 0 {
 		if err := policy.Bind(max(1, o.Rows)); err != nil {
@@ -73,7 +78,11 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 	act := func(observations, states []float32) ([]float32, error) {
 		return policy.Act(O{Observations: observations, States: states})
 	}
-	s, err := newServer(policy.Name(), policy.Spaces(), policy.NumEnvs(), act, path)
+	var reset func(environments ...int)
+	if r, ok := any(policy).(remembering); ok && len(r.HiddenSizes()) > 0 {
+		reset = r.ResetHidden
+	}
+	s, err := newServer(policy.Name(), policy.Spaces(), policy.NumEnvs(), act, reset, path)
 	if err != nil {
 		return err
 	}
@@ -86,6 +95,8 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 // server is a policy and the memory through which it is asked.
 type server struct {
 	act                         func(observations, states []float32) ([]float32, error)
+	reset                       func(environments ...int) // nil without memory
+	begins                      []uint8                   // what the other side wrote: 1 where an episode begins
 	set                         spaces.Set
 	path                        string
 	file                        *os.File
@@ -99,14 +110,18 @@ type server struct {
 
 // newServer makes the memory under another name first and renames it when it is complete.
 func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error),
-	path string) (s *server, err error) {
+	reset func(environments ...int), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
-	l := plan("policy", 1, n, []array{
+	arrays := []array{
 		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4",
 			set.Action.Width()},
-	})
+	}
+	if reset != nil {
+		arrays = append(arrays, array{"begins", "u1", -1})
+	}
+	l := plan("policy", 1, n, arrays)
 	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
 	l.Size += maxMessage
 	l.Policy = &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
@@ -118,7 +133,7 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	if err != nil {
 		return nil, err
 	}
-	s = &server{act: act, set: set, path: path, rows: n}
+	s = &server{act: act, reset: reset, set: set, path: path, rows: n}
 	if s.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*"); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
@@ -136,6 +151,7 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	s.block.server = uint32(os.Getpid())
 	s.asked, s.askedStates = view[float32](s.memory, l, "observations"), view[float32](s.memory, l, "states")
 	s.actions, s.message = view[float32](s.memory, l, "actions"), view[uint8](s.memory, l, "message")
+	s.begins = view[uint8](s.memory, l, "begins")
 	s.observations, s.states = set.Observation.Rows(n), set.State.Rows(n)
 	if err = os.Rename(s.file.Name(), path); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
@@ -218,6 +234,21 @@ func (s *server) answer(n int) error {
 		clear(in.to[n*w:]) // rows do not depend on each other: those not asked about may hold anything
 		if err := in.space.Check(in.to[:n*w], n); err != nil {
 			return fmt.Errorf("gymnasium: %s: %w", in.name, err)
+		}
+	}
+	if s.reset != nil {
+		var anew []int
+		for i := range s.rows {
+			if s.begins[i] != 0 {
+				anew = append(anew, i)
+			}
+			s.begins[i] = 0
+			if i >= n {
+				s.begins[i] = 1 // it is shown zeros now
+			}
+		}
+		if len(anew) > 0 {
+			s.reset(anew...)
 		}
 	}
 	actions, err := s.act(s.observations, s.states)

@@ -49,6 +49,29 @@ func (a *adder) Act(in struct{ Observations, States []float32 }) ([]float32, err
 	return out, nil
 }
 
+// tally is an adder that remembers the sum of all that it saw in every row.
+type tally struct {
+	adder
+	sums []float32
+}
+
+func (p *tally) HiddenSizes() map[string]int { return map[string]int{"policy": 1} }
+
+func (p *tally) ResetHidden(environments ...int) {
+	for _, i := range environments {
+		p.sums[i] = 0
+	}
+}
+
+func (p *tally) Act(in struct{ Observations, States []float32 }) ([]float32, error) {
+	out, err := p.adder.Act(in)
+	for i := range p.sums {
+		p.sums[i] += out[2*i] + 100
+		out[2*i] = p.sums[i]
+	}
+	return out, err
+}
+
 // ask is the Go side of a client: it maps the file and asks about rows of observations.
 type ask struct {
 	memory []byte
@@ -98,7 +121,7 @@ func (a *ask) act(observations []float32) (actions []float32, failure string) {
 }
 
 // serving runs Serve until the test ends, and returns when its file is there.
-func serving(t *testing.T, p *adder, path string) (cancel func() error) {
+func serving(t *testing.T, p Policy[struct{ Observations, States []float32 }], path string) (cancel func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -114,6 +137,40 @@ func serving(t *testing.T, p *adder, path string) (cancel func() error) {
 		}
 	}
 	return func() error { stop(); return <-served }
+}
+
+// A policy with memory goes on from question to question, row by row, until an episode begins.
+func TestServeMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy")
+	p := &tally{adder: adder{set: spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.NewBox(-1, 1, 2)}}, sums: make([]float32, 3)}
+	cancel := serving(t, p, path)
+	defer func() {
+		if err := cancel(); err != nil {
+			t.Error(err)
+		}
+	}()
+	a := newAsk(t, path)
+	begins := view[uint8](a.memory, a.layout, "begins")
+	for i, step := range []struct {
+		begins            []uint8
+		observations, sum []float32
+	}{
+		{[]uint8{1, 1, 1}, []float32{1, 2, 3}, []float32{101, 102, 103}},
+		{[]uint8{0, 0, 0}, []float32{1, 2, 3}, []float32{202, 204, 206}},
+		{[]uint8{0, 1, 0}, []float32{0, 0, 0}, []float32{302, 100, 306}},
+		{[]uint8{0, 0, 0}, []float32{5}, []float32{407}}, // the others are forgotten
+		{[]uint8{0, 0, 0}, []float32{5, 5, 5}, []float32{512, 105, 105}},
+	} {
+		for k, x := range step.begins {
+			begins[k] |= x
+		}
+		actions, failure := a.act(step.observations)
+		for k, want := range step.sum {
+			if failure != "" || actions[2*k] != want {
+				t.Errorf("question %d, row %d: %v %s, want %g", i, k, actions, failure, want)
+			}
+		}
+	}
 }
 
 func TestServe(t *testing.T) {
@@ -227,19 +284,5 @@ func TestServeTellsKeys(t *testing.T) {
 	if b, err := json.Marshal(told); err != nil || string(b) != `{"kind":"Dict","keys":["a","b"],"spaces":[`+
 		`{"kind":"Dict","keys":["x","y"],"spaces":[{"kind":"Discrete","nvec":[3]},{"kind":"Box","shape":[2]}]},{"kind":"Box","shape":[1]}]}` {
 		t.Errorf("%s, %v", b, err)
-	}
-}
-
-// rememberer is a policy with memory.
-type rememberer struct{ adder }
-
-func (*rememberer) HiddenSizes() map[string]int { return map[string]int{"policy": 3} }
-
-// A policy with memory is not served, because the asker does not say where episodes end.
-func TestServeWithoutMemory(t *testing.T) {
-	p := &rememberer{adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(2)}}}
-	err := Serve(context.Background(), p, filepath.Join(t.TempDir(), "policy"), ServeOptions{})
-	if err == nil || !strings.Contains(err.Error(), "the policy has memory") {
-		t.Errorf("error %v", err)
 	}
 }

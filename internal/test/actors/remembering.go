@@ -47,7 +47,8 @@ func remembering() []Case {
 	kernels := models.Spec{Class: "Gaussian", Gaussian: models.DefaultGaussianConfig(), Output: "3 * ACTIONS",
 		Network: []models.Container{{Name: "net", Input: "permute(OBSERVATIONS, (0, 1, 2, 3))",
 			Activations: []string{"elu", "tanh"}, Layers: []models.Layer{
-				{Out: "6", NoBias: true, Conv: &models.Conv{Kernel: [2]int{2, 3}, Dilation: [2]int{2, 3}, Padding: [2]int{1, 2}, Groups: 2}},
+				{Out: "6", NoBias: true, Conv: &models.Conv{Kernel: [2]int{2, 3}, Dilation: [2]int{2, 3},
+					Padding: [2]int{1, 2}, Groups: 2}},
 				{Out: "5", Conv: &models.Conv{Kernel: [2]int{3, 3}, Stride: [2]int{2, 2}}}, {Flatten: true}}}}}
 	watching := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * ACTIONS", Network: []models.Container{
 		{Name: "cnn", Input: `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, Activations: []string{"relu"},
