@@ -416,6 +416,8 @@ func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, args := range map[string][]string{
 		"cartpole":   {"--timesteps", "64"},
+		"memory":     {"--timesteps", "64"},
+		"pixels":     {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
 		"pendulum":   {"--timesteps", "256"},
 		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
 		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},

@@ -137,7 +137,9 @@ func TestAgentsBasicUsage(t *testing.T) {
 }
 
 func TestAMPWalker(t *testing.T) {
-	want(t, run(t, t.TempDir(), "amp_walker", "-timesteps", "64"), `length \d+\.\d of 300 .* joint error 0\.\d+ rad`)
+	line := `length \d+\.\d of 300 .* joint error 0\.\d+ rad`
+	want(t, run(t, t.TempDir(), "amp_walker", "-timesteps", "64"), line)
+	want(t, run(t, t.TempDir(), "amp_walker", "-timesteps", "64", "-memory"), line)
 }
 
 // An untrained policy hardly ever finds the goal; little training finds it nearly always.

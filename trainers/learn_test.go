@@ -9,20 +9,22 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// learn trains PPO over five seeds and returns the mean return of deterministic evaluation of each.
-func learn(t *testing.T, make func(seed int64) (envs.Env, error), hidden []int, activation string, config map[string]any, timesteps int) float64 {
+// learn trains PPO with seeds from 1 and returns the deterministic evaluation of each.
+func learn(t *testing.T, seeds int64, make func(seed int64) (envs.Env, error), networks func(spaces.Set) ppo.Models,
+	config map[string]any, timesteps int) []trainers.Evaluation {
 	t.Helper()
-	const seeds = 5
-	total := 0.0
+	var results []trainers.Evaluation
 	for seed := int64(1); seed <= seeds; seed++ {
 		env, err := make(seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), hidden, activation), Dict: config, Seed: seed})
+		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +36,9 @@ func learn(t *testing.T, make func(seed int64) (envs.Env, error), hidden []int, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("seed %d: return %.1f over %d episodes (training: %.1f)", seed, result.Return, result.Episodes, trainer.Metrics()["episode.return"])
-		total += result.Return
+		t.Logf("seed %d: return %.1f over %d episodes (training: %.1f) %v", seed, result.Return, result.Episodes,
+			trainer.Metrics()["episode.return"], result.Metrics)
+		results = append(results, result)
 		if err := agent.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -43,32 +46,105 @@ func learn(t *testing.T, make func(seed int64) (envs.Env, error), hidden []int, 
 			t.Fatal(err)
 		}
 	}
-	return total / seeds
+	return results
+}
+
+// mean returns the mean return over seeds.
+func mean(t *testing.T, results []trainers.Evaluation) (sum float64) {
+	t.Helper()
+	for _, r := range results {
+		sum += r.Return / float64(len(results))
+	}
+	t.Logf("mean return over %d seeds: %.1f", len(results), sum)
+	return sum
+}
+
+// perceptrons returns a constructor of perceptrons.
+func perceptrons(hidden ...int) func(spaces.Set) ppo.Models {
+	return func(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, hidden, "tanh") }
 }
 
 func TestLearnCartPole(t *testing.T) {
-	mean := learn(t, func(seed int64) (envs.Env, error) {
+	got := mean(t, learn(t, 5, func(seed int64) (envs.Env, error) {
 		return classic.NewCartPole(classic.Config{NumEnvs: 8, Seed: seed})
-	}, []int{64, 64}, "tanh", map[string]any{
+	}, perceptrons(64, 64), map[string]any{
 		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8, "value_loss_scale": 0.5, "value_clip": 0,
 		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
-	}, 12_500)
-	t.Logf("mean return over 5 seeds: %.1f", mean)
-	if mean < 475 {
-		t.Errorf("CartPole: mean return %.1f over 5 seeds, want ≥ 475", mean)
+	}, 12_500))
+	if got < 475 {
+		t.Errorf("CartPole: mean return %.1f over 5 seeds, want ≥ 475", got)
 	}
 }
 
 func TestLearnPendulum(t *testing.T) {
-	mean := learn(t, func(seed int64) (envs.Env, error) {
+	got := mean(t, learn(t, 5, func(seed int64) (envs.Env, error) {
 		return classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
-	}, []int{64, 64}, "tanh", map[string]any{
+	}, perceptrons(64, 64), map[string]any{
 		"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "value_clip": 0,
 		"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.05, "total_iters": 125},
-	}, 16_000)
-	t.Logf("mean return over 5 seeds: %.1f", mean)
-	if mean < -250 {
-		t.Errorf("Pendulum: mean return %.1f over 5 seeds, want ≥ −250", mean)
+	}, 16_000))
+	if got < -250 {
+		t.Errorf("Pendulum: mean return %.1f over 5 seeds, want ≥ −250", got)
+	}
+}
+
+// gru returns a constructor of networks with 64 gated recurrent units before the hidden layers.
+func gru(hidden []int, from models.Initialization) func(spaces.Set) ppo.Models {
+	return func(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.GRU(64), hidden, "tanh", from) }
+}
+
+// TestLearnMaskedCartPole holds networks with memory against perceptrons in CartPole without velocities.
+func TestLearnMaskedCartPole(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		networks func(spaces.Set) ppo.Models
+	}{
+		{"GRU", gru([]int{64}, models.Initialization{})},
+		{"LSTM", func(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.LSTM(64), []int{64}, "tanh") }},
+		{"Perceptron", perceptrons(64, 64)},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for i, r := range learn(t, 3, func(seed int64) (envs.Env, error) {
+				return classic.NewMaskedCartPole(classic.Config{NumEnvs: 32, Seed: seed})
+			}, x.networks, map[string]any{
+				"rollouts": 64, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "kl_threshold": 0.05,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+				"adam_epsilon": 1e-5, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
+				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 100},
+			}, 6400) {
+				if x.name == "Perceptron" && r.Return >= 200 || x.name != "Perceptron" && r.Return < 475 {
+					t.Errorf("seed %d: return %.1f; want ≥ 475 with memory, < 200 without", i+1, r.Return)
+				}
+			}
+		})
+	}
+}
+
+// TestLearnTMaze holds networks with memory against perceptrons in a T-maze with a corridor of 20 steps.
+func TestLearnTMaze(t *testing.T) {
+	for _, x := range []struct {
+		name        string
+		networks    func(spaces.Set) ppo.Models
+		least, most float64 // of episodes that succeed
+	}{
+		{"GRU", gru(nil, models.Initialization{Kind: "orthogonal"}), 0.95, 1},
+		{"Perceptron", perceptrons(64, 64), 0.3, 0.7},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for i, r := range learn(t, 3, func(seed int64) (envs.Env, error) {
+				return classic.NewTMaze(classic.TMazeConfig{Config: classic.Config{NumEnvs: 64, Seed: seed}, Length: 20})
+			}, x.networks, map[string]any{
+				"rollouts": 64, "learning_epochs": 4, "mini_batches": 8, "discount_factor": 0.98, "entropy_loss_scale": 0.03,
+				"value_loss_scale": 0.5, "kl_threshold": 0.05,
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+				"adam_epsilon": 1e-5, "learning_rate": 2e-3, "learning_rate_scheduler": "LinearLR",
+				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 100},
+			}, 6400) {
+				if s := r.Metrics["success"]; s < x.least || s > x.most {
+					t.Errorf("seed %d: %.0f %% of episodes succeed; want %g to %g", i+1, 100*s, 100*x.least, 100*x.most)
+				}
+			}
+		})
 	}
 }

@@ -98,6 +98,9 @@ func TestSameAsConstructors(t *testing.T) {
 		{"{id: MountainCar}", func() (envs.Env, error) { return classic.NewMountainCar(classic.Config{}) }},
 		{"{id: Pendulum, num_envs: 2, seed: 1}", func() (envs.Env, error) { return classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}) }},
 		{"{id: Walker}", func() (envs.Env, error) { return walker(mujoco.WalkerConfig{}) }},
+		{"{id: Walker, num_envs: 2, velocities: false}", func() (envs.Env, error) {
+			return walker(mujoco.WalkerConfig{NumEnvs: 2, HideVelocities: true})
+		}},
 		{"{id: Walker, num_envs: 3, seed: 2, target_speed: 0.7, episode_length: 20, stagger: 7}", func() (envs.Env, error) {
 			return walker(mujoco.WalkerConfig{NumEnvs: 3, Seed: 2, TargetSpeed: 0.7, EpisodeLength: 20, Stagger: 7})
 		}},

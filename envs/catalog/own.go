@@ -92,6 +92,9 @@ type walkerSettings struct {
 	Batch `yaml:",inline"`
 	// TargetSpeed is the forward speed in m/s that the task reward asks for.
 	TargetSpeed float64 `yaml:"target_speed"`
+	// Velocities shows all velocities in observations. Without them a policy needs a memory, and there are states that have
+	// them, for a value network.
+	Velocities bool `yaml:"velocities"`
 	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
@@ -116,7 +119,7 @@ type walkerRender struct {
 }
 
 func walkerDefaults() walkerSettings {
-	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, EpisodeLength: 300,
+	return walkerSettings{Batch: Defaults(), TargetSpeed: 1.3, Velocities: true, EpisodeLength: 300,
 		Render: walkerRender{Width: 320, Height: 320}}
 }
 
@@ -126,7 +129,8 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 	}
 	cfg := mujoco.WalkerConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger, TargetSpeed: s.TargetSpeed,
-		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
+		HideVelocities: !s.Velocities,
+		Render:         mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
 	}
 	if s.Motion != "" {
 		var err error

@@ -3,6 +3,7 @@ package classic
 import (
 	"fmt"
 	"image"
+	"image/draw"
 	"math"
 	"math/rand/v2"
 
@@ -152,6 +153,27 @@ func (c *CartPolePixels) show(row []float32) {
 			row[i*n+k] = float32(v)
 		}
 	}
+}
+
+// Render draws CartPole's picture, and below it the frames of the observation, the newest at the right.
+func (c *CartPolePixels) Render() (image.Image, error) {
+	above, err := c.CartPole.Render()
+	if err != nil {
+		return nil, err
+	}
+	const gap = 3
+	size, across, down := above.Bounds().Size(), c.cfg.Width+gap, c.cfg.Height+gap
+	out := image.NewRGBA(image.Rect(0, 0, max(size.X, c.cfg.Frames*across+gap), size.Y+down))
+	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
+	left := (out.Rect.Dx() - size.X) / 2
+	draw.Draw(out, image.Rect(left, 0, left+size.X, size.Y), above, image.Point{}, draw.Src)
+	for k := range c.cfg.Frames {
+		frame := c.frames[k*c.cfg.Interval]
+		at := frame.Rect.Add(image.Pt(gap+k*across, size.Y))
+		draw.Draw(out, at, image.Black, image.Point{}, draw.Src)
+		draw.DrawMask(out, at, image.White, image.Point{}, frame, image.Point{}, draw.Over)
+	}
+	return out, nil
 }
 
 // MarshalState returns the four state variables and what the camera saw.

@@ -108,6 +108,39 @@ func TestCartPolePixels(t *testing.T) {
 	}
 }
 
+// The picture of the environment shows the frames of the observation, each where it belongs.
+func TestCartPolePixelsRender(t *testing.T) {
+	cfg := DefaultCartPolePixels()
+	c := newCartPolePixels(cfg)
+	out := envs.Row{Observation: c.Spaces().Observation.Rows(1)}
+	if err := c.Reset(rand.New(rand.NewPCG(1, 1)), out); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if _, _, _, err := c.Step([]float32{1}, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	picture, err := c.Render()
+	if err != nil || picture.Bounds().Dx() != 300 || picture.Bounds().Dy() != 243 {
+		t.Fatalf("%v, %v", picture.Bounds(), err)
+	}
+	white := 0
+	for i, v := range out.Observation {
+		frame, x, y := i%cfg.Frames, i/cfg.Frames%cfg.Width, i/cfg.Frames/cfg.Width
+		r, _, _, _ := picture.At(3+99*frame+x, 200+y).RGBA()
+		if got := float32(r >> 8); math.Abs(float64(got-v)) > 1 {
+			t.Fatalf("frame %d, column %d, row %d is %g in the picture, %g in the observation", frame, x, y, got, v)
+		}
+		if v == 255 {
+			white++
+		}
+	}
+	if white < 60 {
+		t.Errorf("only %d pixels are white", white)
+	}
+}
+
 // A state put back gives the same pictures, earlier frames included, and a broken one changes nothing.
 func TestCartPolePixelsState(t *testing.T) {
 	cfg := DefaultCartPolePixels()

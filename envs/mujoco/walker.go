@@ -28,6 +28,9 @@ type WalkerConfig struct {
 	Stagger int
 	// TargetSpeed is the forward speed in m/s that the task reward asks for. Zero means 1.3.
 	TargetSpeed float64
+	// HideVelocities leaves the nine velocities out of observations, and gives states that have them. A policy needs a
+	// memory then; a value network reads the states.
+	HideVelocities bool
 	// Motion is the reference clip: nine columns as those of [motions.Gait], and wrapping. Nil means
 	// Gait(DefaultGaitConfig()).
 	Motion *motions.Clip
@@ -41,7 +44,8 @@ type WalkerConfig struct {
 // Observation (17): pelvis height less 0.92 m, pitch, six joint angles (hip, knee, ankle; right, left), then the nine
 // velocities: forward, upward, pitch × 0.5, joints × 0.2. Action (6), clipped to [−1.5, 1.5]: position targets of the
 // joints around (0.2, 0.5, −0.05) rad in units of (0.6, 0.7, 0.4) rad. AMP observation (34): two consecutive
-// observations. A control step is 0.02 s, five of the simulation's.
+// observations. A control step is 0.02 s, five of the simulation's. With WalkerConfig.HideVelocities observations are the
+// first eight of these numbers, states are all 17, and AMP observations stay as they are.
 //
 // An episode begins in a random frame of the clip. It terminates when the pelvis is 0.25 m too low or the pitch
 // beyond 1 rad, and is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²) with v the forward speed. Metrics of
@@ -78,6 +82,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 		return nil, err
 	}
 	task := newWalkerTask(cfg.Motion, cfg.TargetSpeed, max(1, cfg.NumEnvs))
+	task.hide = cfg.HideVelocities
 	env, err := New(Config{
 		XML: walkerXML, NumEnvs: cfg.NumEnvs, Substeps: walkerSubsteps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,

@@ -13,7 +13,8 @@ import (
 
 const (
 	walkerDOF         = 9
-	walkerObservation = 2*walkerDOF - 1 // all but x
+	walkerPositions   = walkerDOF - 1 // all but x
+	walkerObservation = walkerPositions + walkerDOF
 	walkerActions     = 6
 	walkerSubsteps    = 5
 	walkerControlStep = 0.02
@@ -30,6 +31,7 @@ var (
 type walkerTask struct {
 	clip     *motions.Clip
 	speed    float64
+	hide     bool                             // velocities, from observations
 	terms    []walkerTerms                    // of the reward, one an environment
 	pos, vel [][walkerDOF]float64             // the clip, one row a control step
 	joints   [][walkerActions]float64         // its joint angles
@@ -75,15 +77,15 @@ func (w *walkerTask) Init(m *Model) (Spec, error) {
 		return Spec{}, fmt.Errorf("the walker has %d coordinates and %d actuators, the model %d and %d", walkerDOF,
 			walkerActions, m.NQ(), m.NU())
 	}
-	return Spec{
-		Name: "walker",
-		Spaces: spaces.Set{
-			Observation:    spaces.Unbounded(walkerObservation),
-			Action:         spaces.NewBox(-1.5, 1.5, walkerActions),
-			AMPObservation: spaces.Unbounded(2 * walkerObservation),
-		},
-		Memory: walkerObservation, // the previous observation
-	}, nil
+	set := spaces.Set{
+		Observation:    spaces.Unbounded(walkerObservation),
+		Action:         spaces.NewBox(-1.5, 1.5, walkerActions),
+		AMPObservation: spaces.Unbounded(2 * walkerObservation),
+	}
+	if w.hide {
+		set.Observation, set.State = spaces.Unbounded(walkerPositions), spaces.Unbounded(walkerObservation)
+	}
+	return Spec{Name: "walker", Spaces: set, Memory: walkerObservation}, nil // it remembers the observation before
 }
 
 // Reset starts in a random frame of the clip.
@@ -109,14 +111,21 @@ func (w *walkerTask) Reward(s *State) (reward float64, terminated bool) {
 
 // Observe implements [Task].
 func (w *walkerTask) Observe(s *State, out envs.Row) {
-	walkerFeatures(s.QPos, s.QVel, out.Observation)
+	all := out.Observation
+	if w.hide {
+		all = out.State
+	}
+	walkerFeatures(s.QPos, s.QVel, all)
+	if w.hide {
+		copy(out.Observation, all)
+	}
 	if out.AMPObservation != nil {
 		for i, v := range s.Memory {
 			out.AMPObservation[i] = float32(v)
 		}
-		copy(out.AMPObservation[walkerObservation:], out.Observation)
+		copy(out.AMPObservation[walkerObservation:], all)
 	}
-	for i, v := range out.Observation {
+	for i, v := range all {
 		s.Memory[i] = float64(v)
 	}
 }

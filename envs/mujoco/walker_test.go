@@ -26,6 +26,61 @@ func TestWalkerContract(t *testing.T) {
 	}
 }
 
+// TestWalkerHidesVelocities drives two walkers side by side: hidden velocities are in states, and change nothing else.
+func TestWalkerHidesVelocities(t *testing.T) {
+	var walkers [2]*Walker
+	for i := range walkers {
+		w, err := NewWalker(WalkerConfig{NumEnvs: 4, Seed: 1, EpisodeLength: 25, HideVelocities: i == 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		walkers[i] = w
+	}
+	open, hidden := walkers[0], walkers[1]
+	s := hidden.Spaces()
+	if s.Observation.Width() != 8 || s.State.Width() != 17 || s.AMPObservation.Width() != 34 {
+		t.Fatalf("spaces %v", s)
+	}
+	if err := envs.Check(hidden, 100, 3); err != nil {
+		t.Error(err)
+	}
+	same := func(what string, i int, whole, states, observations []float32) {
+		t.Helper()
+		want := whole[17*i : 17*i+17]
+		if state, seen := states[17*i:17*i+17], observations[8*i:8*i+8]; !slices.Equal(want, state) || !slices.Equal(want[:8], seen) {
+			t.Fatalf("%s of environment %d: state %v and observation %v, want %v", what, i, state, seen, want)
+		}
+	}
+	a, errA := open.Reset(7)
+	b, errB := hidden.Reset(7)
+	rng, ends := rand.New(rand.NewPCG(1, 1)), 0
+	for k := range 60 {
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		for i := range 4 {
+			same("step", i, a.Observations, b.States, b.Observations)
+			if k > 0 && (a.Terminated[i] || a.Truncated[i]) {
+				ends++
+				same("end", i, a.FinalObservations, b.FinalStates, b.FinalObservations)
+			}
+		}
+		if !slices.Equal(a.AMPObservations, b.AMPObservations) || !slices.Equal(a.Rewards, b.Rewards) {
+			t.Fatalf("step %d: AMP observations or rewards differ", k)
+		}
+		actions := make([]float32, 4*6)
+		for i := range actions {
+			actions[i] = rng.Float32()*2 - 1
+		}
+		a, errA = open.Step(actions)
+		b, errB = hidden.Step(actions)
+	}
+	if ends == 0 {
+		t.Error("no episode ended")
+	}
+}
+
 func TestWalkerReset(t *testing.T) {
 	w, err := NewWalker(WalkerConfig{NumEnvs: 200, Seed: 1})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command amp_walker trains one AMP agent: a planar biped learns to walk like its reference gait.
+// Command amp_walker trains one AMP agent: a planar biped learns to walk like its reference gait. With -memory the policy
+// sees no velocities, and has gated recurrent units to find them out.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -32,24 +34,27 @@ func config() map[string]any {
 func main() {
 	timesteps := flag.Int("timesteps", 23_424, "timesteps, each a step of all 64 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
+	memory := flag.Bool("memory", false, "hide velocities from the policy, and give it a memory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *timesteps, *seed); err != nil {
+	if err := run(ctx, *timesteps, *seed, *memory); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, timesteps int, seed int64) error {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: seed})
+func run(ctx context.Context, timesteps int, seed int64, memory bool) error {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 64, Seed: seed, HideVelocities: memory})
 	if err != nil {
 		return err
 	}
 	defer env.Close()
-	agent, err := amp.New(amp.Options{
-		Spaces: env.Spaces(), Motions: env, Dict: config(), Seed: seed,
-		Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), // policy, value, discriminator
-	})
+	settings, networks := config(), amp.MLPs(env.Spaces(), []int{128, 64}, "elu") // policy, value, discriminator
+	if memory {
+		networks = amp.Recurrent(env.Spaces(), models.GRU(64), []int{128, 64}, "elu")
+		settings["state_preprocessor"] = "RunningStandardScaler" // of what the value network sees
+	}
+	agent, err := amp.New(amp.Options{Spaces: env.Spaces(), Motions: env, Dict: settings, Seed: seed, Models: networks})
 	if err != nil {
 		return err
 	}
