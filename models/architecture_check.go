@@ -45,6 +45,9 @@ func (a Architecture) Validate() error {
 	if err := a.validateMemory(); err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Picture) > 0 }) {
+		return nil
+	}
 	if _, err := a.Describe(1, "").Widths(); err != nil { // what depends on the shapes of pictures
 		return fmt.Errorf("models: the architecture %v: %w", a, err)
 	}
