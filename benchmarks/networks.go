@@ -19,7 +19,7 @@ type network struct {
 
 var networks = map[string]network{
 	"gru": {spaces.Unbounded(32), func(sp spaces.Set) ppo.Models {
-		return ppo.Recurrent(sp, models.GRU(128), []int{64}, "elu")
+		return ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")
 	}, 32, 16, 4, 4, 10},
 	"camera": {spaces.NewPicture(84, 84, 3), func(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, models.DefaultCNN()) },
 		16, 0, 2, 4, 2},

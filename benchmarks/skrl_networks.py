@@ -22,7 +22,7 @@ from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
 from skrl.utils.model_instantiators.torch import deterministic_model, gaussian_model
 
 ENVS, ACTIONS = 64, 6
-GRU = dict(observations=32, hidden=128, layers=[64], rollouts=32, sequence=16, learning_epochs=4, mini_batches=4, repeats=10)
+GRU = dict(observations=32, hidden=64, layers=[64, 32], rollouts=32, sequence=16, learning_epochs=4, mini_batches=4, repeats=10)
 CAMERA = dict(shape=(84, 84, 3), rollouts=16, learning_epochs=2, mini_batches=4, repeats=2)
 
 
@@ -31,7 +31,7 @@ class Recurrent(Model):
         self.gru = torch.nn.GRU(inputs, GRU["hidden"], batch_first=True)
         layers, width = [], GRU["hidden"]
         for units in GRU["layers"]:
-            layers += [torch.nn.Linear(width, units), torch.nn.ELU()]
+            layers += [torch.nn.Linear(width, units), torch.nn.ReLU()]
             width = units
         self.net = torch.nn.Sequential(*layers, torch.nn.Linear(width, outputs))
 
