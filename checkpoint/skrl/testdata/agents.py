@@ -306,7 +306,7 @@ def main():
     agent.load(start)
     if kind.get("separately") and arguments.start is None:
         os.remove(start)
-    probe = observed(kind, 16)
+    probe = observed(kind, 10_000)
     before = evaluate(agent, kind, probe)
     rollout = learn(agent, kind)
     agent.save(at("second.pt"))
