@@ -51,6 +51,8 @@ func conformance() []suite {
 	return []suite{
 		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
+		{name: "PPO/mixed precision/GRU", ppo: ppoRecurrent, spaces: states, settings: half},
+		{name: "AMP/mixed precision/pictures", amp: ampCNNs, spaces: watched, settings: half},
 		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen, settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
 		{name: "AMP/pictures", amp: ampCNNs, spaces: watched, settings: map[string]any{
 			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil, "separate_critics": true}},

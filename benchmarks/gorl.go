@@ -45,6 +45,7 @@ func gorl(size string, threads int) ([]measure, error) {
 // noise is reference motion of random numbers.
 type noise int
 
+// CollectReferenceMotions implements [amp.MotionSource].
 func (w noise) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	return normal(rng, n*int(w)), nil
 }

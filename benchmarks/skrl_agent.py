@@ -1,4 +1,8 @@
-"""Builds skrl agents for the benchmarks: plain models, the settings given, no logging."""
+"""Builds skrl agents for the benchmarks (plain models, the settings given, no logging), and times them."""
+
+import json
+import statistics
+import time
 
 import gymnasium
 import numpy as np
@@ -96,3 +100,36 @@ def amp_agent(
     agent.init()
     agent.enable_training_mode(True)
     return agent
+
+
+def time_rounds(agent, size, observations, rewards, terminated, infos, repeats):
+    """Times one update, and one rollout step (act and record), and prints one JSON line each.
+
+    terminated is [rollouts, envs, 1]; all other tensors are the same in every step. The first round warms up and is not
+    counted.
+    """
+    rollouts, never = len(terminated), torch.zeros_like(terminated[0])
+    steps, updates = [], []
+    for round_ in range(repeats + 1):
+        begin = time.perf_counter()
+        with torch.no_grad():
+            for step in range(rollouts):
+                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
+                agent.record_transition(
+                    observations=observations, states=None, actions=actions, rewards=rewards.clone(),
+                    next_observations=observations, next_states=None, terminated=terminated[step], truncated=never,
+                    infos=infos, timestep=step, timesteps=10**9,
+                )  # fmt: skip
+        middle = time.perf_counter()
+        agent.enable_models_training_mode(True)
+        agent.update(timestep=1, timesteps=10**9)
+        agent.enable_models_training_mode(False)
+        end = time.perf_counter()
+        if round_ > 0:
+            steps.append((middle - begin) / rollouts * 1e3)
+            updates.append((end - middle) * 1e3)
+    for measure, values in (("update", updates), ("rollout_step", steps)):
+        print(json.dumps({
+            "library": "skrl", "size": size, "measure": measure,
+            "median_ms": statistics.median(values), "min_ms": min(values), "repeats": repeats,
+        }), flush=True)  # fmt: skip

@@ -8,9 +8,6 @@ skrl_update.py does. Run it with the Python of `make peers`.
 """
 
 import argparse
-import json
-import statistics
-import time
 
 import gymnasium
 import numpy as np
@@ -20,6 +17,8 @@ from skrl.agents.torch.ppo import PPO, PPO_RNN
 from skrl.memories.torch import RandomMemory
 from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
 from skrl.utils.model_instantiators.torch import deterministic_model, gaussian_model
+
+from skrl_agent import time_rounds
 
 ENVS, ACTIONS = 64, 6
 GRU = dict(observations=32, hidden=64, layers=[64, 32], rollouts=32, sequence=16, learning_epochs=4, mini_batches=4, repeats=10)
@@ -127,32 +126,7 @@ def main():
     agent.enable_training_mode(True)
     rewards = torch.randn(ENVS, 1)
     ends = torch.rand(size["rollouts"], ENVS, 1) < 0.02
-    never = torch.zeros(ENVS, 1, dtype=torch.bool)
-    steps, updates = [], []
-    repeats = arguments.repeats or size["repeats"]
-    for round_ in range(repeats + 1):
-        begin = time.perf_counter()
-        with torch.no_grad():
-            for step in range(size["rollouts"]):
-                chosen, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
-                agent.record_transition(
-                    observations=observations, states=None, actions=chosen, rewards=rewards.clone(),
-                    next_observations=observations, next_states=None, terminated=ends[step], truncated=never,
-                    infos={}, timestep=step, timesteps=10**9,
-                )  # fmt: skip
-        middle = time.perf_counter()
-        agent.enable_models_training_mode(True)
-        agent.update(timestep=1, timesteps=10**9)
-        agent.enable_models_training_mode(False)
-        end = time.perf_counter()
-        if round_ > 0:
-            steps.append((middle - begin) / size["rollouts"] * 1e3)
-            updates.append((end - middle) * 1e3)
-    for measure, values in (("update", updates), ("rollout_step", steps)):
-        print(json.dumps({
-            "library": "skrl", "size": arguments.size, "measure": measure,
-            "median_ms": statistics.median(values), "min_ms": min(values), "repeats": repeats,
-        }), flush=True)  # fmt: skip
+    time_rounds(agent, arguments.size, observations, rewards, ends, {}, arguments.repeats or size["repeats"])
 
 
 if __name__ == "__main__":

@@ -7,13 +7,10 @@ The first round warms up and is not counted. Run it with the Python of `make pee
 """
 
 import argparse
-import json
-import statistics
-import time
 
 import torch
 
-from skrl_agent import amp_agent
+from skrl_agent import amp_agent, time_rounds
 
 SIZES = {
     "small": dict(
@@ -61,30 +58,9 @@ def main():
     rewards = torch.randn(envs, 1)
     never = torch.zeros(envs, 1, dtype=torch.bool)
 
-    steps, updates = [], []
-    for round_ in range(repeats + 1):
-        begin = time.perf_counter()
-        with torch.no_grad():
-            for step in range(rollouts):
-                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
-                agent.record_transition(
-                    observations=observations, states=None, actions=actions, rewards=rewards.clone(),
-                    next_observations=observations, next_states=None, terminated=never, truncated=never,
-                    infos={"amp_obs": amp_observations}, timestep=step, timesteps=10**9,
-                )  # fmt: skip
-        middle = time.perf_counter()
-        agent.enable_models_training_mode(True)
-        agent.update(timestep=1, timesteps=10**9)
-        agent.enable_models_training_mode(False)
-        end = time.perf_counter()
-        if round_ > 0:
-            steps.append((middle - begin) / rollouts * 1e3)
-            updates.append((end - middle) * 1e3)
-    for measure, values in (("update", updates), ("rollout_step", steps)):
-        print(json.dumps({
-            "library": "skrl", "size": arguments.size, "measure": measure,
-            "median_ms": statistics.median(values), "min_ms": min(values), "repeats": repeats,
-        }), flush=True)  # fmt: skip
+    time_rounds(
+        agent, arguments.size, observations, rewards, never.expand(rollouts, envs, 1), {"amp_obs": amp_observations}, repeats
+    )
 
 
 if __name__ == "__main__":

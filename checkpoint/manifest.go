@@ -82,8 +82,8 @@ func summary(values map[string]any) json.RawMessage {
 		switch v := reflect.ValueOf(values[key]); {
 		case len(plain) == most, len(key) > longest:
 			continue
-		case v.Kind() == reflect.String &&
-			v.Len() <= longest, v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
+		case v.Kind() == reflect.String && v.Len() <= longest,
+			v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
 			plain[key] = values[key]
 		}
 	}

@@ -71,10 +71,10 @@ func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened,
 		return nil, err
 	}
 	where := func() string {
-		if first, last := p.Iterations(); first != last {
+		first, last := p.Iterations()
+		if first != last {
 			return fmt.Sprintf("with members in intervals %d to %d", first, last)
 		}
-		first, _ := p.Iterations()
 		return fmt.Sprintf("in interval %d", first)
 	}
 	return &opened{p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Recovered, where, p.Close}, nil

@@ -51,9 +51,6 @@ func (p *Policy) states(n int) []float32 {
 	return p.hidden[:size]
 }
 
-// gates is how many rows of weights a recurrent layer has for each of its values.
-var gates = map[string]int{description.RNN: 1, description.GRU: 3, description.LSTM: 4}
-
 // recur computes n rows of a recurrent step. hidden has the whole states of the rows before the step, after receives
 // those after it; a step with frames has none.
 func (p *Policy) recur(s *step, x, y, hidden, after []float32, n int) {
@@ -76,7 +73,7 @@ func (p *Policy) recur(s *step, x, y, hidden, after []float32, n int) {
 		}
 		for k, l := range s.recurrent {
 			at := k * n * width
-			p.cell(s.Op, l, below, h[at:at+n*width], c[at:at+n*width], n)
+			p.cell(s, l, below, h[at:at+n*width], c[at:at+n*width], n)
 			below = h[at : at+n*width]
 		}
 	}
@@ -103,7 +100,7 @@ func (p *Policy) visit(s *step, rows []float32, n int, do func(row, own []float3
 }
 
 // values is how many values of scratch a row of the step needs.
-func (s *step) values() int { return 2 * (len(s.recurrent) + gates[s.Op]) * s.Outputs }
+func (s *step) values() int { return 2 * (len(s.recurrent) + s.Gates()) * s.Outputs }
 
 // layer are the arrays of one recurrent layer.
 type layer struct{ weightIn, weightHidden, biasIn, biasHidden []float32 }
@@ -117,13 +114,13 @@ func (r *scratch) grow(s *step, in, n int) {
 	grow(&r.h, n*len(s.recurrent)*s.Outputs)
 	grow(&r.c, n*len(s.recurrent)*s.Outputs)
 	grow(&r.x, n*in/max(1, s.Frames))
-	grow(&r.ofInput, n*gates[s.Op]*s.Outputs)
-	grow(&r.ofHidden, n*gates[s.Op]*s.Outputs)
+	grow(&r.ofInput, n*s.Gates()*s.Outputs)
+	grow(&r.ofHidden, n*s.Gates()*s.Outputs)
 }
 
 // cell takes n rows of one layer a step further: h, and for an LSTM c, become the states after it.
-func (p *Policy) cell(op string, l layer, x, h, c []float32, n int) {
-	width, g := len(h)/n, gates[op]
+func (p *Policy) cell(s *step, l layer, x, h, c []float32, n int) {
+	width, g := s.Outputs, s.Gates()
 	a, b := p.scratch.ofInput[:n*g*width], p.scratch.ofHidden[:n*g*width]
 	linear(x, l.weightIn, l.biasIn, a, n)
 	linear(h, l.weightHidden, l.biasHidden, b, n)
@@ -132,7 +129,7 @@ func (p *Policy) cell(op string, l layer, x, h, c []float32, n int) {
 		h, c := h[r*width:(r+1)*width], c[r*width:(r+1)*width]
 		sum := func(gate, i int) float64 { return float64(a[gate*width+i] + b[gate*width+i]) }
 		for i := range h {
-			switch op {
+			switch s.Op {
 			case description.RNN:
 				h[i] = float32(math.Tanh(sum(0, i)))
 			case description.GRU:

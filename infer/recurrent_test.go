@@ -24,7 +24,7 @@ func recurrent(op string, layers, frames int, sp spaces.Set, kind string) (descr
 	for k := range layers {
 		for i, name := range []string{"weight_ih", "weight_hh", "bias_ih", "bias_hh"} {
 			name = fmt.Sprintf("policy/%s.%s_l%d", op, name, k)
-			shape := []int64{int64(gates[op] * out), int64([]int{in, out, 0, 0}[i])}[:2-i/2]
+			shape := []int64{int64((description.Step{Op: op}).Gates() * out), int64([]int{in, out, 0, 0}[i])}[:2-i/2]
 			n := shape[0]
 			if i < 2 {
 				n *= shape[1]

@@ -22,45 +22,35 @@ type step struct {
 // step reads the arrays of step i. from is where its states begin.
 func (p *Policy) step(snap *checkpoint.Snapshot, i, from int) (step, error) {
 	s := step{Step: p.d.Network.Steps[i], in: p.d.Network.Sources(i), from: from}
-	var err error
+	var arrays [][]float32
+	if len(s.in) > 0 {
+		for _, a := range s.Arrays(p.widths[s.in[0]]) {
+			v, err := p.weights(snap, a.Name, a.Shape...)
+			if err != nil {
+				return s, err
+			}
+			arrays = append(arrays, v)
+		}
+	}
 	switch {
 	case s.Op == description.Permute:
 		s.order = order(s.Shape, s.Dims)
 	case s.Recurrent():
-		in, out := int64(p.widths[s.in[0]]/max(1, s.Frames)), int64(s.Outputs)
-		rows := int64(gates[s.Op]) * out
-		for ; len(s.Weights) > 4*len(s.recurrent) && err == nil; in = out {
-			var l layer
-			names := s.Weights[4*len(s.recurrent):]
-			for k, array := range []*[]float32{&l.weightIn, &l.weightHidden, &l.biasIn, &l.biasHidden} {
-				shape := [][]int64{{rows, in}, {rows, out}, {rows}, {rows}}[k]
-				if *array, err = p.weights(snap, names[k], shape...); err != nil {
-					return s, err
-				}
-			}
-			s.recurrent = append(s.recurrent, l)
+		for ; len(arrays) > 0; arrays = arrays[4:] {
+			s.recurrent = append(s.recurrent, layer{arrays[0], arrays[1], arrays[2], arrays[3]})
 		}
-	case s.Op == description.Linear || s.Op == description.Conv2d:
-		shape := []int64{int64(s.Outputs), int64(p.widths[s.in[0]])}
-		if s.Op == description.Conv2d {
-			shape = shape[:0]
-			for _, n := range s.KernelShape() {
-				shape = append(shape, int64(n))
-			}
-		}
-		if s.weight, err = p.weights(snap, s.Weight, shape...); err != nil {
-			return s, err
+	case len(arrays) > 0:
+		s.weight = arrays[0]
+		if len(arrays) > 1 {
+			s.bias = arrays[1]
 		}
 		if s.Op == description.Conv2d {
 			picture := s.Picture()
 			s.size = len(s.weight) / s.Outputs
 			s.tile = tiles(picture[1]*picture[2], s.size)
 		}
-		if s.Bias != "" {
-			s.bias, err = p.weights(snap, s.Bias, int64(s.Outputs))
-		}
 	}
-	return s, err
+	return s, nil
 }
 
 // forward passes n rows, at most p.block, through transforms, normalizer and network. The result is the policy's.

@@ -325,7 +325,7 @@ func TestPacking(t *testing.T) {
 	}
 }
 
-// What is no byte is refused with the environment's number, and nothing is written.
+// Write refuses a value that is not a byte, names the environment, and writes nothing.
 func TestPackingRefuses(t *testing.T) {
 	tensortest.CheckLive(t)
 	p := memory.NewPacking(spaces.NewTuple(spaces.Unbounded(1), spaces.NewPicture(1, 1, 2)))

@@ -99,7 +99,7 @@ var recurrentKinds = map[string]tensor.RecurrentKind{
 // none reports whether there is no stack.
 func (l RecurrentLayer) none() bool { return l == RecurrentLayer{} }
 
-// validate refuses what is no stack, upon rows of the given width.
+// validate checks the kind, the sizes, and that a row of the given width can be cut into the frames.
 func (l RecurrentLayer) validate(width int) error {
 	if _, ok := recurrentKinds[l.Kind]; !ok {
 		return fmt.Errorf("models: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, description.GRU,
@@ -137,49 +137,41 @@ func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int
 // ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and
 // CleanRL start an LSTM.
 func (n *network) recurrentParameters(gen *tensor.Generator, s description.Step, width int, orthogonally bool) {
-	kind := recurrentKinds[s.Op]
-	gates, hidden, in := kind.Gates(), s.Outputs, width/max(1, s.Frames)
+	arrays, parameters := s.Arrays(width), 0.0
+	for _, a := range arrays {
+		count := 1.0
+		for _, d := range a.Shape {
+			count *= float64(d)
+		}
+		parameters += count
+	}
 	// Weights, gradients, the copy that an update can be undone by, and Adam's two moments.
-	layers := float64(len(s.Weights) / 4)
-	parameters := float64(gates*hidden) * (float64(in+hidden+2) + (layers-1)*float64(2*hidden+2))
-	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %g layers upon %d inputs", s.Op, hidden,
-		layers, in), 5*4*parameters); err != nil {
+	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs,
+		len(arrays)/4, arrays[0].Shape[1]), 5*4*parameters); err != nil {
 		n.scope.Fail(err)
 		return
 	}
-	bound := 1 / math.Sqrt(float64(hidden))
-	uniform := func(shape ...int64) tensor.Tensor {
-		x := n.scope.Rand(gen, shape...)
-		n.scope.Scale(x, 2*bound)
-		return n.scope.AddScalar(x, -bound)
-	}
-	weight := func(in int) tensor.Tensor {
-		if !orthogonally {
-			return uniform(int64(gates*hidden), int64(in))
-		}
-		var blocks []tensor.Tensor
-		for range gates {
-			blocks = append(blocks, orthogonal(n.scope, gen, in, hidden, 1))
+	for _, a := range arrays {
+		var p tensor.Tensor
+		switch {
+		case !orthogonally:
+			bound := 1 / math.Sqrt(float64(a.Fan))
+			p = n.scope.Rand(gen, a.Shape...)
+			n.scope.Scale(p, 2*bound)
+			p = n.scope.AddScalar(p, -bound)
+		case len(a.Shape) == 1:
+			p = n.scope.Zeros(a.Shape...)
+		default:
+			blocks := make([]tensor.Tensor, s.Gates())
+			for i := range blocks {
+				blocks[i] = orthogonal(n.scope, gen, int(a.Shape[1]), s.Outputs, 1)
+			}
+			p = n.scope.Cat(0, blocks...)
 		}
 		if n.scope.Err() != nil {
-			return tensor.Tensor{}
+			return
 		}
-		return n.scope.Cat(0, blocks...)
-	}
-	bias := func() tensor.Tensor {
-		if orthogonally {
-			return n.scope.Zeros(int64(gates * hidden))
-		}
-		return uniform(int64(gates * hidden))
-	}
-	for k := 0; k < len(s.Weights); k += 4 {
-		for i, p := range []tensor.Tensor{weight(in), weight(hidden), bias(), bias()} {
-			if n.scope.Err() != nil {
-				break
-			}
-			n.params = append(n.params, tensor.Parameter{Name: s.Weights[k+i], Tensor: n.scope.RequireGrad(p)})
-		}
-		in = hidden
+		n.params = append(n.params, tensor.Parameter{Name: a.Name, Tensor: n.scope.RequireGrad(p)})
 	}
 }
 

@@ -32,6 +32,7 @@ type head struct {
 	net    Network
 }
 
+// Forward implements [Network].
 func (h head) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return h.net.Forward(s, Inputs{Observations: h.shared.trunk.Forward(s, in)})
 }
@@ -45,10 +46,12 @@ func (h head) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tens
 	return h.net.Forward(s, Inputs{Observations: features}), hidden
 }
 
+// Parameters implements [Network].
 func (h head) Parameters() []tensor.Parameter {
 	return append(named("trunk.", h.shared.trunk.Parameters()), named("head.", h.net.Parameters())...)
 }
 
+// Close implements [Network].
 func (h head) Close() {
 	h.shared.trunk.Close()
 	h.net.Close()

@@ -22,6 +22,7 @@ type expressionError struct {
 	problem    string
 }
 
+// Error says what is wrong, and at which character.
 func (e *expressionError) Error() string {
 	if e.text == "" {
 		return fmt.Sprintf("models: %s: it is empty; want an expression such as OBSERVATIONS or ACTIONS", e.path)

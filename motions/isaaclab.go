@@ -73,8 +73,8 @@ func (m *isaacMotion) clip(name string) *Clip {
 		shape []int
 	}{
 		{"dof_positions", []int{n, d}}, {"body_positions", []int{n, b, 3}}, {"body_rotations", []int{n, b, 4}},
-		{"dof_velocities", []int{n, d}}, {"body_linear_velocities", []int{n, b, 3}}, {"body_angular_velocities",
-			[]int{n, b, 3}},
+		{"dof_velocities", []int{n, d}}, {"body_linear_velocities", []int{n, b, 3}},
+		{"body_angular_velocities", []int{n, b, 3}},
 	} {
 		parts[i] = m.floats(want.name, want.shape, dofs, bodies)
 	}

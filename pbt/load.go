@@ -141,8 +141,8 @@ type setting struct {
 // saved or in one of the settings.
 func (o *Options) sameRun(path string, saved savedRun, settings ...setting) error {
 	for _, s := range append(settings,
-		setting{"the objective", saved.Objective, o.Objective}, setting{"the interval in environment steps",
-			saved.IntervalSteps, o.IntervalSteps},
+		setting{"the objective", saved.Objective, o.Objective},
+		setting{"the interval in environment steps", saved.IntervalSteps, o.IntervalSteps},
 		setting{"the seed", saved.Seed, o.Seed}, setting{"measure.minimise", saved.Minimise, o.Measure.Minimise},
 	) {
 		if s.saved != s.want {

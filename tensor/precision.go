@@ -30,23 +30,26 @@ func (p Precision) String() string {
 	return fmt.Sprintf("Precision(%d)", int32(p))
 }
 
-// Layers makes p the type in which the scope's layers compute, linear ones and those built of matrix products like them
-// ([Scope.MLP], [Scope.Critic]), and returns the scope. Their inputs and parameters are converted, and their results are
-// float32 again; everything else computes in float32, parameters and gradients are float32. PyTorch calls this autocast.
+// Layers makes p the type in which the scope's linear layers and convolutions compute ([Scope.Linear], [Scope.MLP],
+// [Scope.Critic], [Scope.Conv2d]), and returns the scope. Their inputs and parameters are converted, and their results
+// are float32 again; everything else computes in float32, [Scope.Recurrent] too, and parameters and gradients are
+// float32. PyTorch calls this autocast.
 func (s *Scope) Layers(p Precision) *Scope {
 	s.layers = p
 	return s
 }
 
-// codes are libtorch's numbers of the types; -1 is that of none.
-var codes = map[Precision]C.int32_t{Full: -1, BFloat16: 15, Float16: 5}
+// lower is the type in which layers compute as native operations take it: libtorch's number of it, -1 for float32.
+func (s *Scope) lower() C.int32_t { return s.layers.code() }
 
-// lower is the type in which layers compute as native operations take it.
-func (s *Scope) lower() C.int32_t {
-	if s.layers == Full {
-		return -1
+func (p Precision) code() C.int32_t {
+	switch p {
+	case BFloat16:
+		return 15
+	case Float16:
+		return 5
 	}
-	return codes[s.layers]
+	return -1
 }
 
 // Supported returns why layers cannot compute in p on a device, nil where they can.
@@ -54,11 +57,10 @@ func (p Precision) Supported(d Device) error {
 	if p == Full {
 		return nil
 	}
-	code, ok := codes[p]
-	if !ok {
+	if p.code() < 0 {
 		return fmt.Errorf("tensor: unknown precision %v", p)
 	}
-	if msg := C.gorl_can_lower(code, d.code()); msg != nil {
+	if msg := C.gorl_can_lower(p.code(), d.code()); msg != nil {
 		return failure(p.String(), msg)
 	}
 	return nil

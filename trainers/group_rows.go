@@ -81,8 +81,8 @@ func (g *Group) Record(t agents.Transition) error {
 	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
-		g.rows("rewards", len(t.Rewards), 1, false), g.rows("terminated flags", len(t.Terminated), 1,
-			false), g.rows("truncated flags", len(t.Truncated), 1, false),
+		g.rows("rewards", len(t.Rewards), 1, false),
+		g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
 		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
 		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
 		g.rows("AMP observations", len(t.AMPObservations), m, true),

@@ -66,12 +66,15 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 // random draws afresh for every minibatch.
 type random struct{ a *learner }
 
+// Begin implements sampler.
 func (r random) Begin(*tensor.Scope, int) {}
 
+// MotionRows implements sampler.
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
 }
 
+// ReplayRows implements sampler.
 func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	if r.a.replay.Len() == 0 {
 		return tensor.Tensor{}
@@ -86,6 +89,7 @@ type ahead struct {
 	motion, replay []tensor.Tensor
 }
 
+// Begin implements sampler.
 func (d *ahead) Begin(s *tensor.Scope, epoch int) {
 	if epoch > 0 && d.a.cfg.Skrl20() {
 		return
@@ -112,10 +116,12 @@ func (d *ahead) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
 	return parts
 }
 
+// MotionRows implements sampler. Where a memory has fewer rows than there are minibatches, the parts begin again.
 func (d *ahead) MotionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	return d.motion[index%len(d.motion)]
 }
 
+// ReplayRows implements sampler.
 func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	if d.replay == nil {
 		return tensor.Tensor{}

@@ -44,8 +44,8 @@ func (c *Config) check() error {
 		name  string
 		value *int
 		zero  int
-	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0}, {"EpisodeLength",
-		&c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
+	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0},
+		{"EpisodeLength", &c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
 		if *v.value < 0 {
 			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, *v.value)
 		}

@@ -147,8 +147,8 @@ func (e *Env) checkIdentity(dec *statecodec.Decoder) {
 	for _, v := range []struct {
 		name string
 		want int
-	}{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps}, {"steps an episode",
-		e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory}, {"metrics", len(e.names)}} {
+	}{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
+		{"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory}, {"metrics", len(e.names)}} {
 		if got := dec.Int(); got != v.want {
 			dec.Fail("it has %d %s, this has %d", got, v.name, v.want)
 		}

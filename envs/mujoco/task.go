@@ -86,10 +86,10 @@ func newStates(b *Batch, memory []float64, width int, dt float64) []State {
 	for i, d := range b.data {
 		out[i] = State{
 			Env: i, QPos: b.QPos(i), QVel: b.QVel(i), Ctrl: b.Ctrl(i), Act: floats(d.act, m.NA()), Memory: row(memory, i, width),
-			XPos: floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb), SubtreeCOM: floats(d.subtree_com,
-				3*nb), SiteXPos: floats(d.site_xpos, 3*nsite),
-			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force,
-				m.NU()), QAcc: floats(d.qacc, m.NV()),
+			XPos: floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb),
+			SubtreeCOM: floats(d.subtree_com, 3*nb), SiteXPos: floats(d.site_xpos, 3*nsite),
+			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force, m.NU()),
+			QAcc:     floats(d.qacc, m.NV()),
 			TimeStep: dt,
 		}
 	}

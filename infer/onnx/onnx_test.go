@@ -271,9 +271,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The constants are the policy's numbers.
-func TestConstants(t *testing.T) {
-	model, err := Encode(policy(t, cases["gaussian"]), Options{})
+// constants encodes a policy and returns the model's constants by name.
+func constants(t *testing.T, d description.Policy) map[string][]float32 {
+	t.Helper()
+	model, err := Encode(policy(t, d), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +287,12 @@ func TestConstants(t *testing.T) {
 		}
 		got[c.text(tensorName)] = v
 	}
+	return got
+}
+
+// The constants are the policy's numbers.
+func TestConstants(t *testing.T) {
+	got := constants(t, cases["gaussian"])
 	for name, want := range map[string][]float32{
 		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7, 8}, "policy/net.2.bias": {1, 2, 3, 4},
 		"log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1}, "action_space.high": {1, 1, 1},
@@ -299,19 +306,7 @@ func TestConstants(t *testing.T) {
 // ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output, forget, cell; the biases of input and
 // state stand in one tensor.
 func TestGates(t *testing.T) {
-	model, err := Encode(policy(t, cases["memory"]), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][]float32{}
-	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
-		raw := c[tensorRaw][0].([]byte)
-		v := make([]float32, len(raw)/4)
-		if err := binary.Read(bytes.NewReader(raw), binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
-		}
-		got[c.text(tensorName)] = v
-	}
+	got := constants(t, cases["memory"])
 	for name, want := range map[string][]float32{
 		"policy/g.weight_ih_l0/GRU": {3, 4, 1, 2, 5, 6}, "policy/g.bias_ih_l0+g.bias_hh_l0/GRU": {2, 1, 3, 2, 1, 3},
 		"policy/l.weight_ih_l0/LSTM":            {1, 2, 7, 8, 3, 4, 5, 6},

@@ -84,7 +84,7 @@ func passages(t *testing.T, path string) (lines map[int]string, inStrings map[in
 }
 
 // TestOneWordEach holds the words of docs/concepts.md: a unit of a population is a member, a step of all environments a
-// timestep, one of a single environment an environment step; and whoever writes YAML reads of its keys.
+// timestep, a step of one environment an environment step. Errors name YAML's keys.
 func TestOneWordEach(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -93,19 +93,6 @@ type Step struct {
 	Groups   int   `json:"groups,omitempty"`
 }
 
-// Picture is the shape of a Conv2d's result: channels, height and width. The step must be valid.
-func (s Step) Picture() [3]int {
-	size := func(i int) int {
-		return (s.Shape[1+i]+s.Padding[i]+s.Padding[2+i]-s.Dilation[i]*(s.Kernel[i]-1)-1)/s.Stride[i] + 1
-	}
-	return [3]int{s.Outputs, size(0), size(1)}
-}
-
-// KernelShape is the shape of a Conv2d's weight: outputs, channels of a group, rows and columns.
-func (s Step) KernelShape() [4]int {
-	return [4]int{s.Outputs, s.Shape[0] / s.Groups, s.Kernel[0], s.Kernel[1]}
-}
-
 // Network is a sequence of operations on a row. The last one's result is the network's.
 type Network struct {
 	// Inputs is the width of the row that it reads.
@@ -165,40 +152,6 @@ func (n Network) Named(prefix string) Network {
 	return n
 }
 
-// Recurrent reports whether the step is a stack of recurrent layers.
-func (s Step) Recurrent() bool { return s.Op == RNN || s.Op == GRU || s.Op == LSTM }
-
-// State is how many values the step keeps from row to row: for a recurrent one the h of all layers, then for an LSTM
-// the c of all layers; 0 for others.
-func (s Step) State() int {
-	if !s.Recurrent() || s.Frames > 0 {
-		return 0
-	}
-	n := len(s.Weights) / 4 * s.Outputs
-	if s.Op == LSTM {
-		n *= 2
-	}
-	return n
-}
-
-// states is how many values a recurrent step needs for its states, also where it does not keep them.
-func (s Step) states() int64 {
-	if !s.Recurrent() {
-		return 0
-	}
-	return int64(len(s.Weights)/4) * int64(s.Outputs) * 2
-}
-
-// HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in
-// order.
-func (n Network) HiddenSize() int {
-	sum := 0
-	for _, s := range n.Steps {
-		sum += s.State()
-	}
-	return sum
-}
-
 // Then returns the network that hands n's result to next.
 func (n Network) Then(next Network) Network {
 	at := len(n.Steps)
@@ -216,9 +169,8 @@ func (n Network) Then(next Network) Network {
 // A row, and the results of all steps together, need fewer values than these: a damaged file is refused before memory
 // is asked for.
 const (
-	maxLayers = 1 << 10 // of a recurrent stack
-	maxWidth  = 1 << 24
-	maxTotal  = 1 << 26
+	maxWidth = 1 << 24
+	maxTotal = 1 << 26
 )
 
 // Widths checks the steps and returns the width of the row and of every step's result.
@@ -312,20 +264,6 @@ func (s Step) width(in []int) (int, error) {
 	return 0, fmt.Errorf("unknown operation; this version of gorl does not know it")
 }
 
-func (s Step) recurrentWidth(in int) (int, error) {
-	if n := len(s.Weights); n == 0 || n%4 != 0 || slices.Contains(s.Weights, "") {
-		return 0, fmt.Errorf("%d names of weights; want four a layer", n)
-	}
-	if s.Frames < 0 || s.Frames > 0 && in%s.Frames != 0 {
-		return 0, fmt.Errorf("%d frames of a row of %d values", s.Frames, in)
-	}
-	if s.Outputs < 1 || s.Outputs > maxWidth || 4*int64(s.Outputs)*int64(max(in,
-		s.Outputs)) > 1<<31-1 || len(s.Weights) > 4*maxLayers {
-		return 0, fmt.Errorf("%d layers of %d values upon %d", len(s.Weights)/4, s.Outputs, in)
-	}
-	return s.Outputs, nil
-}
-
 func (s Step) oneHotWidth(in int) (int, error) {
 	if len(s.Choices) != in {
 		return 0, fmt.Errorf("choices of %d columns, but the rows have %d", len(s.Choices), in)
@@ -341,117 +279,3 @@ func (s Step) oneHotWidth(in int) (int, error) {
 	}
 	return sum, nil
 }
-
-// maxSide is more than any picture, kernel or step of one has on a side.
-const maxSide = 1 << 15
-
-// convWidth checks a Conv2d's geometry and returns the width of its result.
-func (s Step) convWidth(in int) (int, error) {
-	within := func(list []int, n, least int) bool {
-		return len(list) == n && !slices.ContainsFunc(list, func(x int) bool { return x < least || x > maxSide })
-	}
-	if s.Weight == "" || s.Outputs < 1 || s.Outputs > maxSide || s.Groups < 1 ||
-		!within(s.Shape, 3, 1) || !within(s.Kernel, 2, 1) || !within(s.Stride, 2, 1) || !within(s.Padding, 4, 0) || !within(s.Dilation, 2, 1) {
-		return 0, fmt.Errorf("want the name of a weight, outputs, a shape [channels, height, width], a kernel, a stride, a padding of 4, "+
-			"a dilation and groups, got %+v", s)
-	}
-	if int64(s.Shape[0])*int64(s.Shape[1])*int64(s.Shape[2]) != int64(in) {
-		return 0, fmt.Errorf("pictures of shape %v, but the rows have %d values", s.Shape, in)
-	}
-	if s.Shape[0]%s.Groups != 0 || s.Outputs%s.Groups != 0 {
-		return 0, fmt.Errorf("%d groups, which must divide the %d channels and the %d outputs", s.Groups, s.Shape[0], s.Outputs)
-	}
-	for i := range 2 {
-		if have, reach := s.Shape[1+i]+s.Padding[i]+s.Padding[2+i], s.Dilation[i]*(s.Kernel[i]-1)+1; have < reach {
-			return 0, fmt.Errorf("a kernel that reaches over %d pixels of %d; the picture %v is too small for it", reach, have, s.Shape)
-		}
-	}
-	weights, out := int64(1), int64(1)
-	for _, n := range s.KernelShape() {
-		if weights *= int64(n); weights > 1<<31-1 {
-			return 0, fmt.Errorf("a kernel %v of more than 2³¹ weights", s.KernelShape())
-		}
-	}
-	for _, n := range s.Picture() {
-		if out *= int64(n); out > maxWidth {
-			return 0, fmt.Errorf("a result of shape %v, which has more than %d values", s.Picture(), maxWidth)
-		}
-	}
-	return int(out), nil
-}
-
-// checkPermute checks that Dims is an order of Shape's dimensions, which have in values.
-func (s Step) checkPermute(in int) error {
-	seen, width := make([]bool, len(s.Shape)), int64(1)
-	bad := len(s.Shape) == 0 || len(s.Dims) != len(s.Shape)
-	for i := 0; !bad && i < len(s.Dims); i++ {
-		d := s.Dims[i]
-		if bad = d < 0 || d >= len(seen) || seen[d] || s.Shape[i] < 1; !bad {
-			seen[d] = true
-			width *= int64(s.Shape[i])
-			bad = width > maxWidth
-		}
-	}
-	if bad || width != int64(in) {
-		return fmt.Errorf("the order %v of shape %v, which must be one of all its dimensions and have the rows' %d values", s.Dims, s.Shape, in)
-	}
-	return nil
-}
-
-// Array is one of the arrays that a network's steps name.
-type Array struct {
-	// Name and Shape are the array's.
-	Name  string
-	Shape []int64
-	// Fan is the number of values that one value of the step's result sums, for recurrent layers the number of their
-	// values. PyTorch's initial values are uniform in ±1/√Fan.
-	Fan int
-}
-
-// Arrays lists the arrays of all steps, in order; of a step the weight comes before the bias. The network must be
-// valid, see [Network.Widths].
-func (n Network) Arrays() ([]Array, error) {
-	widths, err := n.Widths()
-	if err != nil {
-		return nil, err
-	}
-	var arrays []Array
-	for i, s := range n.Steps {
-		switch {
-		case s.Recurrent():
-			arrays = append(arrays, s.recurrentArrays(widths[n.Sources(i)[0]])...)
-			continue
-		case s.Op != Linear && s.Op != Conv2d:
-			continue
-		}
-		in := widths[n.Sources(i)[0]]
-		weight := Array{s.Weight, []int64{int64(s.Outputs), int64(in)}, in}
-		if s.Op == Conv2d {
-			k := s.KernelShape()
-			weight.Shape = []int64{int64(k[0]), int64(k[1]), int64(k[2]), int64(k[3])}
-			weight.Fan = k[1] * k[2] * k[3]
-		}
-		if arrays = append(arrays, weight); s.Bias != "" {
-			arrays = append(arrays, Array{s.Bias, weight.Shape[:1:1], weight.Fan})
-		}
-	}
-	return arrays, nil
-}
-
-// recurrentArrays lists the arrays of a recurrent step upon rows of the given width.
-func (s Step) recurrentArrays(width int) []Array {
-	var arrays []Array
-	rows, in := int64(s.Gates()*s.Outputs), int64(width/max(1, s.Frames))
-	for i, name := range s.Weights {
-		shape := [][]int64{{rows, in}, {rows, int64(s.Outputs)}, {rows}, {rows}}[i%4]
-		arrays = append(arrays, Array{name, shape, s.Outputs})
-		if i%4 == 3 {
-			in = int64(s.Outputs)
-		}
-	}
-	return arrays
-}
-
-// Gates is the number of blocks of Outputs rows in the weights of a recurrent step: 3 of a GRU, 4 of an LSTM, 1 of an
-// RNN.
-func (s Step) Gates() int { return map[string]int{GRU: 3, LSTM: 4, RNN: 1}[s.Op] }

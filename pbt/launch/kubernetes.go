@@ -82,8 +82,8 @@ func (f *File) checkKubernetes() error {
 		longest    int
 		optional   bool
 	}{
-		{"namespace", k.Namespace, label, 63, true}, {"claim", k.Claim, subdomain, 253, false}, {"service_account",
-			k.ServiceAccount, subdomain, 253, true},
+		{"namespace", k.Namespace, label, 63, true}, {"claim", k.Claim, subdomain, 253, false},
+		{"service_account", k.ServiceAccount, subdomain, 253, true},
 	} {
 		if o.value == "" && o.optional {
 			continue

@@ -21,7 +21,7 @@ import (
 //
 // Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there
 // are more of them than losers, those in other brackets are rescued by a winner as well, and where a subpopulation has
-// nobody healthy, by the best of the others. In a subpopulation that does not act only they are replaced, unless Strict
+// no healthy member, by the best of the others. In a subpopulation that does not act only they are replaced, unless Strict
 // is set.
 type MultiFrequency struct {
 	// Subpopulations is their number, which divides the population into parts of at least 3. 0 means 2.

@@ -365,11 +365,9 @@ void check(const Sequence& q, const at::Tensor& x) {
   TORCH_CHECK(!q.ended.defined() || q.ended.sizes() == at::IntArrayRef({x.size(0), 1}), "the ends have the shape ", q.ended.sizes(), ", want [", x.size(0), ", 1]");
 }
 
-bool autocasting() { return !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU); }
-
 // Whether the loops can run: plain memory everywhere, parameters that all learn, into the flat gradients, or none do.
 bool fast(const Sequence& q, const at::Tensor& x, bool grad) {
-  bool all = plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended)) && !autocasting();
+  bool all = plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended));
   for (const auto& w : q.w) all = all && plain(w) && (!grad || (ready(w) && w.requires_grad() == q.w.front().requires_grad()));
   return all;
 }

@@ -121,7 +121,7 @@ func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.
 		f(s, memory.Span{Len: n})
 		return
 	}
-	own := tensor.NoGrad().On(c.Device)
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 	defer own.Close()
 	for _, span := range memory.Split(n, (n+portion-1)/portion) {
 		f(own, span)

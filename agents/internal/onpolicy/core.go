@@ -186,7 +186,8 @@ func New(o Options) (c *Core, err error) {
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
-		training: true, Figures: NewTracker(), resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device).Layers(precision), Precision: precision,
+		training: true, Figures: NewTracker(), Precision: precision,
+		resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device).Layers(precision),
 		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
 	}
 	c.Rng = rand.New(c.pcg)
@@ -330,8 +331,8 @@ func (c *Core) Spaces() spaces.Set { return c.spaces }
 // NumEnvs returns N, 0 before Bind.
 func (c *Core) NumEnvs() int { return c.numEnvs }
 
-// SetTraining switches between training and evaluation, and returns the mode before. An evaluation begins without
-// memories.
+// SetTraining switches between training and evaluation, and returns the mode before. SetTraining(false) begins the
+// memories of evaluation anew, also in evaluation.
 func (c *Core) SetTraining(on bool) (was bool) {
 	was, c.training = c.training, on
 	if !on {

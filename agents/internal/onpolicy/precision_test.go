@@ -2,8 +2,10 @@ package onpolicy
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -69,5 +71,30 @@ func TestMinimiseLeavesOut(t *testing.T) {
 	}
 	if !c.Minimise(s, s.Sum(w)) || !(value() < 2) || o.Steps != 1 {
 		t.Errorf("a step with a finite gradient: the parameter is %g after %d steps; want less than 2 after 1", value(), o.Steps)
+	}
+}
+
+// TestPortionsKeepPrecision computes a layer on rows that are kept as bytes, in portions: it computes in the agent's
+// precision, as it does on all rows at once.
+func TestPortionsKeepPrecision(t *testing.T) {
+	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
+		t.Skip(err)
+	}
+	s := tensor.NoGrad().Layers(tensor.BFloat16)
+	defer s.Close()
+	x, w := s.Full(tensor.Float32, 1.001, 3*portion, 8), s.Full(tensor.Float32, 1.003, 1, 8) // which bfloat16 rounds to 1
+	want := s.Linear(x, w, tensor.Tensor{})
+	got := s.Zeros(3*portion, 1)
+	c := &Core{Precision: tensor.BFloat16}
+	c.Portions(s, true, 3*portion, func(s *tensor.Scope, rows memory.Span) {
+		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w, tensor.Tensor{}))
+	})
+	a, err := tensor.Float32s(got)
+	if err != nil {
+		t.Fatal(s.Err(), err)
+	}
+	b, err := tensor.Float32s(want)
+	if err != nil || !slices.Equal(a, b) || b[0] != 8 {
+		t.Errorf("in portions %v, at once %v (%v); want 8 in both", a[0], b[0], err)
 	}
 }

@@ -141,7 +141,7 @@ func TestPeersSpaces(t *testing.T) {
 	}
 }
 
-// A picture's bytes are shared as bytes, its shape and type reach Go, and what is no byte is refused.
+// A picture's bytes are shared as bytes, its shape and type reach Go, and values that are not bytes are refused.
 func TestPeersCamera(t *testing.T) {
 	e := open(t, real(t, "bridge_environments:Camera", 3, 2))
 	want := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(3, 2, 3), "joints": spaces.NewBox(-1, 1, 2)})

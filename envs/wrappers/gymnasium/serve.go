@@ -115,8 +115,8 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 		return nil, err
 	}
 	arrays := []array{
-		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()}, {"actions", "f4",
-			set.Action.Width()},
+		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()},
+		{"actions", "f4", set.Action.Width()},
 	}
 	if reset != nil {
 		arrays = append(arrays, array{"begins", "u1", -1})

@@ -64,8 +64,8 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		name string
 		from *spaceJSON
 		to   *spaces.Space
-	}{{"observation", d.Observation, &set.Observation}, {"action", d.Action, &set.Action}, {"state", d.State,
-		&set.State}, {"AMP observation", d.AMP, &set.AMPObservation}} {
+	}{{"observation", d.Observation, &set.Observation}, {"action", d.Action, &set.Action},
+		{"state", d.State, &set.State}, {"AMP observation", d.AMP, &set.AMPObservation}} {
 		if s.from == nil {
 			continue
 		}
