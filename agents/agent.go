@@ -53,6 +53,9 @@ type Transition struct {
 	NextObservations, NextStates []float32
 	// FinalObservations and FinalStates hold the finished episodes' last rows, see envs.Step; nil when nothing finished.
 	FinalObservations, FinalStates []float32
+	// FinalUnknown and Invalid are (N), or nil where no row is set: episodes that ended without their last observation
+	// being known, and rows that show no transition to learn from, see envs.Step.
+	FinalUnknown, Invalid []bool
 	// AMPObservations is (N, M) for agents with a discriminator, else nil.
 	AMPObservations []float32
 }

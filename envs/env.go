@@ -6,7 +6,8 @@
 //
 // Environments that end are reset at once (auto-reset in the same step): Observations then holds the
 // first observation of the next episode and FinalObservations the last one of the finished episode,
-// which is what time-limit bootstrapping needs.
+// which is what time-limit bootstrapping needs. Simulators that step as a batch may not keep that last
+// observation, or may take a step of their own to reset; [Step] has a flag a row for each.
 package envs
 
 import (
@@ -48,6 +49,16 @@ type Step struct {
 	// terminated or been truncated hold the finished episode's last observation; other rows are undefined.
 	// Nil when nothing finished.
 	FinalObservations, FinalStates []float32
+	// FinalUnknown is (N), or nil where every final observation is known: rows that are set belong to episodes that ended
+	// without their last observation being kept, by simulators that reset within their step. Their rows of
+	// FinalObservations and FinalStates are undefined; where one was truncated, agents count the value of the
+	// observation that the last action was chosen for.
+	FinalUnknown []bool
+	// Invalid is (N), or nil where all transitions are valid: rows that are set show no transition to learn from, as in
+	// the step in which a simulator with next-step autoreset resets, ignoring the action. Agents learn from none of
+	// them. They belong to no episode: such a row has the reward 0 and no end, except where the environment could not
+	// say what the discriminator sees of an episode's last step.
+	Invalid []bool
 	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset);
 	// nil where the AMP observation space is None.
 	AMPObservations []float32

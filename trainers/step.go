@@ -115,6 +115,7 @@ func Transition(s *envs.Step) agents.Transition {
 		Rewards: s.Rewards, Terminated: s.Terminated, Truncated: s.Truncated,
 		NextObservations: s.Observations, NextStates: s.States,
 		FinalObservations: s.FinalObservations, FinalStates: s.FinalStates,
+		FinalUnknown: s.FinalUnknown, Invalid: s.Invalid,
 		AMPObservations: s.AMPObservations,
 	}
 }
