@@ -171,7 +171,7 @@ func TestConformance(t *testing.T) {
 			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
 			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
-			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
+			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed}, {"invalid", x.invalid}, {"unknown", x.unknown},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
 				agenttest.CheckLive(t)

@@ -293,7 +293,7 @@ var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy
 
 // track tracks the update's figures, and the mean style reward among them.
 func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
-	mean := s.Mean(style)
+	mean := s.Mean(a.ValidOf(s, style))
 	if err := s.Err(); err != nil {
 		return err
 	}

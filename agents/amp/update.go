@@ -136,7 +136,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// PPO's clipped surrogate, as in ppo/update.go.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+		e, predicted := a.Evaluate(s, b)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
@@ -145,7 +145,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
-			style := a.styleValue.Forward(s, b.Of(layout.StyleValue))
+			style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
 			valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
 		}
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -91,7 +89,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// The present policy's log-probability and entropy of the recorded actions, and the present values.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+		e, predicted := a.Evaluate(s, b)
 		a.NoteStdDev(s, e)
 
 		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is

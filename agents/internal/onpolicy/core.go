@@ -124,6 +124,7 @@ type Core struct {
 	actions   []float32     // (N, A), what Act returns
 	rewards   []float32     // (N), to shape
 	flags     []float32     // (N), to write booleans from
+	invalid   []bool        // (T·N), the rows of the rollout that show no transition
 	backup    tensor.Tensor // the parameters when the update began
 	seenKL    []float64     // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
@@ -281,6 +282,7 @@ func (c *Core) allocate() error {
 	c.evalObs, c.nextObs = c.obsRows.Zeros(c.resident, n), c.obsRows.Zeros(c.resident, n)
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
 	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
+	c.invalid = make([]bool, c.Config.Rollouts*c.numEnvs)
 	c.stdDev = c.resident.Zeros()
 	c.allocateHidden()
 	return c.resident.Err()

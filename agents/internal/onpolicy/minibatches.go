@@ -12,7 +12,7 @@ import (
 type Batch struct {
 	// Index counts the minibatches of the epoch from 0.
 	Index int
-	// Rows is how many there are.
+	// Rows is how many there are to learn from.
 	Rows int64
 	// Inputs are observations (n, O) and states (n, S), standardised for the networks.
 	Inputs models.Inputs
@@ -23,6 +23,9 @@ type Batch struct {
 	Extra []tensor.Tensor
 
 	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
+	// learned are the rows to learn from, where networks with memory read others as well; otherwise a zero Tensor. All
+	// tensors but Inputs and Actions have only these.
+	learned tensor.Tensor
 }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
@@ -38,28 +41,36 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	return c.shuffled(s, extra)
 }
 
-// pick returns what draws rows of the rollout in a new random order, the same for every field.
-func (c *Core) pick(s *tensor.Scope, n int64) func(field string) tensor.Tensor {
+// pick returns what draws the rollout's rows in a new random order, the same for every field, and how many there are:
+// those that show a transition.
+func (c *Core) pick(s *tensor.Scope) (rows func(field string) tensor.Tensor, n int64) {
+	n, valid := int64(c.Rollout.Steps()*c.Rollout.Envs()), c.Valid(s)
+	if valid.T != nil {
+		n = tensor.Size(valid, 0)
+	}
 	order := c.Shuffle(s, n)
-	return func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
+	if valid.T != nil {
+		order = s.IndexSelect(valid, 0, order)
+	}
+	return func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }, n
 }
 
 // shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
-	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
-	all := c.batch(c.pick(s, n), extra)
+	rows, n := c.pick(s)
+	all := c.batch(rows, extra)
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
 	return func(yield func(Batch) bool) {
 		own, done := c.numbers(s)
 		defer done()
-		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
+		for i, span := range memory.Split(n, min(n, int64(c.Config.MiniBatches))) {
 			b := all.rows(s, i, span)
 			if c.packed() {
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -74,7 +85,8 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
 	if c.Config.Skrl21() {
-		rows, split = c.pick(s, n), memory.Split
+		rows, n = c.pick(s)
+		split = memory.Split
 	}
 	all := c.batch(rows, extra)
 	return func(yield func(Batch) bool) {
@@ -83,7 +95,7 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 		for i, span := range split(n, int64(c.Config.MiniBatches)) {
 			b := all.rows(s, i, span)
 			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}

@@ -89,13 +89,16 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 		defer done()
 		for i, span := range spans {
 			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
+			if b.only(s, c.learnable(s, parts[i])); b.Rows == 0 {
+				continue
+			}
 			switch {
 			case c.Config.Skrl():
 				b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
 			case c.packed():
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			b.hidden = map[string]models.Hidden{}
 			for k, h := range c.hiddens {
 				b.hidden[h.name] = models.Hidden{Length: int(l), State: s.Narrow(states[k], 0, span.Start, span.Len),
@@ -108,6 +111,20 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 				return
 			}
 		}
+	}
+}
+
+// only leaves the rows with the given numbers to learn from, all where these are a zero Tensor.
+func (b *Batch) only(s *tensor.Scope, rows tensor.Tensor) {
+	if rows.T == nil || s.Err() != nil {
+		return
+	}
+	b.learned, b.Rows = rows, tensor.Size(rows, 0)
+	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages} {
+		*t = s.IndexSelect(*t, 0, rows)
+	}
+	for i, t := range b.Extra {
+		b.Extra[i] = s.IndexSelect(t, 0, rows)
 	}
 }
 

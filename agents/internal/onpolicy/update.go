@@ -144,8 +144,11 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 	if scaler == nil {
 		return
 	}
-	rows := c.Rollout.Rows(field)
-	c.Portions(s, kept.Packed(), int64(c.Rollout.Steps()*c.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+	rows := c.ValidRows(s, field)
+	if s.Err() != nil || tensor.Size(rows, 0) == 0 {
+		return
+	}
+	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
 		part := rows
 		if kept.Packed() {
 			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
