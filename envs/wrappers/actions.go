@@ -46,14 +46,12 @@ func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 		return nil, err
 	}
 	space := c.set.Action
-	limited := spaces.Unbounded(space.Shape...)
-	copy(limited.Low, space.Low)
-	copy(limited.High, space.High)
-	l.clip(limited.Low, limited.Low)
-	l.clip(limited.High, limited.High)
+	limited, _ := l.box(space)
 	limited.DType = space.DType
-	if err := limited.Validate(); err != nil {
-		return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v", who, []float64{low, high}, space)
+	for i := range limited.Low {
+		if limited.Low[i] >= limited.High[i] {
+			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who, []float64{low, high}, space, i)
+		}
 	}
 	c.set.Action = limited
 	return c, nil

@@ -2,6 +2,7 @@ package rlgames
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
@@ -316,6 +317,13 @@ func (c *conversion) environment() {
 	}
 	if len(wrappers) > 0 {
 		c.section("environment")["wrappers"] = wrappers
+	}
+	groups, _ := c.values["env.obs_groups.obs"].([]any)
+	if len(groups) > 0 && !slices.Equal(groups, []any{"policy"}) {
+		c.section("environment")["observation_groups"] = groups
+	}
+	if groups := c.values["env.obs_groups.states"]; groups != nil && c.given(central) {
+		c.section("environment")["state_groups"] = groups
 	}
 }
 

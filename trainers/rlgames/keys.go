@@ -187,7 +187,8 @@ var keys = slices.Concat([]Key{
 	idle("load_path", "it is read with load_checkpoint only"),
 	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").but(positive, wantPositive),
 	honoured("env.clip_observations", number, nil, "the wrapper `clip_observation`; states are left as they are").but(positive, wantPositive),
-	only("env.obs_groups", anything, "which groups an observation is made of is the environment's to say"),
+	honoured("env.obs_groups.obs", list, nil, "`environment.observation_groups`; [policy] is what simulators give in any case"),
+	honoured("env.obs_groups.states", list, nil, "`environment.state_groups`, with a central value; nothing else reads states"),
 	idle("env.concate_obs_groups", "groups are joined in any case"),
 	idle("env.concate_obs_group", "groups are joined in any case"),
 }, policyKeys, layers("network"), []Key{
@@ -260,6 +261,7 @@ var keys = slices.Concat([]Key{
 	idle("config.player.print_stats", "gorl eval prints a table"),
 	idle("config.player.use_vecenv", "gorl's environments are batches"),
 	idle("config.player.render", "`gorl eval --render`"),
+	idle("player", "rl_games does not read it either; config.player is meant"),
 	idle("config.defer_summaries_sec", "`write_interval`"),
 	idle("config.summaries_interval_sec_min", "`write_interval`"),
 	idle("config.summaries_interval_sec_max", "`write_interval`"),

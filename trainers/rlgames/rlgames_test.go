@@ -194,7 +194,10 @@ var changes = []change{
 	{set: "env.clip_actions=0", err: wantPositive},
 	{set: "config.clip_actions=False", want: map[string]string{"environment": "null"}},
 	{set: "env.clip_observations=5.0", want: map[string]string{"environment.wrappers": "[rescale_action, clip_observation: {low: -5.0, high: 5.0}]"}},
-	{set: "env.obs_groups={obs:[policy]}", err: `"params.env.obs_groups"`},
+	{set: "env.obs_groups={obs:[policy]}", want: map[string]string{"environment.observation_groups": "null"}},
+	{set: "env.obs_groups={obs:[policy,proprio],states:[critic]}", want: map[string]string{"environment.observation_groups": "[policy, proprio]",
+		"environment.state_groups": "null"}},
+	{set: "env.obs_groups={obs:[policy],states:[critic]} " + centralValue, want: map[string]string{"environment.state_groups": "[critic]"}},
 
 	{set: "network.name=resnet", err: `"params.network.name" is "resnet": gorl knows actor_critic`},
 	{set: "network.separate=True", want: map[string]string{"models.separate": "true"}},
