@@ -189,14 +189,20 @@ class IsaacLab(Simulator):
 
     def build(self, seed):
         if self.setup["id"]:
-            app = dict((self.setup["kwargs"] or {}).get("app") or {})
+            kwargs = self.setup["kwargs"] or {}
+            app = dict(kwargs.get("app") or {})
             app.setdefault("headless", True)
+            if "device" in kwargs:
+                app.setdefault("device", kwargs["device"])
             if self.setup["render_mode"]:
                 app.setdefault("enable_cameras", True)
             from isaaclab.app import AppLauncher
 
             self.app = AppLauncher(app).app
-        return super().build(seed)
+        env = super().build(seed)
+        if not self.setup["amp"] and attribute(env, "amp_observation_space") is not None:
+            self.setup["amp"] = "amp_obs"  # where its tasks have it
+        return env
 
     def make(self, kwargs, seed):
         import isaaclab_tasks  # noqa: F401, registers the tasks
