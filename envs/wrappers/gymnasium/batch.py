@@ -190,12 +190,8 @@ class IsaacLab(Simulator):
     def build(self, seed):
         if self.setup["id"]:
             kwargs = self.setup["kwargs"] or {}
-            app = dict(kwargs.get("app") or {})
-            app.setdefault("headless", True)
-            if "device" in kwargs:
-                app.setdefault("device", kwargs["device"])
-            if self.setup["render_mode"]:
-                app.setdefault("enable_cameras", True)
+            app = {"headless": True, "enable_cameras": bool(self.setup["render_mode"]), **(kwargs.get("app") or {})}
+            self.device = app["device"] = kwargs.get("device", app.get("device", "cuda:0"))
             from isaaclab.app import AppLauncher
 
             self.app = AppLauncher(app).app
@@ -208,11 +204,9 @@ class IsaacLab(Simulator):
         import isaaclab_tasks  # noqa: F401, registers the tasks
         from isaaclab_tasks.utils import parse_env_cfg
 
-        app = kwargs.pop("app", None) or {}
-        device = kwargs.pop("device", app.get("device", "cuda:0"))
-        config = parse_env_cfg(self.setup["id"], device=device, num_envs=self.n)
+        config = parse_env_cfg(self.setup["id"], device=self.device, num_envs=self.n)
         config.seed = seed
-        configure(config, kwargs)
+        configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
         return gymnasium.make(self.setup["id"], cfg=config, render_mode=self.setup["render_mode"] or None)
 
     def step(self, actions):

@@ -362,3 +362,10 @@ func TestPeersBatchRefusals(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -271,7 +271,7 @@ func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
 	for _, c := range e.children {
 		for i := c.from; i < c.to; i++ {
-			if e.own.invalid[i] && !e.own.terminated[i] && !e.own.truncated[i] {
+			if e.step.ResetOnly(i) {
 				continue
 			}
 			e.returns[i] += e.own.exact[i]

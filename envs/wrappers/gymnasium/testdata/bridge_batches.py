@@ -212,6 +212,22 @@ class Bare(Count):
         del self.amp_observation_space
 
 
+def vector(num_envs, name, how, mode):
+    """Single environments, an id or module:factory, in a vector environment of Gymnasium."""
+    import importlib
+
+    import gymnasium
+
+    def create():
+        if ":" not in name:
+            return gymnasium.make(name)
+        module, factory = name.split(":")
+        return getattr(importlib.import_module(module), factory)()
+
+    kind = {"sync": gymnasium.vector.SyncVectorEnv, "async": gymnasium.vector.AsyncVectorEnv}[how]
+    return kind([create] * num_envs, autoreset_mode=gymnasium.vector.AutoresetMode[mode.upper()])
+
+
 def few(num_envs):
     return Count(num_envs - 1, 0)
 
