@@ -110,7 +110,7 @@ func (d *ahead) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
 		all = s.IndexSelect(m.Data(), 0, s.Narrow(s.RandPerm(d.a.Gen, m.Len()), 0, 0, n))
 	}
 	var parts []tensor.Tensor
-	for _, span := range memory.Split(n, int64(d.a.cfg.MiniBatches)) {
+	for _, span := range memory.Split(n, int64(d.a.MiniBatches())) {
 		parts = append(parts, s.Narrow(all, 0, span.Start, span.Len))
 	}
 	return parts

@@ -151,13 +151,18 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 
-		// The discriminator's loss, and one step down the gradient of the sum.
+		// The discriminator's loss, and that for means out of bounds where it is on, and one step down the gradient of the sum.
 		d := a.discriminate(s, b)
-		a.minimise(s, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		a.minimise(s, loss)
 
+		// The learning rate may follow the divergence.
+		if kl, err = a.Adapt(s, b, e, kl); err != nil {
+			return false, err
+		}
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, d.loss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0),
-			d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, kl, clipped, entropy,
+			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
 		if err := s.Err(); err != nil {
 			return false, err
 		}

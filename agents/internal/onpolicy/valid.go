@@ -93,7 +93,10 @@ func (c *Core) learnable(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 // predictions (n, 1), of the rows to learn from.
 func (c *Core) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
 	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
-	e.LogProb, e.Entropy = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy)
+	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
+	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
+		e.StdDev = b.Learned(s, e.StdDev)
+	}
 	return e, b.Learned(s, predicted)
 }
 
@@ -101,7 +104,7 @@ func (c *Core) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Ten
 // read the rows between as well. One row that stands for all, such as the entropy of a policy whose deviation is the
 // same everywhere, stays.
 func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
-	if b.learned.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
+	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
 		return out
 	}
 	return s.IndexSelect(out, 0, b.learned)
