@@ -282,8 +282,8 @@ func closedForm(now, before normal, n int) float64 {
 // threshold is the divergence that schedules of these tests aim at.
 const threshold = 5e-4
 
-// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no scaler of
-// observations. It returns the rate after each optimizer step.
+// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no
+// scaler of observations. It returns the rate after each optimizer step.
 func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (rates []float64) {
 	t.Helper()
 	const width = 2
@@ -375,8 +375,8 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 	return rates
 }
 
-// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch, epoch or
-// update, by the estimate or by the closed form against the policy that last passed over the same rows.
+// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch,
+// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows.
 func TestAdaptiveRate(t *testing.T) {
 	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
 		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL} {
@@ -463,9 +463,9 @@ func (w *watched) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Ten
 	return w.Policy.Evaluate(s, in, actions)
 }
 
-// Where a truncated episode's last observation is not known, advantages are those of rl_games' value_bootstrap: the reward
-// gains γ·V of the observation that the action was chosen for, and the chain is cut. What the transition shows in place of
-// the last observation is not looked at.
+// Where a truncated episode's last observation is not known, advantages are those of rl_games' value_bootstrap: the
+// reward gains γ·V of the observation that the action was chosen for, and the chain is cut. What the transition shows
+// in place of the last observation is not looked at.
 func TestBootstrapOfUnknown(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 120, 0.9, 0.8
 	for _, on := range []bool{true, false} {
