@@ -96,6 +96,9 @@ type OnPolicy struct {
 	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
+	// ScheduleKLThreshold is the kl_threshold of KLAdaptiveLR as it stands, which a population can change; without such a
+	// schedule 0. It is no key: the schedule's Kwargs say where it begins.
+	ScheduleKLThreshold float64 `yaml:"-"`
 	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
 	//
 	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.

@@ -122,6 +122,17 @@ func (k *KLAdaptive) SetBase(lr float64) error {
 	return nil
 }
 
+// SetThreshold changes the divergence aimed at, in the middle of a run. One that is not positive is refused.
+func (k *KLAdaptive) SetThreshold(kl float64) error {
+	next := k.cfg
+	next.KLThreshold = kl
+	if err := config.Check(next, "schedulers: KLAdaptiveLR"); err != nil {
+		return err
+	}
+	k.cfg = next
+	return nil
+}
+
 // State has the entries base, learning_rate and step.
 func (k *KLAdaptive) State() map[string]float64 {
 	return map[string]float64{"base": k.base, "learning_rate": k.lr, "step": float64(k.step)}

@@ -424,6 +424,46 @@ func TestAdaptiveRate(t *testing.T) {
 	}
 }
 
+// The threshold of the schedule may change while training: an agent that is given another one learns like one that was
+// made with it.
+func TestScheduleKLThreshold(t *testing.T) {
+	agenttest.CheckLive(t)
+	make := func(threshold float64) *Agent {
+		a := newAgent(t, plain, 1, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": threshold, "step": "minibatch"}})
+		agenttest.Close(t, a)
+		return a
+	}
+	const key = "schedule_kl_threshold"
+	a, b, other := make(1e-2), make(1e-5), make(1e-2)
+	if got := a.Hyperparameters()[key]; got != 1e-2 {
+		t.Errorf("%s is %g, want that of the schedule, 0.01", key, got)
+	}
+	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if err := a.SetHyperparameters(map[string]float64{key: bad}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%g: %v", bad, err)
+		}
+	}
+	if err := a.SetHyperparameters(map[string]float64{key: 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Settings().LearningRateSchedulerKwargs["kl_threshold"]; got != 1e-5 {
+		t.Errorf("the schedule's setting is %v", got)
+	}
+	for _, x := range []*Agent{a, b, other} {
+		agenttest.Learn(t, x, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+	}
+	agenttest.Same(t, a, b)
+	if got, was := a.learner.LearningRate(), other.learner.LearningRate(); got >= was {
+		t.Errorf("the rate is %g with a small threshold, %g with a large one", got, was)
+	}
+	plainAgent := newAgent(t, plain, 1, nil)
+	agenttest.Close(t, plainAgent)
+	if err := plainAgent.SetHyperparameters(map[string]float64{key: 0.01}); err == nil || !strings.Contains(err.Error(), "KLAdaptiveLR") {
+		t.Error(err)
+	}
+}
+
 // An update that is undone leaves the recorded distributions as they were, so that it can be tried again.
 func TestAdaptiveRateUndone(t *testing.T) {
 	agenttest.CheckLive(t)

@@ -25,8 +25,10 @@ func (c *Core) newScheduler() (err error) {
 		cfg.LearningRateSchedulerKwargs); err != nil {
 		return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
 	}
+	cfg.ScheduleKLThreshold = 0
 	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok {
 		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence == schedulers.GaussianKL
+		cfg.ScheduleKLThreshold = k.Config().KLThreshold
 		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.gaussianKL) {
 			return fmt.Errorf("%s: \"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate",
 				strings.ToLower(c.name), cfg.Compatibility)
@@ -138,9 +140,15 @@ func (c *Core) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
 	s.Copy(c.Rollout.Row("std_dev"), stdDev)
 }
 
-// CheckGaussian refuses settings that only Gaussian policies can have, where the policy is none.
-func (c *Core) CheckGaussian(cfg *agents.OnPolicy) error {
-	switch {
+// CheckSettings refuses settings that only Gaussian policies can have, where the policy is none, and a threshold of a
+// schedule that there is not.
+func (c *Core) CheckSettings(cfg *agents.OnPolicy) error {
+	switch x := cfg.ScheduleKLThreshold; {
+	case c.period == "" && x != 0:
+		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; leave it at 0",
+			strings.ToLower(c.name), x)
+	case c.period != "" && !(x > 0 && x <= math.MaxFloat32):
+		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g: want a finite number > 0", strings.ToLower(c.name), x)
 	case c.gaussian:
 		return nil
 	case cfg.BoundsLossScale > 0:
