@@ -445,7 +445,7 @@ def writer(name, space, floats, small, at=(0, 0)):
         shape = (len(view) if rows is None else len(rows),) + view.shape[1:]
         if tuple(value.shape) not in (shape, shape + (1,)):
             raise Refused(f"the {name} has the shape {tuple(value.shape)}; it must be {shape}")
-        if value.dtype != known:
+        if known is None or value.dtype != known:  # to numpy None is float64
             if kind_of(value.dtype) is None or known is not None and kind_of(value.dtype) != kind_of(known):
                 raise Refused(f"the {name} has the type {value.dtype}; it must be {'one of numbers' if known is None else known}")
             known = value.dtype
