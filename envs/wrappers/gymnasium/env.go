@@ -53,6 +53,7 @@ type Env struct {
 	failed     error // nothing but Close helps
 	wO, wS, wM int   // the widths of observations, states and AMP observations
 	kO, kS, kM []int // the choices of their columns
+	kA         []int // those of actions
 	rO, rS, rM []spaces.Run
 	columns    int // how many numbers of an info have a place
 }
@@ -138,6 +139,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		return c.fault(FaultStart, err, "%v", err)
 	case first:
 		e.about, e.set = about, set
+		e.kA = choices(set.Action)
 		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
 		e.rO, e.rS, e.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
 		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
