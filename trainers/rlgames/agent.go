@@ -339,7 +339,7 @@ func (c *conversion) population(given any) {
 	}
 	if section["enabled"] != true {
 		if enabled, given := section["enabled"]; given && enabled != false && !none(enabled) {
-			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: flag.want()})
+			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: boolean.want()})
 		}
 		return
 	}

@@ -209,7 +209,9 @@ var changes = []change{
 	{set: "network.space.continuous.sigma_init.name=default", err: "gorl starts log σ at one number"},
 	{set: "network.space.continuous.sigma_init.val=-2.9", want: map[string]string{"models.policy.initial_log_std": "-2.9"}},
 	{set: "network.space.continuous.learn_sigma=False", want: map[string]string{"models.policy.fixed_log_std": "true"}},
-	{set: "network.space.continuous.fixed_sigma=False", err: "gorl's log σ is one vector for all observations"},
+	{set: "network.space.continuous.fixed_sigma=False", want: map[string]string{"models.policy.state_dependent_log_std": "true"}},
+	{set: "network.space.continuous.fixed_sigma=False network.space.continuous.sigma_init.val=-1", err: "with fixed_sigma: False gorl's log σ begins at 0"},
+	{set: "network.space.continuous.fixed_sigma=False network.space.continuous.mu_activation=tanh", err: "it would be log σ's as well"},
 	{set: "network.space.discrete={}", err: "discrete actions have other losses"},
 	{set: "network.space.multi_discrete={}", err: "discrete actions have other losses"},
 	{set: "network.cnn={type:conv2d,activation:relu,convs:[{filters:8,kernel_size:4,strides:2,padding:1}]} config.normalize_input=False", want: map[string]string{

@@ -12,7 +12,7 @@ const (
 	anything kind = iota
 	number
 	whole
-	flag
+	boolean
 	text
 	list
 	section_ // keys below it
@@ -33,7 +33,7 @@ func (k kind) read(value any) (any, bool) {
 		}
 		n := int(x)
 		return n, float64(n) == x && math.Abs(x) <= 1<<53
-	case flag:
+	case boolean:
 		b, ok := value.(bool)
 		return b, ok
 	case text:
