@@ -165,11 +165,12 @@ func TestAs(t *testing.T) {
 func TestHints(t *testing.T) {
 	hints := agents.Hints()
 	for name, want := range map[string]string{
-		"num_minibatches": `that of CleanRL is "mini_batches" here`,
-		"gamma":           `that of CleanRL, Stable-Baselines3, rsl_rl, rl_games is "discount_factor" here`,
-		"vf_coef":         `that of CleanRL is "value_loss_scale" here (half the number); that of Stable-Baselines3 is "value_loss_scale" here (the same number)`,
-		"use_sde":         "that of Stable-Baselines3 is not in gorl: noise is drawn anew at every step",
-		"lr":              `that of PyTorch is "learning_rate" here`,
+		"num_minibatches":  `that of CleanRL is "mini_batches" here`,
+		"gamma":            `that of CleanRL, Stable-Baselines3, rsl_rl, rl_games is "discount_factor" here`,
+		"vf_coef":          `that of CleanRL is "value_loss_scale" here (half the number); that of Stable-Baselines3 is "value_loss_scale" here (the same number)`,
+		"bounds_loss_coef": `that of rl_games is "bounds_loss_scale" here (the same number)`,
+		"use_sde":          "that of Stable-Baselines3 is not in gorl: noise is drawn anew at every step",
+		"lr":               `that of PyTorch is "learning_rate" here`,
 	} {
 		if hints[name] != want {
 			t.Errorf("%s: %q, want %q", name, hints[name], want)

@@ -36,12 +36,24 @@ type OnPolicy struct {
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass, at most T × N. Rows are shuffled anew in every pass and none
-	// is dropped.
+	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of them.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
 	// a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
+	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches, which
+	// is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
+	//
+	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
+	// a minibatch should not (rl_games, Stable-Baselines3).
+	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
+	// MiniBatchOrder is "random" (default): the rows are shuffled anew in every pass; or "environments": they come
+	// environment by environment, the steps of each in the order of time, the same in every pass (rl_games). A minibatch of
+	// a multiple of T rows then has the whole rollouts of the same environments in every pass.
+	//
+	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling, and
+	// is what KLAdaptiveLR with divergence "gaussian" was made for.
+	MiniBatchOrder string `yaml:"mini_batch_order" config:"oneof=random|environments"`
 
 	// SequenceLength is L, the number of steps through which networks with memory (GRU, LSTM, RNN) learn; the default
 	// 0 is the whole rollout. It must divide Rollouts. Each sequence begins from the state that the network had then,
@@ -148,6 +160,17 @@ type OnPolicy struct {
 	//
 	// It matters where both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
+	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit" the
+	// mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with "square" for
+	// all that are not 0, Σ μ² (rl_games: bounds_loss_coef, bound_loss_type). Only Gaussian policies have it, and not with
+	// Compatibility. 0 is none.
+	//
+	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward can
+	// tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the actions' range,
+	// 1.1 for one of ±1: raise it where actions have wider limits.
+	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
+	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
+	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`
 	// KLThreshold ends an update early when the policy has moved further than this; 0 never does.
 	//
 	// A smaller threshold makes fewer and safer optimizer steps. 0.01 to 0.05 is usual.
@@ -254,8 +277,10 @@ func (i Interval) Of(timesteps, parts int) int {
 // DefaultOnPolicy returns the settings that PPO and AMP have in common.
 func DefaultOnPolicy() OnPolicy {
 	return OnPolicy{
-		Rollouts: 16, MiniBatches: 2, DiscountFactor: 0.99, GAELambda: 0.95, AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
-		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, TimeLimitBootstrap: true,
+		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", DiscountFactor: 0.99, GAELambda: 0.95,
+		AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
+		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, BoundsLossLimit: 1.1,
+		BoundsLossType: "limit", TimeLimitBootstrap: true,
 		RewardsShaperScale: 1, Device: "cpu", MixedPrecisionDtype: "bfloat16",
 		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true},
 			CheckpointInterval: Interval{Auto: true}},
@@ -273,6 +298,10 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
 		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
 			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
+	}
+	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
+		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor \"mini_batch_order\"", prefix,
+			c.Compatibility)
 	}
 	if c.Experiment.StoreSeparately {
 		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)

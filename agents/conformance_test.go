@@ -48,6 +48,10 @@ func conformance() []suite {
 	seen := spaces.Set{Observation: camera, State: spaces.NewTuple(spaces.Unbounded(3), spaces.NewPicture(6, 4, 1)), Action: two}
 	watched := spaces.Set{Observation: spaces.NewPicture(5, 6, 3), Action: two,
 		AMPObservation: spaces.NewDict(map[string]spaces.Space{"body": spaces.Unbounded(2), "film": spaces.NewPicture(4, 4, 1)})}
+	// What rl_games' recipes ask for, all at once.
+	rlGames := map[string]any{"mini_batch_size": 8, "mini_batch_order": "environments", "bounds_loss_scale": 0.1, "bounds_loss_limit": 0.1,
+		"learning_rate_scheduler":        "KLAdaptiveLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
 	return []suite{
 		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
@@ -56,6 +60,10 @@ func conformance() []suite {
 		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen, settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
 		{name: "AMP/pictures", amp: ampCNNs, spaces: watched, settings: map[string]any{
 			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil, "separate_critics": true}},
+		{name: "PPO/rl_games", ppo: ppoMLPs, spaces: states, settings: rlGames},
+		{name: "PPO/rl_games/GRU", ppo: ppoRecurrent, spaces: states, settings: rlGames},
+		{name: "AMP/rl_games", amp: ampMLPs, spaces: plain, settings: rlGames},
+		{name: "AMP/rl_games/mixed precision", amp: ampMLPs, spaces: plain, settings: both(half, rlGames)},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
@@ -78,6 +86,13 @@ func conformance() []suite {
 		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
 		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}
+}
+
+// both are two groups of settings together.
+func both(a, b map[string]any) map[string]any {
+	out := maps.Clone(b)
+	maps.Copy(out, a)
+	return out
 }
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
@@ -171,7 +186,7 @@ func TestConformance(t *testing.T) {
 			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
 			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
-			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
+			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed}, {"invalid", x.invalid}, {"unknown", x.unknown},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
 				agenttest.CheckLive(t)

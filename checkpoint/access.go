@@ -34,6 +34,11 @@ func (s *Snapshot) Bytes(name string, shape ...int64) ([]byte, error) {
 	return arrayOf(s, name, shape, Array.Bytes)
 }
 
+// Bools is Float32s for booleans.
+func (s *Snapshot) Bools(name string, shape ...int64) ([]bool, error) {
+	return arrayOf(s, name, shape, Array.Bools)
+}
+
 func arrayOf[T any](s *Snapshot, name string, shape []int64, read func(Array) ([]T, error)) ([]T, error) {
 	a, ok := s.Arrays[name]
 	if !ok {

@@ -116,7 +116,8 @@ func (c *Checker) checkReset(s *Step) error {
 		return errors.New("the Step is nil")
 	}
 	if s.Rewards != nil || s.Terminated != nil || s.Truncated != nil || s.FinalObservations != nil ||
-		s.FinalStates != nil || s.AMPObservations != nil || s.Episodes != nil {
+		s.FinalStates != nil || s.FinalUnknown != nil || s.Invalid != nil || s.AMPObservations != nil ||
+		s.Episodes != nil {
 		return errors.New("only Observations and States may be set")
 	}
 	return c.checkNext(s)
@@ -141,6 +142,9 @@ func (c *Checker) checkStep(s *Step) error {
 	if err := checkRows("AMPObservations", c.set.AMPObservation, s.AMPObservations, c.n); err != nil {
 		return err
 	}
+	if err := c.checkMarks(s); err != nil {
+		return err
+	}
 	if err := c.checkFinals(s); err != nil {
 		return err
 	}
@@ -155,11 +159,34 @@ func (c *Checker) checkNext(s *Step) error {
 	return checkRows("States", c.set.State, s.States, c.n)
 }
 
+// checkMarks verifies that what is unknown has ended, and that rows without a transition have no reward.
+func (c *Checker) checkMarks(s *Step) error {
+	for _, m := range []struct {
+		name  string
+		marks []bool
+	}{{"FinalUnknown", s.FinalUnknown}, {"Invalid", s.Invalid}} {
+		if m.marks != nil && len(m.marks) != c.n {
+			return fmt.Errorf("%s has %d values; it must have %d, or be nil", m.name, len(m.marks), c.n)
+		}
+	}
+	for i := range c.n {
+		switch {
+		case s.FinalUnknown != nil && s.FinalUnknown[i] && !s.Ended(i):
+			return fmt.Errorf("FinalUnknown: environment %d is neither terminated nor truncated", i)
+		case s.ResetOnly(i) && s.Raw()[i] != 0:
+			return fmt.Errorf("Invalid: environment %d only reset, and has the reward %g; it must be 0", i, s.Raw()[i])
+		case s.ResetOnly(i) && c.lengths[i] > 0:
+			return fmt.Errorf("Invalid: environment %d only reset, %d steps into an episode", i, c.lengths[i])
+		}
+	}
+	return nil
+}
+
 // checkFinals verifies the last observations of the episodes that ended.
 func (c *Checker) checkFinals(s *Step) error {
 	any := false
 	for i := range c.n {
-		any = any || s.Terminated[i] || s.Truncated[i]
+		any = any || s.Ended(i)
 	}
 	if !any {
 		if s.FinalObservations != nil || s.FinalStates != nil {
@@ -181,7 +208,7 @@ func (c *Checker) checkFinals(s *Step) error {
 			continue
 		}
 		for i := range c.n {
-			if !s.Terminated[i] && !s.Truncated[i] {
+			if !s.FinalKnown(i) {
 				continue
 			}
 			if err := f.space.Check(f.rows[i*w:(i+1)*w], 1); err != nil {
@@ -195,7 +222,7 @@ func (c *Checker) checkFinals(s *Step) error {
 // checkEpisodes verifies that the episodes reported are those that ended.
 func (c *Checker) checkEpisodes(s *Step) error {
 	for i := range c.n {
-		if c.lengths[i] >= 0 {
+		if c.lengths[i] >= 0 && !s.ResetOnly(i) {
 			c.lengths[i]++
 		}
 	}
@@ -206,7 +233,7 @@ func (c *Checker) checkEpisodes(s *Step) error {
 			return fmt.Errorf("Episodes: environment %d is not one of %d", e.Env, c.n)
 		case e.Env <= last:
 			return fmt.Errorf("Episodes: environment %d comes after %d; they must be in order", e.Env, last)
-		case !s.Terminated[e.Env] && !s.Truncated[e.Env]:
+		case !s.Ended(e.Env):
 			return fmt.Errorf("Episodes: environment %d is neither terminated nor truncated", e.Env)
 		case math.IsNaN(e.Return) || math.IsInf(e.Return, 0):
 			return fmt.Errorf("Episodes: environment %d has the return %g; it must be finite", e.Env, e.Return)
@@ -216,7 +243,7 @@ func (c *Checker) checkEpisodes(s *Step) error {
 		last = e.Env
 	}
 	for i := range c.n {
-		if s.Terminated[i] || s.Truncated[i] {
+		if s.Ended(i) {
 			c.lengths[i] = 0
 		}
 	}

@@ -99,7 +99,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 // A Gaussian's deviation and a categorical policy's probabilities are the agent's.
 func TestSamplesLikeTheAgent(t *testing.T) {
 	for _, c := range actors.Cases() {
-		if c.Name != "categorical" && c.Name != "multi_categorical" && c.Name != "clip_actions" && c.Name != "fixed_log_std" {
+		if !slices.Contains([]string{"categorical", "multi_categorical", "clip_actions", "fixed_log_std", "state_dependent_log_std"}, c.Name) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {

@@ -202,6 +202,13 @@ func TestRefusals(t *testing.T) {
 			d.Action, d.Distribution.ClipActions = spaces.Unbounded(3), true
 		},
 		"needs the name":   func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
+		"without the name": func(d *description.Policy, s *checkpoint.Snapshot) {
+			d.Distribution.StateDependentLogStd, d.Action = true, spaces.Unbounded(2)
+			d.Network.Steps[1].Outputs = 4
+		},
+		"needs 6": func(d *description.Policy, _ *checkpoint.Snapshot) {
+			d.Distribution.LogStd, d.Distribution.StateDependentLogStd = "", true
+		},
 		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Action = spaces.Unbounded(4) },
 		"the observation":  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Observation = spaces.Unbounded(4) },
 	} {

@@ -39,11 +39,10 @@ type Policy struct {
 	widths     []int // of the row and of every step's result
 	size       int   // of an environment's state
 	logStd     []float32
-	std        []float32
 
 	block   int         // how many rows pass through together
 	results [][]float32 // block rows of each
-	choice  []float32   // probabilities of one row
+	choice  []float32   // probabilities of one row, or log standard deviations
 	patches []float32   // of the picture that is convolved
 	scratch scratch     // of the recurrent step that is computed
 	hidden  []float32   // the states of the environments that have acted
@@ -114,8 +113,8 @@ func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 	return p.scaler.mean, p.scaler.deviation, p.scaler.clip
 }
 
-// LogStd is a Gaussian's log standard deviation, limited as its settings say; nil for other distributions. It must not
-// be changed.
+// LogStd is a Gaussian's log standard deviation, limited as its settings say; nil for other distributions, and where it
+// depends on the observation (see [Policy.LogStdAt]). It must not be changed.
 func (p *Policy) LogStd() []float32 { return p.logStd }
 
 // compile reads every array that the description names.
@@ -145,7 +144,7 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 		}
 	}
 	dist := p.d.Distribution
-	if dist.Kind != description.Gaussian {
+	if dist.Kind != description.Gaussian || dist.StateDependentLogStd {
 		return nil
 	}
 	given, err := p.weights(snap, dist.LogStd, int64(p.d.Action.Width()))
@@ -154,12 +153,18 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 	}
 	p.logStd = slices.Clone(given)
 	for i, x := range p.logStd {
-		if dist.ClipLogStd {
-			p.logStd[i] = min(max(x, float32(dist.MinLogStd)), float32(dist.MaxLogStd))
-		}
-		p.std = append(p.std, float32(math.Exp(float64(p.logStd[i]))))
+		p.logStd[i] = p.limitLogStd(x)
 	}
 	return nil
+}
+
+// limitLogStd keeps a log standard deviation within the distribution's limits.
+func (p *Policy) limitLogStd(x float32) float32 {
+	d := p.d.Distribution
+	if !d.ClipLogStd {
+		return x
+	}
+	return min(max(x, float32(d.MinLogStd)), float32(d.MaxLogStd))
 }
 
 // Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the
@@ -234,11 +239,12 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 			rest = rest[n:]
 		}
 	case description.Gaussian:
-		for i, mean := range out {
+		p.logStdOf(out, p.choice)
+		for i, mean := range out[:len(action)] {
 			if d.ClipMean {
 				mean = p.limit(i, mean)
 			}
-			action[i] = mean + p.std[i]*float32(rng.NormFloat64())
+			action[i] = mean + float32(math.Exp(float64(p.choice[i])))*float32(rng.NormFloat64())
 			if d.ClipActions {
 				action[i] = p.limit(i, action[i])
 			}
@@ -276,6 +282,30 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 	}
 	copy(outputs, p.peek(observation))
 	return p.finite(outputs)
+}
+
+// LogStdAt computes a Gaussian's log standard deviation for one observation: [Policy.LogStd], or, where it depends on the
+// observation, what the network says, limited as the settings say. logStd has the width of the action space.
+func (p *Policy) LogStdAt(observation, logStd []float32) error {
+	if p.d.Distribution.Kind != description.Gaussian {
+		return fmt.Errorf("infer: a %s policy has no standard deviation", p.d.Distribution.Kind)
+	}
+	if err := p.check(observation, logStd, 1, p.d.Action.Width(), "a log standard deviation"); err != nil {
+		return err
+	}
+	p.logStdOf(p.peek(observation), logStd)
+	return p.finite(logStd)
+}
+
+// logStdOf writes the log standard deviation that belongs to a row of outputs.
+func (p *Policy) logStdOf(out, logStd []float32) {
+	if !p.d.Distribution.StateDependentLogStd {
+		copy(logStd, p.logStd)
+		return
+	}
+	for i, x := range out[len(logStd):] {
+		logStd[i] = p.limitLogStd(x)
+	}
 }
 
 // Probabilities computes those of every choice for one observation, index after index, for categorical policies.
@@ -320,9 +350,11 @@ func (p *Policy) mode(out, actions []float32) error {
 		}
 		return nil
 	}
-	copy(actions, out)
+	w, outputs := p.d.Action.Width(), p.widths[len(p.widths)-1]
+	for at := 0; at*w < len(actions); at++ { // behind the means of a row may stand its log standard deviations
+		copy(actions[at*w:(at+1)*w], out[at*outputs:])
+	}
 	if d := p.d.Distribution; d.ClipActions || d.ClipMean {
-		w := p.widths[len(p.widths)-1]
 		for i, x := range actions {
 			actions[i] = p.limit(i%w, x)
 		}

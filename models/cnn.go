@@ -81,7 +81,7 @@ func NewCNN(cfg CNNConfig, seed int64) (*CNN, error) {
 	}
 	from := cfg.Initialization
 	spec := Spec{Class: classDeterministic, Output: "ACTIONS",
-		Initialization: from.Kind, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
+		Initialization: from.Kind, InitialBias: from.Bias, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
 	if cfg.OutputActivation != "" {
 		spec.Output = cfg.OutputActivation + "(ACTIONS)"
 	}

@@ -68,6 +68,10 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 		return nil, nil, err
 	}
 	both := &Stochastic{Net: p, Dist: dist}
+	if err := begin(dist, p); err != nil {
+		both.Close()
+		return nil, nil, err
+	}
 	v, err := value()
 	if err != nil {
 		both.Close()

@@ -56,10 +56,14 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 
 // Describe implements [DescribedDistribution].
 func (g *Gaussian) Describe() (description.Distribution, error) {
-	return description.Distribution{
+	d := description.Distribution{
 		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions, ClipActions: g.cfg.ClipActions,
 		ClipLogStd: g.cfg.ClipLogStd, MinLogStd: finite(g.cfg.MinLogStd), MaxLogStd: finite(g.cfg.MaxLogStd),
-	}, nil
+	}
+	if d.StateDependentLogStd = g.cfg.StateDependentLogStd; d.StateDependentLogStd {
+		d.LogStd = ""
+	}
+	return d, nil
 }
 
 // finite puts the largest number in the place of an infinity, which descriptions have not.

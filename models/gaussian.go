@@ -28,6 +28,10 @@ type GaussianConfig struct {
 	InitialLogStd float64 `yaml:"initial_log_std"`
 	// FixedLogStd keeps it there; otherwise it is a parameter, one a dimension, the same in every state.
 	FixedLogStd bool `yaml:"fixed_log_std"`
+	// StateDependentLogStd takes it from the network, which then has two outputs a dimension: the means of all, and behind
+	// them the log standard deviations (rl_games: fixed_sigma: False). Its output layer must be linear; the weights of the
+	// log standard deviations start at 0, and their biases at InitialLogStd.
+	StateDependentLogStd bool `yaml:"state_dependent_log_std"`
 	// ClipBeforeLogProb gives the log-probability of the clipped action, as skrl 2.0 does with ClipActions.
 	ClipBeforeLogProb bool `yaml:"clip_before_log_prob"`
 }
@@ -48,6 +52,9 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 	if (c.ClipActions || c.ClipMeanActions) && !action.Bounded() {
 		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
 	}
+	if c.FixedLogStd && c.StateDependentLogStd {
+		return fmt.Errorf("models: fixed_log_std and state_dependent_log_std are both true; choose one")
+	}
 	if !(c.MinLogStd <= c.MaxLogStd) {
 		return fmt.Errorf("models: min_log_std %g exceeds max_log_std %g", c.MinLogStd, c.MaxLogStd)
 	}
@@ -55,17 +62,18 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 }
 
 // Gaussian is a normal distribution a dimension, independent of each other, around the network's output. Its log
-// standard deviation is one vector for all states (skrl: GaussianMixin).
+// standard deviation is one vector for all states (skrl: GaussianMixin), or an output of the network as well.
 type Gaussian struct {
 	cfg    GaussianConfig
 	width  int
-	logStd tensor.Tensor // (A)
+	logStd tensor.Tensor // (A), a zero Tensor where the network gives it
 	limits limits        // where actions are clipped
 	scope  *tensor.Scope
 	joint  bool
 }
 
-// NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter.
+// NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter; with
+// StateDependentLogStd it has none.
 func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	if cfg.Reduction == "" {
 		cfg.Reduction = "sum"
@@ -75,9 +83,11 @@ func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	}
 	s := tensor.NoGrad()
 	g := &Gaussian{cfg: cfg, width: action.Width(), scope: s}
-	g.logStd = s.Full(tensor.Float32, cfg.InitialLogStd, int64(g.width))
-	if !cfg.FixedLogStd {
-		s.RequireGrad(g.logStd)
+	if !cfg.StateDependentLogStd {
+		g.logStd = s.Full(tensor.Float32, cfg.InitialLogStd, int64(g.width))
+		if !cfg.FixedLogStd {
+			s.RequireGrad(g.logStd)
+		}
 	}
 	if action.Bounded() {
 		g.limits = newLimits(s, action)
@@ -99,7 +109,12 @@ func NewMultivariateGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian
 }
 
 // Outputs implements [Distribution].
-func (g *Gaussian) Outputs() int { return g.width }
+func (g *Gaussian) Outputs() int {
+	if g.cfg.StateDependentLogStd {
+		return 2 * g.width
+	}
+	return g.width
+}
 
 // ActionWidth implements [Distribution].
 func (g *Gaussian) ActionWidth() int { return g.width }
@@ -107,27 +122,61 @@ func (g *Gaussian) ActionWidth() int { return g.width }
 // Config returns the settings.
 func (g *Gaussian) Config() GaussianConfig { return g.cfg }
 
-// LogStd is the log standard deviation (A), before clipping.
+// LogStd is the log standard deviation (A), before clipping; a zero Tensor where it depends on the state.
 func (g *Gaussian) LogStd() tensor.Tensor { return g.logStd }
 
 // Parameters implements [Distribution]. A fixed log standard deviation is listed too, so that checkpoints hold it, but
 // it has no gradient.
 func (g *Gaussian) Parameters() []tensor.Parameter {
+	if g.cfg.StateDependentLogStd {
+		return nil
+	}
 	return []tensor.Parameter{{Name: "log_std_parameter", Tensor: g.logStd, Fixed: g.cfg.FixedLogStd}}
 }
 
-func (g *Gaussian) mean(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
-	if g.cfg.ClipMeanActions {
-		return g.limits.apply(s, out)
+// begin gives the log standard deviation its start where it depends on the state: in the last layer of net, the network
+// before the distribution, or its head.
+func begin(dist Distribution, net Network) error {
+	g, ok := dist.(*Gaussian)
+	if !ok || !g.cfg.StateDependentLogStd {
+		return nil
 	}
-	return out
+	params, w := net.Parameters(), int64(g.width)
+	if n := len(params); n >= 2 {
+		weight, bias := params[n-2].Tensor, params[n-1].Tensor
+		if a, b := tensor.Shape(weight), tensor.Shape(bias); len(a) == 2 && a[0] == 2*w && len(b) == 1 && b[0] == 2*w {
+			s := tensor.NoGrad()
+			defer s.Close()
+			s.Fill(s.Narrow(weight, 0, w, w), 0)
+			s.Fill(s.Narrow(bias, 0, w, w), g.cfg.InitialLogStd)
+			return s.Err()
+		}
+	}
+	return fmt.Errorf("models: with state_dependent_log_std the last parameters of the policy's network must be the weight (%d, n) "+
+		"and the bias of its output layer", 2*w)
 }
 
-func (g *Gaussian) clippedLogStd(s *tensor.Scope) tensor.Tensor {
-	if g.cfg.ClipLogStd {
-		return s.Clamp(g.logStd, g.cfg.MinLogStd, g.cfg.MaxLogStd)
+// moments returns the mean (n, A) and the log standard deviation, (A) or (n, A), both limited as the settings say.
+func (g *Gaussian) moments(s *tensor.Scope, out tensor.Tensor) (mean, logStd tensor.Tensor) {
+	mean, logStd = g.means(s, out), g.logStd
+	if w := int64(g.width); g.cfg.StateDependentLogStd {
+		logStd = s.Narrow(out, -1, w, w)
 	}
-	return g.logStd
+	if g.cfg.ClipMeanActions {
+		mean = g.limits.apply(s, mean)
+	}
+	if g.cfg.ClipLogStd {
+		logStd = s.Clamp(logStd, g.cfg.MinLogStd, g.cfg.MaxLogStd)
+	}
+	return mean, logStd
+}
+
+// means are the network's outputs that stand for the mean.
+func (g *Gaussian) means(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if g.cfg.StateDependentLogStd {
+		return s.Narrow(out, -1, 0, int64(g.width))
+	}
+	return out
 }
 
 // Sample implements [Distribution].
@@ -135,9 +184,10 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 	if s.Err() != nil {
 		return Action{}
 	}
-	mean, logStd := g.mean(s, out), g.clippedLogStd(s)
-	noise := s.Randn(gen, tensor.Shape(out)...)
-	a := Action{Actions: s.Add(mean, s.Mul(s.Exp(logStd), noise))}
+	mean, logStd := g.moments(s, out)
+	noise := s.Randn(gen, tensor.Shape(mean)...)
+	a := Action{Mean: mean, StdDev: s.Exp(logStd)}
+	a.Actions = s.Add(mean, s.Mul(a.StdDev, noise))
 	a.Executed = a.Actions
 	if g.cfg.ClipActions {
 		a.Executed = g.limits.apply(s, a.Actions)
@@ -151,10 +201,11 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 
 // Mode implements [Distribution]: the mean, limited to the action space where actions are.
 func (g *Gaussian) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
-	if g.cfg.ClipActions && s.Err() == nil {
-		return g.limits.apply(s, out)
+	mean := g.means(s, out)
+	if (g.cfg.ClipActions || g.cfg.ClipMeanActions) && s.Err() == nil {
+		return g.limits.apply(s, mean)
 	}
-	return g.mean(s, out)
+	return mean
 }
 
 // Evaluate implements [Distribution].
@@ -162,14 +213,17 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 	if s.Err() != nil {
 		return Evaluation{}
 	}
-	mean, logStd := g.mean(s, out), g.clippedLogStd(s)
+	mean, logStd := g.moments(s, out)
 	const halfLog2PiE = 1.4189385332046727
 	e := Evaluation{
 		LogProb: g.logProb(s, actions, mean, logStd),
+		Mean:    mean,
 		StdDev:  s.Exp(s.Detach(logStd)),
 	}
-	// The entropy does not depend on the state: one row stands for all.
-	e.Entropy = s.Unsqueeze(s.AddScalar(logStd, halfLog2PiE), 0)
+	e.Entropy = s.AddScalar(logStd, halfLog2PiE)
+	if !g.cfg.StateDependentLogStd { // one row stands for all
+		e.Entropy = s.Unsqueeze(e.Entropy, 0)
+	}
 	if g.joint {
 		e.Entropy = s.SumKeep(e.Entropy, -1)
 	}

@@ -18,6 +18,9 @@ type Initialization struct {
 	// et al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
 	// Stable-Baselines3 begin PPO orthogonally.
 	Kind string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
+	// Bias is how biases start: "zero", or empty for what Kind says. With the weights of "uniform", zero biases are rl_games'
+	// default. Recurrent layers start as Kind says in any case.
+	Bias string `yaml:"initial_bias" config:"oneof=|zero"`
 	// HiddenGain multiplies the weights of hidden layers. 0 is the default: 1, with orthogonal weights √2.
 	HiddenGain float64 `yaml:"hidden_gain" config:"min=0"`
 	// PolicyOutputGain multiplies the weights of the policy's output layer. 0 is the default: 0.01.
@@ -38,14 +41,20 @@ func (i Initialization) orthogonal() bool { return i.Kind == "orthogonal" }
 // hidden returns how hidden layers start.
 func (i Initialization) hidden() start {
 	if i.HiddenGain == 0 && i.orthogonal() {
-		return start{true, math.Sqrt2}
+		return i.start(math.Sqrt2)
 	}
-	return start{i.orthogonal(), i.HiddenGain}
+	return i.start(i.HiddenGain)
+}
+
+// start returns how a layer with the given gain starts.
+func (i Initialization) start(gain float64) start {
+	return start{i.orthogonal(), i.Bias == "zero", gain}
 }
 
 // start is how one linear layer starts. Gain 0 means 1.
 type start struct {
 	orthogonal bool
+	zeroBias   bool
 	gain       float64
 }
 
@@ -75,7 +84,11 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) 
 		s.Scale(x, 2*bound*scale)
 		return s.RequireGrad(s.AddScalar(x, -bound*scale))
 	}
-	return uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+	w, b = uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
+	if from.zeroBias { // drawn all the same, so that the layers behind start as they do without
+		s.Fill(b, 0)
+	}
+	return w, b
 }
 
 // newConv returns the weight and bias of a convolution. Its kernels start as the rows of a linear layer do that reads as

@@ -159,3 +159,78 @@ func TestInitializationRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions, in Go
+// and in the network language.
+func TestZeroBiases(t *testing.T) {
+	tensortest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
+	picture := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: sp.Action}
+	language := func(sp spaces.Set, from Initialization, layers []any, input string) []tensor.Parameter {
+		spec, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "initial_bias": from.Bias,
+			"network": []any{map[string]any{"name": "net", "input": input, "layers": layers, "activations": "tanh"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := spec.BuildPolicy(sp, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return p.Parameters()
+	}
+	both := func(p Policy, v Network, err error) []tensor.Parameter {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		t.Cleanup(v.Close)
+		return append(p.Parameters(), v.Parameters()...)
+	}
+	for name, parameters := range map[string]func(Initialization) []tensor.Parameter{
+		"perceptrons": func(from Initialization) []tensor.Parameter {
+			return both(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, from))
+		},
+		"memory": func(from Initialization) []tensor.Parameter {
+			return both(RecurrentActorCritic(sp, GRU(4), []int{5}, "tanh", DefaultGaussianConfig(), 1, from))
+		},
+		"pictures": func(from Initialization) []tensor.Parameter {
+			cfg := CNNConfig{Convolutions: []CNNLayer{{Channels: 3, Kernel: 2}}, Features: 4, Activation: "relu", Initialization: from}
+			return both(CNNActorCritic(picture, cfg, DefaultGaussianConfig(), 1))
+		},
+		"language": func(from Initialization) []tensor.Parameter { return language(sp, from, []any{16, 5}, "OBSERVATIONS") },
+		"language of pictures": func(from Initialization) []tensor.Parameter {
+			return language(picture, from, []any{map[string]any{"conv2d": map[string]any{"out_channels": 3, "kernel_size": 2}}, "flatten", 4},
+				"permute(OBSERVATIONS, (0, 3, 1, 2))")
+		},
+	} {
+		usual, zero := parameters(Initialization{}), parameters(Initialization{Bias: "zero"})
+		biases := 0
+		for i, p := range zero {
+			got, err := tensor.Float32s(p.Tensor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := tensor.Float32s(usual[i].Tensor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(p.Name, ".bias") {
+				biases++
+				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
+					t.Errorf("%s: %s starts at 0 in any case", name, p.Name)
+				}
+				clear(want)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s is %v, want %v", name, p.Name, got, want)
+			}
+		}
+		if biases < 2 {
+			t.Errorf("%s: %d biases", name, biases)
+		}
+	}
+	if _, _, err := ActorCritic(sp, []int{4}, "tanh", DefaultGaussianConfig(), 1, Initialization{Bias: "none"}); err == nil || !strings.Contains(err.Error(), "initial_bias") {
+		t.Error(err)
+	}
+}

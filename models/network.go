@@ -106,7 +106,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*MLP, error) {
 		in = r.HiddenSize
 	}
 	for i := 0; i <= len(cfg.Hidden); i++ {
-		out, name, from := cfg.Outputs, cfg.OutputActivation, start{cfg.Initialization.orthogonal(), cfg.OutputGain}
+		out, name, from := cfg.Outputs, cfg.OutputActivation, cfg.Initialization.start(cfg.OutputGain)
 		if i < len(cfg.Hidden) {
 			out, name, from = cfg.Hidden[i], cfg.Activation, cfg.Initialization.hidden()
 			if len(cfg.Activations) > 0 {

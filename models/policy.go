@@ -12,6 +12,9 @@ type Action struct {
 	Actions, LogProb tensor.Tensor
 	// Executed is (n, A): what the environment gets. It differs from Actions where actions are clipped.
 	Executed tensor.Tensor
+	// Mean (n, A) and StdDev, which is (A) or (n, A), are those of the normal distributions that the actions are drawn
+	// from; zero Tensors for others.
+	Mean, StdDev tensor.Tensor
 }
 
 // Evaluation is what a policy says of actions taken earlier.
@@ -21,7 +24,9 @@ type Evaluation struct {
 	// Entropy is (n, k): its sum over the last dimension is the entropy of the whole action, nats. Independent normal
 	// distributions give one value a dimension.
 	Entropy tensor.Tensor
-	// StdDev is the distribution's standard deviation, any shape; zero Tensor for discrete actions.
+	// Mean is (n, A), that of a normal distribution a dimension, with its gradient; a zero Tensor for other distributions.
+	Mean tensor.Tensor
+	// StdDev is the distribution's standard deviation, (A) or (n, A), without gradient; a zero Tensor for discrete actions.
 	StdDev tensor.Tensor
 }
 
@@ -87,6 +92,9 @@ func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 		if got := tensor.Size(m.weights[len(m.weights)-1], 0); got != int64(dist.Outputs()) {
 			return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", got, dist.Outputs())
 		}
+	}
+	if err := begin(dist, net); err != nil {
+		return nil, err
 	}
 	return &Stochastic{Net: net, Dist: dist}, nil
 }

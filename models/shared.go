@@ -23,6 +23,9 @@ func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared
 		return nil, fmt.Errorf("models: a head of a shared model has recurrent layers; " +
 			"put them into the trunk, whose state both halves share")
 	}
+	if err := begin(dist, policyHead); err != nil {
+		return nil, err
+	}
 	return &Shared{trunk, policyHead, valueHead, dist}, nil
 }
 

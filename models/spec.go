@@ -53,10 +53,12 @@ type Spec struct {
 	Network []Container
 	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
 	Output string
-	// Initialization is "uniform" (default) or "orthogonal", and HiddenGain what it multiplies layers by, see
-	// [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for the orthogonal weights of
-	// a policy, 0.01. In a dictionary the keys are initialization, hidden_gain and output_gain.
+	// Initialization is "uniform" (default) or "orthogonal", InitialBias "zero" or empty, and HiddenGain what layers are
+	// multiplied by, see [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for the
+	// orthogonal weights of a policy, 0.01. In a dictionary the keys are initialization, initial_bias, hidden_gain and
+	// output_gain.
 	Initialization         string
+	InitialBias            string
 	HiddenGain, OutputGain float64
 	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
 	StatesAreObservations bool
@@ -154,6 +156,7 @@ type (
 		Output  any    `yaml:"output"`
 
 		Initialization string  `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
+		InitialBias    string  `yaml:"initial_bias" config:"oneof=|zero"`
 		HiddenGain     float64 `yaml:"hidden_gain" config:"min=0"`
 		OutputGain     float64 `yaml:"output_gain" config:"min=0"`
 	}
@@ -198,7 +201,8 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	s.Initialization, s.HiddenGain, s.OutputGain = common.Initialization, common.HiddenGain, common.OutputGain
+	s.Initialization, s.InitialBias = common.Initialization, common.InitialBias
+	s.HiddenGain, s.OutputGain = common.HiddenGain, common.OutputGain
 	list, ok := common.Network.([]any)
 	if !ok || len(list) == 0 {
 		return Spec{}, fmt.Errorf("models: network: want a list of at least one container {name, input, layers, activations}, got %v", common.Network)
@@ -248,7 +252,7 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 
 // initialization returns how layers start. It has one gain of an output layer, the policy's, whatever the class.
 func (s Spec) initialization() Initialization {
-	i := Initialization{Kind: s.Initialization, HiddenGain: s.HiddenGain, PolicyOutputGain: s.OutputGain}
+	i := Initialization{Kind: s.Initialization, Bias: s.InitialBias, HiddenGain: s.HiddenGain, PolicyOutputGain: s.OutputGain}
 	if class, _ := classOf(s.Class); s.OutputGain == 0 && i.orthogonal() && class != classDeterministic {
 		i.PolicyOutputGain = policyOutputGain
 	}

@@ -162,7 +162,7 @@ func (s Spec) newAssembler(inputs int, seed int64) (*assembler, error) {
 	from := s.initialization()
 	return &assembler{
 		network: &network{net: description.Network{Inputs: inputs}, scope: tensor.NoGrad()},
-		gen:     gen, fromHidden: from.hidden(), fromOutput: start{from.orthogonal(), from.PolicyOutputGain},
+		gen:     gen, fromHidden: from.hidden(), fromOutput: from.start(from.PolicyOutputGain),
 	}, nil
 }
 

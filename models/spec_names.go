@@ -26,6 +26,9 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n.terms["OBSERVATION_SPACE"] = term{space: &n.sp.Observation}
 	n.terms["NUM_OBSERVATIONS"] = number(sp.Observation.Outputs())
 	n.terms["NUM_ACTIONS"] = number(outputs)
+	if spec.Gaussian.StateDependentLogStd { // two outputs an action
+		n.terms["NUM_ACTIONS"] = number(outputs / 2)
+	}
 	n.terms["ACTION_SPACE"] = term{space: &n.sp.Action}
 	n.terms["ONE"] = number(1)
 	switch {

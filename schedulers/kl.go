@@ -1,6 +1,7 @@
 package schedulers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -19,16 +20,37 @@ type KLAdaptiveConfig struct {
 	KLFactor float64 `yaml:"kl_factor" config:"min=1"`
 	// LRFactor is what the rate is divided or multiplied by. Default 1.5.
 	LRFactor float64 `yaml:"lr_factor" config:"min=1"`
+	// Period says when an agent steps the schedule: after every "epoch" by the mean divergence of its minibatches (default;
+	// skrl, and rl_games' schedule_type "standard"), after every "minibatch" by that minibatch's (rl_games' "legacy"), or
+	// after every "update" by the mean of all its minibatches.
+	Period string `yaml:"step" config:"oneof=epoch|minibatch|update"`
+	// Divergence says which one an agent measures: the "estimate" E[(r − 1) − ln r] from the rollout's policy to the present
+	// one, r being the ratio of probabilities (default; skrl), or "gaussian", rl_games' closed form for Gaussian policies.
+	// That one is from the present policy to the one that last passed over the same rows: the rollout's in the first epoch,
+	// later the one of the epoch before.
+	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian"`
 	// Warmup comes first; during it the divergence is not looked at.
 	Warmup `yaml:",inline"`
 }
 
+// The values of [KLAdaptiveConfig.Period] and [KLAdaptiveConfig.Divergence].
+const (
+	EveryEpoch     = "epoch"
+	EveryMinibatch = "minibatch"
+	EveryUpdate    = "update"
+
+	EstimatedKL = "estimate"
+	GaussianKL  = "gaussian"
+)
+
 // DefaultKLAdaptive is skrl's default configuration.
 func DefaultKLAdaptive() KLAdaptiveConfig {
-	return KLAdaptiveConfig{KLThreshold: 0.008, MinLR: 1e-6, MaxLR: 1e-2, KLFactor: 2, LRFactor: 1.5}
+	return KLAdaptiveConfig{KLThreshold: 0.008, MinLR: 1e-6, MaxLR: 1e-2, KLFactor: 2, LRFactor: 1.5,
+		Period: EveryEpoch, Divergence: EstimatedKL}
 }
 
-// KLAdaptive lowers the learning rate when the policy moved too far in an epoch and raises it when it moved too little.
+// KLAdaptive lowers the learning rate when the policy moved too far in an epoch (or another period, see
+// [KLAdaptiveConfig.Period]) and raises it when it moved too little.
 // It is the schedule of skrl's KLAdaptiveLR, and equal to it to the last digit.
 type KLAdaptive struct {
 	cfg  KLAdaptiveConfig
@@ -38,7 +60,9 @@ type KLAdaptive struct {
 }
 
 // NewKLAdaptive returns a schedule that starts at base. A base outside [MinLR, MaxLR] is kept until the first change.
+// Period and Divergence may be empty for their defaults.
 func NewKLAdaptive(base float64, cfg KLAdaptiveConfig) (*KLAdaptive, error) {
+	cfg.Period, cfg.Divergence = cmp.Or(cfg.Period, EveryEpoch), cmp.Or(cfg.Divergence, EstimatedKL)
 	if err := checkBase(base); err != nil {
 		return nil, err
 	}
@@ -50,6 +74,9 @@ func NewKLAdaptive(base float64, cfg KLAdaptiveConfig) (*KLAdaptive, error) {
 	}
 	return &KLAdaptive{cfg: cfg, base: base, lr: base}, nil
 }
+
+// Config returns the schedule's settings.
+func (k *KLAdaptive) Config() KLAdaptiveConfig { return k.cfg }
 
 // Name is "KLAdaptiveLR".
 func (k *KLAdaptive) Name() string { return "KLAdaptiveLR" }

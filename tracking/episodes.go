@@ -43,14 +43,18 @@ func NewEpisodes(numEnvs int) (*Episodes, error) {
 	return &Episodes{returns: make([]float64, numEnvs), lengths: make([]int, numEnvs)}, nil
 }
 
-// Record adds one step: rewards, terminated and truncated are (N). An episode ends where either is true. On an error
+// Record adds one step: rewards, terminated and truncated are (N). An episode ends where either is true. Rows of
+// invalid, (N) or nil, are no step of an episode (see envs.Step) and not counted unless they end one. On an error
 // nothing has changed.
-func (e *Episodes) Record(rewards []float32, terminated, truncated []bool) error {
+func (e *Episodes) Record(rewards []float32, terminated, truncated, invalid []bool) error {
 	if n := len(e.returns); len(rewards) != n || len(terminated) != n || len(truncated) != n {
 		return fmt.Errorf("tracking: episode statistics of %d environments got %d rewards, %d terminated, %d truncated",
 			n, len(rewards), len(terminated), len(truncated))
 	}
 	for i, r := range rewards {
+		if invalid != nil && invalid[i] && !terminated[i] && !truncated[i] {
+			continue
+		}
 		e.reward.add(float64(r))
 		e.returns[i] += float64(r)
 		e.lengths[i]++

@@ -166,7 +166,7 @@ func ExampleNewEpisodes() {
 	}
 	truncated := []bool{false, false}
 	for step := range 4 {
-		if err := episodes.Record([]float32{1, 10}, []bool{step == 3, step == 1}, truncated); err != nil {
+		if err := episodes.Record([]float32{1, 10}, []bool{step == 3, step == 1}, truncated, nil); err != nil {
 			log.Fatal(err)
 		}
 	}

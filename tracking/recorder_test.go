@@ -109,7 +109,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	}
 	step := func(rewards []float32, terminated, truncated []bool) {
 		t.Helper()
-		if err := e.Record(rewards, terminated, truncated); err != nil {
+		if err := e.Record(rewards, terminated, truncated, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestEpisodesWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3*EpisodeWindow + 7 {
-		if err := e.Record([]float32{float32(i)}, []bool{true}, []bool{false}); err != nil {
+		if err := e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestEpisodesState(t *testing.T) {
 		return e
 	}
 	step := func(e *Episodes, i int) {
-		if err := e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}); err != nil {
+		if err := e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestEpisodesErrors(t *testing.T) {
 		rewards               []float32
 		terminated, truncated []bool
 	}{{[]float32{1}, two, two}, {[]float32{1, 1}, two[:1], two}, {[]float32{1, 1}, two, nil}} {
-		if err := e.Record(bad.rewards, bad.terminated, bad.truncated); err == nil {
+		if err := e.Record(bad.rewards, bad.terminated, bad.truncated, nil); err == nil {
 			t.Errorf("%v accepted", bad)
 		}
 	}
@@ -255,7 +255,7 @@ func TestEpisodesErrors(t *testing.T) {
 		t.Error("a rejected step has left something")
 	}
 	rewards := []float32{1, 1}
-	if n := testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two, nil) }); n != 0 {
 		t.Errorf("%v allocations a step", n)
 	}
 }

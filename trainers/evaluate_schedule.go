@@ -116,7 +116,9 @@ func copyOf(s *envs.Step) *envs.Step {
 	} {
 		*rows = slices.Clone(*rows)
 	}
-	c.Terminated, c.Truncated = slices.Clone(s.Terminated), slices.Clone(s.Truncated)
+	for _, flags := range []*[]bool{&c.Terminated, &c.Truncated, &c.FinalUnknown, &c.Invalid} {
+		*flags = slices.Clone(*flags)
+	}
 	c.Episodes, c.Metrics = slices.Clone(s.Episodes), maps.Clone(s.Metrics)
 	return &c
 }

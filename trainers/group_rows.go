@@ -86,6 +86,8 @@ func (g *Group) Record(t agents.Transition) error {
 		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
 		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
 		g.rows("AMP observations", len(t.AMPObservations), m, true),
+		g.rows("marks of unknown final observations", len(t.FinalUnknown), 1, true),
+		g.rows("marks of invalid transitions", len(t.Invalid), 1, true),
 	); err != nil {
 		return err
 	}
@@ -95,6 +97,7 @@ func (g *Group) Record(t agents.Transition) error {
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
 			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
 			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
+			FinalUnknown: slice(g, i, t.FinalUnknown, 1), Invalid: slice(g, i, t.Invalid, 1),
 			AMPObservations: slice(g, i, t.AMPObservations, a.Spaces().AMPObservation.Width()),
 		})
 	})

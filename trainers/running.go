@@ -44,7 +44,7 @@ func (r *running) reset() {
 func (r *running) stepped(s *envs.Step) {
 	r.before, r.came = nil, false
 	for i := range r.begun {
-		r.begun[i] = !s.Terminated[i] && !s.Truncated[i]
+		r.begun[i] = !s.Ended(i) && !s.ResetOnly(i)
 		r.mixed[i] = r.mixed[i] && r.begun[i]
 	}
 }

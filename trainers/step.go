@@ -141,7 +141,7 @@ func (t *Trainer) update(ctx context.Context) error {
 // a group, and those of the batch. An episode that began under other weights is not counted, because it says little
 // about the present ones.
 func (t *Trainer) note(s *envs.Step) error {
-	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated); err != nil {
+	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.

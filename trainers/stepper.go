@@ -149,6 +149,12 @@ func (s *stepper) check(next *envs.Step) error {
 	if k := len(next.FinalStates); k != 0 && k != s.n*s.state {
 		return s.wrong(next)
 	}
+	if k := len(next.FinalUnknown); k != 0 && k != s.n {
+		return s.wrong(next)
+	}
+	if k := len(next.Invalid); k != 0 && k != s.n {
+		return s.wrong(next)
+	}
 	for _, e := range next.Episodes {
 		if e.Env < 0 || e.Env >= s.n {
 			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(), e.Env, s.n)
@@ -170,6 +176,7 @@ func (s *stepper) wrong(next *envs.Step) error {
 		{"Truncated", len(next.Truncated), 1, s.resets}, {"AMPObservations", len(next.AMPObservations), s.amp, s.resets},
 		{"FinalObservations", len(next.FinalObservations), s.observation, true},
 		{"FinalStates", len(next.FinalStates), s.state, true},
+		{"FinalUnknown", len(next.FinalUnknown), 1, true}, {"Invalid", len(next.Invalid), 1, true},
 	} {
 		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {
 			return fmt.Errorf("the environment (%s) returned %d values of %s from %s, want %d (%d environments × %d)",

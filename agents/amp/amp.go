@@ -6,6 +6,7 @@
 package amp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -274,7 +275,7 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 	}
 	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
 	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
-	if err := next.Validate(); err != nil {
+	if err := cmp.Or(next.Validate(), a.CheckGaussian(&next.OnPolicy)); err != nil {
 		return err
 	}
 	*a.cfg = next
@@ -286,14 +287,14 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 }
 
 // meters are the figures of every minibatch, in the order in which learn adds them.
-var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Discriminator loss",
-	"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
+	"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
 	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
 	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
 
 // track tracks the update's figures, and the mean style reward among them.
 func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
-	mean := s.Mean(style)
+	mean := s.Mean(a.ValidOf(s, style))
 	if err := s.Err(); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 	if a.scaler == nil || a.cfg.Skrl() {
 		return
 	}
-	policy := a.Rollout.Rows("amp_observations")
+	policy := a.ValidRows(s, "amp_observations")
 	all := s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0)))
 	a.Portions(s, a.rows.Packed(), 2*tensor.Size(policy, 0), func(s *tensor.Scope, span memory.Span) {
 		part := all
@@ -110,7 +110,7 @@ func (d *ahead) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
 		all = s.IndexSelect(m.Data(), 0, s.Narrow(s.RandPerm(d.a.Gen, m.Len()), 0, 0, n))
 	}
 	var parts []tensor.Tensor
-	for _, span := range memory.Split(n, int64(d.a.cfg.MiniBatches)) {
+	for _, span := range memory.Split(n, int64(d.a.MiniBatches())) {
 		parts = append(parts, s.Narrow(all, 0, span.Start, span.Len))
 	}
 	return parts
@@ -132,7 +132,7 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 // remember adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
 // share, replay_admission_probability.
 func (a *learner) remember(s *tensor.Scope) {
-	rows := a.Rollout.Rows("amp_observations")
+	rows := a.ValidRows(s, "amp_observations")
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
 		n := tensor.Size(rows, 0)
 		admitted := int64(math.Round(p * float64(n)))

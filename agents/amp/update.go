@@ -136,7 +136,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// PPO's clipped surrogate, as in ppo/update.go.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+		e, predicted := a.Evaluate(s, b)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
 			return stop, err
@@ -145,19 +145,24 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
 		if a.styleValue != nil {
-			style := a.styleValue.Forward(s, b.Of(layout.StyleValue))
+			style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
 			valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
 		}
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 
-		// The discriminator's loss, and one step down the gradient of the sum.
+		// The discriminator's loss, and that for means out of bounds where it is on, and one step down the gradient of the sum.
 		d := a.discriminate(s, b)
-		a.minimise(s, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		a.minimise(s, loss)
 
+		// The learning rate may follow the divergence.
+		if kl, err = a.Adapt(s, b, e, kl); err != nil {
+			return false, err
+		}
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, d.loss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0),
-			d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, kl, clipped, entropy,
+			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
 		if err := s.Err(); err != nil {
 			return false, err
 		}

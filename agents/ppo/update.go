@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -21,7 +19,7 @@ func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
 		a.estimate(s)
 		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
-			"Policy / KL divergence",
+			"Loss / Bounds loss", "Policy / KL divergence",
 			"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
 		if err := s.Err(); err != nil {
 			return err
@@ -43,7 +41,7 @@ func (a *learner) Update(ctx context.Context) error {
 		// skrl divides by the number of minibatches there would have been without early stopping.
 		count := 0
 		if a.Config.Skrl() {
-			count = a.Config.LearningEpochs * a.Config.MiniBatches
+			count = a.Config.LearningEpochs * a.MiniBatches()
 		}
 		means, err := meter.Means(a.Name(), count)
 		if err != nil {
@@ -91,7 +89,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		s.Reset()
 
 		// The present policy's log-probability and entropy of the recorded actions, and the present values.
-		e, predicted := models.EvaluateBoth(s, a.Policy, a.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+		e, predicted := a.Evaluate(s, b)
 		a.NoteStdDev(s, e)
 
 		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
@@ -103,12 +101,17 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 			return stop, err
 		}
 
-		// c₁·L^VF and −c₂·H, and one step down the gradient of the sum.
+		// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and one step down the gradient of the sum.
 		valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
-		a.Minimise(s, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
+		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
+		a.Minimise(s, loss)
 
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
+		// The learning rate may follow the divergence.
+		if kl, err = a.Adapt(s, b, e, kl); err != nil {
+			return false, err
+		}
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
 		if err := s.Err(); err != nil {
 			return false, err
 		}

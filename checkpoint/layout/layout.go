@@ -79,6 +79,8 @@ func Statistics() []string { return []string{RunningMean, RunningVariance, Curre
 const (
 	// RandomGenerator is the state of the generator that tensors are drawn from.
 	RandomGenerator = "random/generator"
+	// Invalid marks the steps of a rollout that show no transition; absent where all do.
+	Invalid = "invalid"
 	// NextObservations and NextStates are what follows a full rollout.
 	NextObservations = "next_observations"
 	NextStates       = "next_states"

@@ -152,11 +152,11 @@ func TestSimulate(t *testing.T) {
 		}
 		return path
 	}
-	tight := file("tight.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, bounds_loss_coef: mutate_float}}")
+	tight := file("tight.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, mini_epochs: mutate_float}}")
 	never := file("never.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: {learning_rate: mutate_float}}")
 	picture := filepath.Join(dir, "simulation.png")
 	status, stdout, stderr := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals", "10", "--out", picture)
-	if status != commandline.Done || !strings.Contains(stderr, "bounds_loss_coef does nothing") {
+	if status != commandline.Done || !strings.Contains(stderr, "mini_epochs does nothing") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	lines := strings.Split(stdout, "\n")

@@ -44,9 +44,12 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
 	for i, r := range s.Raw() {
+		if s.ResetOnly(i) {
+			continue
+		}
 		e.returns[i] += float64(r)
 		e.lengths[i]++
-		if !s.Terminated[i] && !s.Truncated[i] {
+		if !s.Ended(i) {
 			continue
 		}
 		ended := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
@@ -96,17 +97,19 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended := func(i int) bool { return s.Terminated[i] || s.Truncated[i] }
-	// What the step led to: for an episode that has ended its last observation.
+	// What the step led to: for an episode that has ended its last observation, where it is known.
 	reached := func(i int) []float32 {
-		if ended(i) && o.variant == Gymnasium {
+		switch {
+		case !s.Ended(i) || o.variant != Gymnasium && !o.stays(s, i):
+			return s.Observations
+		case o.variant == Gymnasium && s.FinalKnown(i):
 			return s.FinalObservations
 		}
-		return s.Observations
+		return nil
 	}
 	// Then the first observations of the episodes that follow.
 	begun := func(i int) []float32 {
-		if ended(i) && o.variant == Gymnasium {
+		if s.Ended(i) && o.variant == Gymnasium && !o.stays(s, i) {
 			return s.Observations
 		}
 		return nil
@@ -121,6 +124,13 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 		return nil, err
 	}
 	return o.normalized(s), nil
+}
+
+// stays reports whether environment i, whose episode has ended, still shows its last observation, because the simulator
+// resets in its next step.
+func (o *NormalizeObservation) stays(s *envs.Step, i int) bool {
+	w := len(o.mean)
+	return s.FinalKnown(i) && slices.Equal(s.Observations[i*w:(i+1)*w], s.FinalObservations[i*w:(i+1)*w])
 }
 
 // learn updates the statistics with a batch: of each environment i the row in what of(i) returns, nil for none.

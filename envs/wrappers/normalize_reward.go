@@ -111,9 +111,20 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 
 // learn updates the sums with a step's rewards, and the statistics with the sums.
 func (r *NormalizeReward) learn(s *envs.Step) error {
-	n := float64(len(s.Rewards))
+	n := 0.0
+	for i := range s.Rewards {
+		if !s.ResetOnly(i) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
 	var mean, variance [1]float64
 	for i, x := range s.Rewards {
+		if s.ResetOnly(i) {
+			continue
+		}
 		if x-x != 0 { // it would stay in the statistics for ever
 			return fmt.Errorf("wrappers: normalize_reward: the reward of environment %d is %g; it must be finite", i, x)
 		}
@@ -124,8 +135,11 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 		mean[0] += r.sums[i] / n
 	}
 	for i := range s.Rewards {
+		if s.ResetOnly(i) {
+			continue
+		}
 		variance[0] += (r.sums[i] - mean[0]) * (r.sums[i] - mean[0]) / n
-		if r.variant == SB3 && (s.Terminated[i] || s.Truncated[i]) {
+		if r.variant == SB3 && s.Ended(i) {
 			r.sums[i] = 0
 		}
 	}

@@ -30,7 +30,8 @@ type RecordOptions struct {
 	// next episode by then.
 	GIF bool
 	// Transitions writes episode-N.jsonl, one JSON object a step: step (from 1), observation, action, reward,
-	// next_observation, terminated, truncated, and state, next_state and amp_observation where there are such spaces.
+	// next_observation (null where the simulator did not keep an episode's last one), terminated, truncated, and state,
+	// next_state and amp_observation where there are such spaces.
 	Transitions bool
 	// FPS is how many pictures a GIF shows a second, 1 to 100; 0 means 25. GIFs count in hundredths of a second.
 	FPS int
@@ -142,7 +143,15 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 		return nil, err
 	}
 	i := r.opts.Env
-	ended := s.Terminated[i] || s.Truncated[i]
+	ended := s.Ended(i)
+	if s.ResetOnly(i) { // what begin has shown was the last observation of the episode before
+		r.discard()
+		if r.running {
+			r.remember(s)
+			return s, r.draw()
+		}
+		return s, nil
+	}
 	if r.running && r.steps < r.opts.MaxSteps {
 		if err := r.record(s, actions, ended); err != nil {
 			return nil, err
@@ -195,7 +204,9 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 		if ended {
 			next, nextState = s.FinalObservations, s.FinalStates
 		}
-		t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
+		if !ended || s.FinalKnown(i) { // otherwise null
+			t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
+		}
 		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
 		if err := json.NewEncoder(&r.lines).Encode(t); err != nil {
 			return fmt.Errorf("wrappers: recording step %d of environment %d: %w", r.steps, i, err)

@@ -170,6 +170,10 @@ func (g *graph) build() (err error) {
 // move ends the graph of a Box action space.
 func (g *graph) move(out string) {
 	d, n := g.d.Distribution, g.d.Action.Width()
+	all := out
+	if d.StateDependentLogStd {
+		out = g.slice(all, 0, n)
+	}
 	mean := out
 	if d.ClipMean {
 		mean = g.limit(out, "")
@@ -184,8 +188,15 @@ func (g *graph) move(out string) {
 		return
 	}
 	g.node("Identity", "mean", []string{mean})
-	shape := g.node("Shape", "", []string{"mean"})
-	g.node("Expand", "log_std", []string{g.floats("log_std_parameter", g.p.LogStd(), n), shape})
+	switch {
+	case !d.StateDependentLogStd:
+		shape := g.node("Shape", "", []string{"mean"})
+		g.node("Expand", "log_std", []string{g.floats("log_std_parameter", g.p.LogStd(), n), shape})
+	case d.ClipLogStd:
+		g.node("Clip", "log_std", []string{g.slice(all, n, 2*n), g.scalar(d.MinLogStd), g.scalar(d.MaxLogStd)})
+	default:
+		g.node("Identity", "log_std", []string{g.slice(all, n, 2*n)})
+	}
 	g.output("mean", elementFloat, n)
 	g.output("log_std", elementFloat, n)
 }

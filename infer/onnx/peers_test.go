@@ -154,8 +154,15 @@ func (c compared) check(t *testing.T) {
 		}
 		logStd := c.output(t, "log_std", a.Width())
 		c.output(t, "mean", a.Width())
+		want := make([]float32, a.Width())
 		for i, x := range logStd {
-			worst = max(worst, math.Abs(float64(x-c.policy.LogStd()[i%a.Width()])))
+			r := i / a.Width()
+			if i%a.Width() == 0 {
+				if err := c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want); err != nil {
+					t.Fatal(err)
+				}
+			}
+			worst = max(worst, math.Abs(float64(x-want[i%a.Width()])))
 		}
 	} else {
 		n := a.Outputs()

@@ -88,8 +88,10 @@ const (
 type Distribution struct {
 	// Kind is one of the three above.
 	Kind string `json:"kind"`
-	// LogStd names the F32 array of a Gaussian's log standard deviation, one value a dimension.
-	LogStd string `json:"log_std,omitempty"`
+	// LogStd names the F32 array of a Gaussian's log standard deviation, one value a dimension. It is empty where
+	// StateDependentLogStd says that the network gives it, behind the means of all dimensions.
+	LogStd               string `json:"log_std,omitempty"`
+	StateDependentLogStd bool   `json:"state_dependent_log_std,omitempty"`
 	// ClipMean limits a Gaussian's mean to the action space, ClipActions what is done; both need limits everywhere.
 	ClipMean    bool `json:"clip_mean_actions,omitempty"`
 	ClipActions bool `json:"clip_actions,omitempty"`
@@ -112,9 +114,12 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("description: the network reads rows of %d values, the observation space %v has %d", n,
 			p.Observation, p.Observation.Width())
 	}
-	if n := widths[len(widths)-1]; n != p.Action.Outputs() {
-		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action,
-			p.Action.Outputs())
+	want := p.Action.Outputs()
+	if p.Distribution.StateDependentLogStd {
+		want *= 2
+	}
+	if n := widths[len(widths)-1]; n != want {
+		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action, want)
 	}
 	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) ||
 		math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
@@ -145,8 +150,12 @@ func (d Distribution) validate(action spaces.Space) error {
 	if (d.ClipActions || d.ClipMean) && !action.Bounded() {
 		return fmt.Errorf("description: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
 	}
-	if d.Kind == Gaussian && d.LogStd == "" {
-		return fmt.Errorf("description: a gaussian policy needs the name of its log_std")
+	if d.Kind == Gaussian && d.LogStd == "" && !d.StateDependentLogStd {
+		return fmt.Errorf("description: a gaussian policy needs the name of its log_std, or state_dependent_log_std")
+	}
+	if d.StateDependentLogStd && (d.Kind != Gaussian || d.LogStd != "") {
+		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a log_std; this is a %s one "+
+			"with %q", d.Kind, d.LogStd)
 	}
 	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
 		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no greater than the second", d.MinLogStd, d.MaxLogStd)

@@ -39,5 +39,5 @@
 //
 // Hyperparameters may be given by the preset's names or by gorl's: agent.params.config.grad_norm, or just grad_norm_clip.
 // Those of the environment are env.<name>, or task.env.<name>. Settings of the originals that cannot change while gorl's
-// agents train, such as bounds_loss_coef, are accepted and do nothing; [Settings.Notes] says so.
+// agents train, such as mini_epochs, are accepted and do nothing; [Settings.Notes] says so.
 package preset

@@ -19,6 +19,7 @@ pbt:
   mutation:
     agent.params.config.learning_rate: mutate_float
     agent.params.config.bounds_loss_coef: mutate_float
+    agent.params.config.mini_epochs: mutate_float
     agent.params.config.gamma: mutate_discount
 `))
 	if err != nil {
@@ -31,8 +32,8 @@ pbt:
 	fmt.Println(err)
 	// Output:
 	// isaaclab 8 50000000 pbt_workspace
-	// [discount_factor learning_rate]
-	// pbt.mutation.agent.params.config.bounds_loss_coef does nothing: gorl's agents have no loss for actions out of bounds
+	// [bounds_loss_scale discount_factor learning_rate]
+	// pbt.mutation.agent.params.config.mini_epochs does nothing: it cannot change while gorl's agents train
 	// preset: unknown key "pbt.treshold_std" (given 0.1): did you mean "pbt.threshold_std"?
 }
 

@@ -67,10 +67,13 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 			_, next := c.Policy.(models.RecurrentPolicy).ModeHidden(s, inputs)
 			s.Copy(h.after, next)
 		}
-		s.Copy(c.Rollout.Row("log_prob"), c.Policy.Evaluate(s, inputs, actions).LogProb)
+		e := c.Policy.Evaluate(s, inputs, actions)
+		s.Copy(c.Rollout.Row("log_prob"), e.LogProb)
+		c.recordDistribution(s, e.Mean, e.StdDev)
 		return actions
 	}
 	a := c.sample(s, inputs)
+	c.recordDistribution(s, a.Mean, a.StdDev)
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
 	return a.Executed

@@ -15,7 +15,7 @@ import (
 // Bootstrapping: what follows an episode's or a rollout's last step has a value that no reward shows, and the value
 // network estimates it. Record stores the values of truncated episodes' last observations (FinalValues); an update
 // computes those of all observations (FillValues), joins both to what followed each step (NextValues), and makes
-// targets of the estimate (StoreTargets).
+// targets of the estimate (StoreTargets). Where a simulator keeps no last observation, the one before it stands in.
 
 // Critic is a network that estimates values, and where the rollout keeps its estimates.
 type Critic struct {
@@ -109,17 +109,30 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 
 // FinalValues writes into the field Final of the present step a critic's value of the last observation of each
 // truncated episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show
-// the next episode. An episode that terminated as well has no future, and time_limit_bootstrap off means that none of
-// them has. A critic with memory remembers the episode, and nothing of the next.
+// the next episode. Where FinalUnknown says that the last observation is not known, the one that the action was chosen
+// for stands in, one timestep earlier (as in rl_games' value_bootstrap and rsl_rl). An episode that terminated as well
+// has no future, and time_limit_bootstrap off means that none of them has. A critic with memory remembers the episode,
+// and nothing of the next.
 func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, k *Critic) error {
 	s.Fill(c.Rollout.Row(k.Final), 0)
-	var cut []int64 // the environments whose episode was truncated, and did not terminate
+	if !c.Config.TimeLimitBootstrap {
+		return s.Err()
+	}
+	var cut, unknown []int64 // the environments whose episode was truncated, and did not terminate
 	for i, on := range t.Truncated {
-		if on && !t.Terminated[i] {
+		switch {
+		case !on || t.Terminated[i]:
+		case t.FinalUnknown != nil && t.FinalUnknown[i]:
+			unknown = append(unknown, int64(i))
+		default:
 			cut = append(cut, int64(i))
 		}
 	}
-	if len(cut) == 0 || !c.Config.TimeLimitBootstrap {
+	if len(unknown) > 0 {
+		rows := tensor.From(s, unknown)
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, rows))
+	}
+	if len(cut) == 0 {
 		return s.Err()
 	}
 	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
@@ -138,6 +151,19 @@ func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, k *Critic) erro
 	}
 	s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
 	return s.Err()
+}
+
+// presentValues returns a critic's values of the observations that the last actions were chosen for, in the given
+// environments, (n, 1).
+func (c *Core) presentValues(s *tensor.Scope, k *Critic, rows tensor.Tensor) tensor.Tensor {
+	if c.stepwise(k) {
+		return s.IndexSelect(c.Rollout.Row(k.Values), 0, rows)
+	}
+	var state tensor.Tensor
+	if c.spaces.State.Width() > 0 {
+		state = s.IndexSelect(c.Rollout.Row("states"), 0, rows)
+	}
+	return c.estimate(s, k, s.IndexSelect(c.Rollout.Row("observations"), 0, rows), state, tensor.Tensor{})
 }
 
 // NextValue returns the value of the next observations, (N, 1), whatever episode they belong to, as skrl asks for it.
@@ -224,14 +250,14 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 	return m
 }
 
-// normalise returns (A − mean(A)) / (std(A) + 1e-8) over all rows of a, with the unbiased standard deviation, where
-// advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation and stays as
-// it is.
-func (c *Core) normalise(s *tensor.Scope, a tensor.Tensor, over string) tensor.Tensor {
-	if c.Config.AdvantageNormalization != over || s.Err() != nil || tensor.Size(a, 0) == 1 && tensor.Size(a, 1) == 1 {
+// normalise returns (A − mean(A)) / (std(A) + 1e-8), with the mean and the unbiased standard deviation of the rows of,
+// where advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
+// stays as it is.
+func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
+	if c.Config.AdvantageNormalization != over || s.Err() != nil || tensor.Size(of, 0) == 1 && tensor.Size(of, 1) == 1 {
 		return a
 	}
-	return s.Div(s.Sub(a, s.Mean(a)), s.AddScalar(s.Std(a), 1e-8))
+	return s.Div(s.Sub(a, s.Mean(of)), s.AddScalar(s.Std(of), 1e-8))
 }
 
 // StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1); the advantages are normalised
@@ -246,9 +272,9 @@ func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) 
 		s.Copy(values, c.VScaler.Forward(s, values))
 		c.VScaler.Update(s, returns)
 	} else {
-		c.VScaler.Update(s, returns)
+		c.VScaler.Update(s, c.ValidOf(s, returns))
 		s.Copy(values, c.VScaler.Forward(s, values))
 	}
 	s.Copy(r.Tensor("returns"), c.VScaler.Forward(s, returns))
-	s.Copy(r.Tensor("advantages"), c.normalise(s, advantages, "rollout"))
+	s.Copy(r.Tensor("advantages"), c.normalise(s, advantages, c.ValidOf(s, advantages), "rollout"))
 }

@@ -124,12 +124,18 @@ type Core struct {
 	actions   []float32     // (N, A), what Act returns
 	rewards   []float32     // (N), to shape
 	flags     []float32     // (N), to write booleans from
+	invalid   []bool        // (T·N), the rows of the rollout that show no transition
 	backup    tensor.Tensor // the parameters when the update began
+	none      tensor.Tensor // a scalar 0, the figure of a loss that is off
 	seenKL    []float64     // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
 	gradients *gradientScaler // with mixed precision in float16, otherwise nil
+
+	period     string // when a schedule that looks at the divergence steps, "" where there is none
+	gaussianKL bool   // whether that divergence is the closed form
+	gaussian   bool   // whether the policy says mean and standard deviation of its actions
 
 	critics   []*Critic     // Estimator and Options.Critics
 	joined    bool          // policy and value network share a trunk
@@ -248,7 +254,11 @@ func (c *Core) Bind(numEnvs int) error {
 	if rows < 2 && c.Config.AdvantageNormalization == "rollout" {
 		return fmt.Errorf("%s: a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"", strings.ToLower(c.name))
 	}
-	if c.Config.MiniBatches > rows {
+	if m := c.Config.MiniBatchSize; m > 0 && rows < math.MaxInt && rows%m != 0 {
+		return fmt.Errorf("%s: \"mini_batch_size\" is %d, which does not divide the %d rows of a rollout (\"rollouts\" %d × %d environments)",
+			strings.ToLower(c.name), m, rows, c.Config.Rollouts, numEnvs)
+	}
+	if c.Config.MiniBatchSize == 0 && c.Config.MiniBatches > rows {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d environments), and no minibatch may be empty",
 			strings.ToLower(c.name), c.Config.MiniBatches, rows, c.Config.Rollouts, numEnvs)
 	}
@@ -273,15 +283,16 @@ func (c *Core) allocate() error {
 	if len(c.hiddens) > 0 { // where memories begin anew behind a step
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
 	}
+	fields = append(append(fields, c.distributionFields()...), c.fields...)
 	var err error
-	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, append(fields, c.fields...),
-		c.Device); err != nil {
+	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, fields, c.Device); err != nil {
 		return err
 	}
 	c.evalObs, c.nextObs = c.obsRows.Zeros(c.resident, n), c.obsRows.Zeros(c.resident, n)
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
 	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
-	c.stdDev = c.resident.Zeros()
+	c.invalid = make([]bool, c.Config.Rollouts*c.numEnvs)
+	c.stdDev, c.none = c.resident.Zeros(), c.resident.Zeros()
 	c.allocateHidden()
 	return c.resident.Err()
 }
@@ -294,7 +305,8 @@ func (c *Core) probe() error {
 	in := c.ZeroInputs(s)
 	mode := c.Policy.Mode(s, in)
 	v := c.Value.Forward(s, in)
-	judged := c.Policy.Evaluate(s, in, mode).LogProb
+	e := c.Policy.Evaluate(s, in, mode)
+	judged := e.LogProb
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("%s: the models do not fit the spaces %v and %v: %w", strings.ToLower(c.name), c.spaces.Observation,
 			c.spaces.Action, err)
@@ -310,7 +322,8 @@ func (c *Core) probe() error {
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
 	}
-	return nil
+	c.gaussian = e.Mean.T != nil && e.StdDev.T != nil
+	return c.CheckGaussian(c.Config)
 }
 
 // ZeroInputs returns one row of zeros as the networks read it, for probes of their widths.

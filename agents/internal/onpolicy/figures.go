@@ -51,8 +51,9 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 // Track tracks an update's figures: the means of a meter, the standard deviation, and the learning rate where a
 // schedule changes it.
 func (c *Core) Track(means map[string]float64) error {
+	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
 	for tag, x := range means {
-		if tag != "Loss / Entropy loss" || c.Config.EntropyLossScale != 0 {
+		if !off[tag] {
 			c.Figures.Add(tag, x)
 		}
 	}

@@ -163,13 +163,23 @@ func (c *Core) overwriteState(s *tensor.Scope) {
 	}
 }
 
-// goOn ends the step that Record completes: memories begin anew where an episode has ended, and go on elsewhere.
+// goOn ends the step that Record completes: memories begin anew where an episode has ended or the row shows no
+// transition, and go on elsewhere.
 func (c *Core) goOn(s *tensor.Scope) {
 	if len(c.hiddens) == 0 {
 		return
 	}
 	terminated := c.Rollout.Row("terminated")
 	cut := s.Max(terminated, c.Rollout.Row("truncated"))
+	if row := c.invalid[c.Rollout.Len()*c.numEnvs:][:c.numEnvs]; slices.Contains(row, true) {
+		for i, bad := range row {
+			c.flags[i] = 0
+			if bad {
+				c.flags[i] = 1
+			}
+		}
+		cut = s.Max(cut, tensor.From(s, c.flags, int64(c.numEnvs), 1))
+	}
 	alive := s.ScalarSub(1, cut)
 	for _, h := range c.hiddens {
 		s.Copy(h.now, s.Mul(h.after, alive))
@@ -187,12 +197,13 @@ func (c *Core) forget(t agents.Transition) error {
 	}
 	if err := errors.Join(
 		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
+		c.checkMarks(t),
 	); err != nil {
 		return err
 	}
 	for i := range c.flags {
 		c.flags[i] = 1
-		if t.Terminated[i] || t.Truncated[i] {
+		if t.Terminated[i] || t.Truncated[i] || t.Invalid != nil && t.Invalid[i] {
 			c.flags[i] = 0
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type Batch struct {
 	// Index counts the minibatches of the epoch from 0.
 	Index int
-	// Rows is how many there are.
+	// Rows is how many there are to learn from.
 	Rows int64
 	// Inputs are observations (n, O) and states (n, S), standardised for the networks.
 	Inputs models.Inputs
@@ -22,12 +22,31 @@ type Batch struct {
 	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
 	Extra []tensor.Tensor
 
+	// order (n) says which rows of the rollout these are, and mean and stdDev (n, A) what the rollout has of the
+	// distributions of their actions, where the closed form of the divergence needs it (gaussianDivergence).
+	order, mean, stdDev tensor.Tensor
+
 	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
+	// learned are the rows to learn from, where networks with memory read others as well; otherwise a zero Tensor. All
+	// tensors but Inputs and Actions have only these.
+	learned tensor.Tensor
+}
+
+// MiniBatches is how many minibatches a pass over the rollout has.
+func (c *Core) MiniBatches() int { return c.miniBatches(c.numEnvs) }
+
+// miniBatches is how many there are with so many environments.
+func (c *Core) miniBatches(numEnvs int) int {
+	if rows := c.Config.MiniBatchSize; rows > 0 {
+		return c.Config.Rollouts * numEnvs / rows
+	}
+	return c.Config.MiniBatches
 }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
-// rows anew and uses all of them. The observation scaler does not change meanwhile (see Finish), so the ratio of the
-// first minibatch is exactly one. Where networks have memory the minibatches are made of whole sequences.
+// rows anew, or goes through them by environment (mini_batch_order), and uses all of them. The observation scaler does
+// not change meanwhile (see Finish), so the ratio of the first minibatch is exactly one. Where networks have memory the
+// minibatches are made of whole sequences.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
 	if len(c.hiddens) > 0 {
 		return c.wholeSequences(s, epoch, extra)
@@ -38,28 +57,50 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	return c.shuffled(s, extra)
 }
 
-// pick returns what draws rows of the rollout in a new random order, the same for every field.
-func (c *Core) pick(s *tensor.Scope, n int64) func(field string) tensor.Tensor {
-	order := c.Shuffle(s, n)
-	return func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
+// pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and what
+// takes those rows of a field.
+func (c *Core) pick(s *tensor.Scope) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
+	valid := c.Valid(s)
+	switch {
+	case c.Config.MiniBatchOrder == "environments":
+		order = byEnvironment(s, t, n)
+		order = pickRows(s, order, c.learnable(s, order))
+	case valid.T != nil:
+		order = s.IndexSelect(valid, 0, c.Shuffle(s, tensor.Size(valid, 0)))
+	default:
+		order = c.Shuffle(s, t*n)
+	}
+	return order, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
+}
+
+// byEnvironment returns the numbers of t × n things that are counted step by step, n environments a step, in another
+// order: environment by environment, t steps each.
+func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
+	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
 
 // shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
-	n := int64(c.Rollout.Steps() * c.Rollout.Envs())
-	all := c.batch(c.pick(s, n), extra)
+	order, rows := c.pick(s)
+	all := c.batch(rows, extra)
+	all.order = order
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
 	return func(yield func(Batch) bool) {
 		own, done := c.numbers(s)
 		defer done()
-		for i, span := range memory.Split(n, int64(c.Config.MiniBatches)) {
+		if s.Err() != nil {
+			return
+		}
+		n := tensor.Size(order, 0)
+		for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
 			b := all.rows(s, i, span)
 			if c.packed() {
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -74,16 +115,17 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
 	if c.Config.Skrl21() {
-		rows, split = c.pick(s, n), memory.Split
+		_, rows = c.pick(s)
+		split = memory.Split
 	}
 	all := c.batch(rows, extra)
 	return func(yield func(Batch) bool) {
 		own, done := c.numbers(s)
 		defer done()
-		for i, span := range split(n, int64(c.Config.MiniBatches)) {
+		for i, span := range split(n, int64(c.MiniBatches())) {
 			b := all.rows(s, i, span)
 			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -142,6 +184,9 @@ func (c *Core) batch(rows func(field string) tensor.Tensor, extra []string) Batc
 	for _, name := range extra {
 		all.Extra = append(all.Extra, rows(name))
 	}
+	if c.gaussianKL {
+		all.mean, all.stdDev = rows("mean"), rows("std_dev")
+	}
 	return all
 }
 
@@ -154,7 +199,7 @@ func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 		return s.Narrow(t, 0, span.Start, span.Len)
 	}
 	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
-		Returns: cut(b.Returns), Advantages: cut(b.Advantages)}
+		Returns: cut(b.Returns), Advantages: cut(b.Advantages), order: cut(b.order), mean: cut(b.mean), stdDev: cut(b.stdDev)}
 	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
 	for _, t := range b.Extra {
 		out.Extra = append(out.Extra, cut(t))

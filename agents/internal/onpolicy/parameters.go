@@ -57,15 +57,8 @@ func (c *Core) flatten(separateFrom int) error {
 	}
 	c.backup = c.resident.Zeros(c.Flat.Len())
 	c.AddOptimizer(layout.Optimizer, c.Optimizer)
-	if c.Config.LearningRateScheduler != "" {
-		if c.Scheduler, err = schedulers.New(c.Config.LearningRateScheduler, c.Config.LearningRate[0],
-			c.Config.LearningRateSchedulerKwargs); err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
-		}
-		if c.Config.LearningRateSchedulerKwargs, err = schedulers.Settings(c.Config.LearningRateScheduler,
-			c.Config.LearningRateSchedulerKwargs); err != nil {
-			return err
-		}
+	if err = c.newScheduler(); err != nil {
+		return err
 	}
 	c.ApplyRates()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -29,6 +30,7 @@ func (c *Core) Record(t agents.Transition) error {
 	if err := c.writeOutcome(s, t); err != nil {
 		return err
 	}
+	c.noteInvalid(t)
 	if err := c.bootstrapValues(s, t); err != nil {
 		return err
 	}
@@ -49,7 +51,8 @@ func (c *Core) Record(t agents.Transition) error {
 	c.acted = false
 	c.Timestep++
 	c.Rollout.Advance()
-	if c.Rollout.Full() && c.Timestep <= int64(c.Config.LearningStarts) { // too early to learn from
+	tooEarly := c.Timestep <= int64(c.Config.LearningStarts)
+	if c.Rollout.Full() && (tooEarly || !slices.Contains(c.invalid, false)) { // nothing to learn from
 		c.Rollout.Clear()
 	}
 	return nil
@@ -63,6 +66,7 @@ func (c *Core) checkTransition(t agents.Transition) error {
 		c.checkRows("truncated flags", len(t.Truncated), 1),
 		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
 		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
+		c.checkMarks(t),
 	); err != nil {
 		return err
 	}

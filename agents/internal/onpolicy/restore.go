@@ -70,6 +70,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		}
 	}
 	r.hidden(c, int(rollout))
+	r.invalidRows(c, int(rollout))
 	text, err := snap.Text(layout.Random)
 	r.fail(err)
 	pcg, err := base64.StdEncoding.DecodeString(text)

@@ -65,6 +65,11 @@ func (c *Core) begin(s *tensor.Scope) {
 		u.statistics = append(u.statistics, copies)
 	}
 	c.undo = u
+	for _, f := range c.distributionFields() {
+		field := c.Rollout.Tensor(f.Name)
+		was := s.Clone(field)
+		c.OnRollback(func(undo *tensor.Scope) { undo.Copy(field, was) })
+	}
 	if c.gradients != nil {
 		was := *c.gradients
 		c.OnRollback(func(*tensor.Scope) { *c.gradients = was })

@@ -33,8 +33,12 @@ func (c *Core) checkSequences(n int) error {
 	if len(c.hiddens) == 0 {
 		return nil
 	}
-	l, parts := c.sequence(), c.Config.MiniBatches
+	l, parts := c.sequence(), c.miniBatches(n)
 	count := c.Config.Rollouts / l * n
+	if m := c.Config.MiniBatchSize; m%l != 0 {
+		return fmt.Errorf("%s: \"mini_batch_size\" is %d, which is no multiple of the %d timesteps of a sequence "+
+			"(\"sequence_length\"): with networks that have memory minibatches are made of whole sequences", strings.ToLower(c.name), m, l)
+	}
 	if parts > count {
 		return fmt.Errorf("%s: \"mini_batches\" is %d, but a rollout has only %d sequences "+
 			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
@@ -48,20 +52,20 @@ func (c *Core) checkSequences(n int) error {
 	return nil
 }
 
-// wholeSequences yields minibatches of whole sequences, in an order that is drawn anew for each epoch; each has about
-// equally many. The rows of a minibatch are time-major. skrl, 2.1 too, takes the sequences environment by environment, in
-// the same order in every epoch, and steps by themselves in the order of time.
+// wholeSequences yields minibatches of whole sequences, in an order that is drawn anew for each epoch, or environment by
+// environment (mini_batch_order); each has about equally many. The rows of a minibatch are time-major. skrl, 2.1 too,
+// takes the sequences environment by environment, and steps by themselves in the order of time.
 func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	n, l, count := int64(c.numEnvs), int64(c.sequence()), int64(c.sequences())
-	spans := memory.Split(count, int64(c.Config.MiniBatches))
+	spans := memory.Split(count, int64(c.MiniBatches()))
 	var order tensor.Tensor // of sequences
 	switch {
-	case !c.Config.Skrl():
+	case !c.Config.Skrl() && c.Config.MiniBatchOrder == "random":
 		order = c.Shuffle(s, count)
-	case l == 1:
-		order, spans = s.Arange(count), memory.Chunks(count, int64(c.Config.MiniBatches))
+	case l == 1 && c.Config.Skrl():
+		order, spans = s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
 	default:
-		order = s.Reshape(s.Transpose(s.Reshape(s.Arange(count), count/n, n), 0, 1), count)
+		order = byEnvironment(s, count/n, n)
 	}
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
@@ -77,6 +81,7 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 	rows := s.Cat(0, parts...)
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, rows) }
 	all, ended := c.batch(pick, extra), pick("ended")
+	all.order = rows
 	if !c.Config.Skrl() && !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
@@ -89,13 +94,16 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 		defer done()
 		for i, span := range spans {
 			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
+			if b.only(s, c.learnable(s, parts[i])); b.Rows == 0 {
+				continue
+			}
 			switch {
 			case c.Config.Skrl():
 				b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
 			case c.packed():
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, "minibatch")
+			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 			b.hidden = map[string]models.Hidden{}
 			for k, h := range c.hiddens {
 				b.hidden[h.name] = models.Hidden{Length: int(l), State: s.Narrow(states[k], 0, span.Start, span.Len),
@@ -108,6 +116,20 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 				return
 			}
 		}
+	}
+}
+
+// only leaves the rows with the given numbers to learn from, all where these are a zero Tensor.
+func (b *Batch) only(s *tensor.Scope, rows tensor.Tensor) {
+	if rows.T == nil || s.Err() != nil {
+		return
+	}
+	b.learned, b.Rows = rows, tensor.Size(rows, 0)
+	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.order, &b.mean, &b.stdDev} {
+		*t = pickRows(s, *t, rows)
+	}
+	for i, t := range b.Extra {
+		b.Extra[i] = s.IndexSelect(t, 0, rows)
 	}
 }
 

@@ -90,6 +90,10 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 			w.fail(s.Err())
 			w.kept(layout.Rollout(name), rows)
 		}
+		if invalid := c.recordedInvalid(); slices.Contains(invalid, true) {
+			shape := []int64{int64(c.Rollout.Len()), int64(c.numEnvs)}
+			snap.Arrays[layout.Rollout(layout.Invalid)] = checkpoint.ArrayBool(shape, invalid)
+		}
 		if c.Rollout.Full() {
 			w.kept(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {

@@ -42,6 +42,22 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
+// BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that term:
+// bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the dimensions of
+// the policy's mean action μ, or of Σ μ² where bounds_loss_type is "square". Without a scale the loss stays as it is.
+func (c *Core) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
+	scale, limit := c.Config.BoundsLossScale, c.Config.BoundsLossLimit
+	if scale == 0 {
+		return loss, c.none
+	}
+	beyond := e.Mean
+	if c.Config.BoundsLossType == "limit" {
+		beyond = s.Sub(beyond, s.Clamp(beyond, -limit, limit)) // one of the two terms; the other is 0
+	}
+	bounds = s.MulScalar(s.Mean(s.Sum(s.Square(beyond), -1)), scale)
+	return s.Add(loss, bounds), bounds
+}
+
 // Minimise makes one optimizer step down the gradient of loss, a scalar: zero the gradients, differentiate, clip the
 // gradient's norm (grad_norm_clip), step. It reports whether it made the step: in float16 one whose gradient is infinite
 // is left out (see gradientScaler).
@@ -72,39 +88,6 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	}
 	c.seenKL = append(c.seenKL, x)
 	return x > c.Config.KLThreshold, nil
-}
-
-// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
-// an epoch, by the mean over the epoch's minibatches (the one that stopped it included); others step once an update, or
-// once an epoch as skrl does.
-func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
-	defer func() { c.seenKL = c.seenKL[:0] }()
-	if c.Scheduler == nil {
-		return
-	}
-	switch {
-	case c.Scheduler.UsesKL():
-		c.Scheduler.Step(c.epochKL(meter))
-	case c.Config.Skrl() || lastEpoch:
-		c.Scheduler.Step(math.NaN())
-	}
-	c.ApplyRates()
-}
-
-// epochKL returns the mean divergence over the epoch's minibatches: of those that TooFar has read, or else the meter's.
-func (c *Core) epochKL(meter *Meter) float64 {
-	if len(c.seenKL) == 0 {
-		kl, err := meter.EpochMean("Policy / KL divergence")
-		if err != nil {
-			return math.NaN()
-		}
-		return kl
-	}
-	sum := 0.0
-	for _, x := range c.seenKL {
-		sum += x
-	}
-	return sum / float64(len(c.seenKL))
 }
 
 // CheckParameters returns a DivergedError where a parameter has become infinite or NaN. The sum of all parameters shows
@@ -144,8 +127,11 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 	if scaler == nil {
 		return
 	}
-	rows := c.Rollout.Rows(field)
-	c.Portions(s, kept.Packed(), int64(c.Rollout.Steps()*c.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+	rows := c.ValidRows(s, field)
+	if s.Err() != nil || tensor.Size(rows, 0) == 0 {
+		return
+	}
+	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
 		part := rows
 		if kept.Packed() {
 			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))

@@ -74,6 +74,8 @@ func distributions() []Case {
 	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(), models.DefaultGaussianConfig()
 	clipped.ClipActions, mean.ClipMeanActions = true, true
 	narrow.FixedLogStd, narrow.InitialLogStd, narrow.MaxLogStd = true, 0.5, 0.25
+	seen := clipped
+	seen.StateDependentLogStd, seen.InitialLogStd, seen.MaxLogStd = true, -0.5, -0.49
 	bounded := spaces.Set{Observation: vector, Action: box}
 	one := spaces.Set{Observation: vector, Action: spaces.NewDiscrete(5)}
 	many := spaces.Set{Observation: vector, Action: spaces.NewMultiDiscrete(3, 2, 4)}
@@ -82,6 +84,7 @@ func distributions() []Case {
 		{Name: "clip_actions", Spaces: bounded, Models: perceptrons(bounded, "elu", clipped), Scaled: true},
 		{Name: "clip_mean_actions", Spaces: bounded, Models: perceptrons(bounded, "elu", mean)},
 		{Name: "fixed_log_std", Spaces: bounded, Models: perceptrons(bounded, "tanh", narrow)},
+		{Name: "state_dependent_log_std", Spaces: bounded, Models: perceptrons(bounded, "tanh", seen), Scaled: true},
 		{Name: "categorical", Spaces: one, Models: perceptrons(one, "relu", mean), Scaled: true},
 		{Name: "multi_categorical", Spaces: many, Models: perceptrons(many, "elu", mean), Scaled: true},
 	}

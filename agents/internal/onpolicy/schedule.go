@@ -1,0 +1,153 @@
+package onpolicy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/schedulers"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// The learning rate of an update may follow how far the policy moves (schedulers.KLAdaptive): this file measures that in
+// every minibatch, and steps the schedule.
+
+// newScheduler makes the schedule that the configuration asks for, whose settings it then has with all defaults.
+func (c *Core) newScheduler() (err error) {
+	cfg := c.Config
+	if cfg.LearningRateScheduler == "" {
+		return nil
+	}
+	if c.Scheduler, err = schedulers.New(cfg.LearningRateScheduler, cfg.LearningRate[0],
+		cfg.LearningRateSchedulerKwargs); err != nil {
+		return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
+	}
+	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok {
+		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence == schedulers.GaussianKL
+		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.gaussianKL) {
+			return fmt.Errorf("%s: \"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate",
+				strings.ToLower(c.name), cfg.Compatibility)
+		}
+	}
+	cfg.LearningRateSchedulerKwargs, err = schedulers.Settings(cfg.LearningRateScheduler, cfg.LearningRateSchedulerKwargs)
+	return err
+}
+
+// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
+// an epoch, by the mean over the epoch's minibatches (the one that stopped it included), once an update, by the mean over
+// all of them, or has done so at every minibatch (Adapt); others step once an update, or once an epoch as skrl does.
+func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
+	if c.period == schedulers.EveryUpdate && !lastEpoch {
+		return
+	}
+	defer func() { c.seenKL = c.seenKL[:0] }()
+	switch {
+	case c.Scheduler == nil || c.period == schedulers.EveryMinibatch:
+		return
+	case c.Scheduler.UsesKL():
+		c.Scheduler.Step(c.meanKL(meter))
+	case c.Config.Skrl() || lastEpoch:
+		c.Scheduler.Step(math.NaN())
+	}
+	c.ApplyRates()
+}
+
+// meanKL returns the mean divergence over the minibatches since the schedule's last step: of those that TooFar has read,
+// or else the meter's.
+func (c *Core) meanKL(meter *Meter) float64 {
+	if len(c.seenKL) == 0 || c.gaussianKL {
+		kl, err := meter.EpochMean("Policy / KL divergence")
+		if err != nil {
+			return math.NaN()
+		}
+		return kl
+	}
+	sum := 0.0
+	for _, x := range c.seenKL {
+		sum += x
+	}
+	return sum / float64(len(c.seenKL))
+}
+
+// Adapt ends a minibatch. It returns the divergence, a scalar, that the schedule follows and that is tracked: kl, which is
+// the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it. A schedule that steps at every minibatch
+// does so here, by this divergence, which waits for the device.
+func (c *Core) Adapt(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) (tensor.Tensor, error) {
+	if c.gaussianKL {
+		kl = c.gaussianDivergence(s, b, e)
+	}
+	if err := s.Err(); err != nil || c.period != schedulers.EveryMinibatch {
+		return kl, err
+	}
+	x, err := tensor.Item(kl)
+	if err != nil {
+		return kl, err
+	}
+	c.Scheduler.Step(x)
+	c.ApplyRates()
+	return kl, nil
+}
+
+// gaussianDivergence returns the divergence KL(now ‖ before) of a minibatch in closed form, with rl_games' small numbers
+// against a division by 0: the mean over rows of
+//
+//	Σ ln(σ′/σ + 1e-5) + (σ² + (μ′ − μ)²) / (2·(σ′² + 1e-5)) − ½
+//
+// over the action's dimensions. μ and σ are the mean and the standard deviation of the policy that the minibatch was
+// evaluated with, μ′ and σ′ those that the rollout has of the same rows. It then has the present ones, so that the next
+// epoch compares with this one.
+func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation) tensor.Tensor {
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	mean := s.Detach(e.Mean)
+	std := s.Expand(e.StdDev, tensor.Shape(mean)...)
+	moved := s.Add(s.Square(std), s.Square(s.Sub(b.mean, mean)))
+	kl := s.Add(s.Log(s.AddScalar(s.Div(b.stdDev, std), 1e-5)),
+		s.AddScalar(s.Div(moved, s.MulScalar(s.AddScalar(s.Square(b.stdDev), 1e-5), 2)), -0.5))
+	s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
+	s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)
+	return s.Mean(s.Sum(kl, -1))
+}
+
+// distributionFields are the fields (N, A) of the rollout that the closed form of the divergence needs: mean and standard
+// deviation of the actions.
+func (c *Core) distributionFields() []memory.Field {
+	if !c.gaussianKL {
+		return nil
+	}
+	w := c.spaces.Action.Width()
+	return []memory.Field{{Name: "mean", Width: w}, {Name: "std_dev", Width: w}}
+}
+
+// recordDistribution stores mean and standard deviation of the actions of a step, where the divergence needs them.
+func (c *Core) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
+	if !c.gaussianKL || s.Err() != nil {
+		return
+	}
+	if mean.T == nil || stdDev.T == nil {
+		s.Fail(fmt.Errorf("%s: \"divergence\" is gaussian, but the policy %T samples actions without saying Mean and StdDev "+
+			"of models.Action", strings.ToLower(c.name), c.Policy))
+		return
+	}
+	s.Copy(c.Rollout.Row("mean"), mean)
+	s.Copy(c.Rollout.Row("std_dev"), stdDev)
+}
+
+// CheckGaussian refuses settings that only Gaussian policies can have, where the policy is none.
+func (c *Core) CheckGaussian(cfg *agents.OnPolicy) error {
+	switch {
+	case c.gaussian:
+		return nil
+	case cfg.BoundsLossScale > 0:
+		return fmt.Errorf("%s: \"bounds_loss_scale\" is %g, but the policy is not Gaussian and its actions have no mean; set it to 0",
+			strings.ToLower(c.name), cfg.BoundsLossScale)
+	case c.gaussianKL:
+		return fmt.Errorf("%s: learning_rate_scheduler_kwargs: \"divergence\" is gaussian, but the policy is not; use estimate",
+			strings.ToLower(c.name))
+	}
+	return nil
+}

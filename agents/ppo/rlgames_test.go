@@ -1,0 +1,533 @@
+package ppo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/schedulers"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// What PPO has for the recipes of rl_games, against its formulas in plain Go.
+
+// beyond is the loss for mean actions out of bounds, row by row and without its scale.
+func beyond(kind string, limit float64, means []float64) float64 {
+	sum := 0.0
+	for _, m := range means {
+		if kind == "square" {
+			sum += m * m
+			continue
+		}
+		over, under := math.Max(m-limit, 0), math.Min(m+limit, 0)
+		sum += over*over + under*under
+	}
+	return sum
+}
+
+// The value of the loss for means out of bounds is that of the formula, and its gradient that of finite differences.
+func TestBoundsLoss(t *testing.T) {
+	const rows, width, scale, others = 4, 2, 0.3, 0.75
+	means := []float64{0.2, -0.9, 1.4, -1.6, 2.5, 0, -1.25, 1.05}
+	for _, kind := range []string{"limit", "square"} {
+		for _, limit := range []float64{1.1, 0.5} {
+			t.Run(fmt.Sprint(kind, limit), func(t *testing.T) {
+				agenttest.CheckLive(t)
+				a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit, "bounds_loss_type": kind})
+				agenttest.Close(t, a)
+				s := tensor.NewScope()
+				defer s.Close()
+				given := make([]float32, len(means))
+				for i, m := range means {
+					given[i] = float32(m)
+				}
+				mean := s.RequireGrad(tensor.From(s, given, rows, width))
+				sum, bounds := a.learner.BoundsLoss(s, models.Evaluation{Mean: mean}, s.Scalar(others))
+				want := func() float64 { return scale * beyond(kind, limit, means) / rows }
+				near(t, "term", tensortest.Float32s(t, s, bounds)[0], want())
+				near(t, "sum", tensortest.Float32s(t, s, sum)[0], others+want())
+				for i, got := range tensortest.Float32s(t, s, s.Grad(sum, false, mean)[0]) {
+					const h = 1e-6
+					was := means[i]
+					means[i] = was + h
+					up := want()
+					means[i] = was - h
+					down := want()
+					means[i] = was
+					near(t, fmt.Sprintf("gradient by mean %d", i), got, (up-down)/(2*h))
+				}
+			})
+		}
+	}
+}
+
+// With the loss, means that have run off come back; without it they stay, and nothing is tracked.
+func TestBoundsLossBringsMeansBack(t *testing.T) {
+	const away = 3
+	course := func(settings map[string]any) (mean, tracked float64) {
+		a := newAgent(t, plain, 1, small(settings))
+		agenttest.Close(t, a)
+		snap := agenttest.Snapshot(t, a)
+		snap.Arrays["policy/net.2.bias"] = checkpoint.ArrayFloat32([]int64{2}, []float32{away, -away})
+		if err := a.Restore(snap); err != nil {
+			t.Fatal(err)
+		}
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 40)
+		a.SetTraining(false)
+		actions, err := a.Act(agents.Observation{Observations: make([]float32, 3*4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracked = math.NaN()
+		a.Tracked(func(tag string, v float64) {
+			if tag == "Loss / Bounds loss" {
+				tracked = v
+			}
+		})
+		return math.Abs(float64(actions[1])), tracked // the reward does not depend on the second dimension
+	}
+	rate := map[string]any{"learning_rate": 1e-2}
+	without, tracked := course(rate)
+	if !math.IsNaN(tracked) {
+		t.Errorf("the loss is off, and tracked as %g", tracked)
+	}
+	rate["bounds_loss_scale"] = 10.0
+	with, tracked := course(rate)
+	if !(tracked > 0) {
+		t.Errorf("the loss is tracked as %g", tracked)
+	}
+	if !(with < 2 && without > with+0.5) {
+		t.Errorf("the means of ±%d are ±%.2f with the loss, ±%.2f without", away, with, without)
+	}
+}
+
+// Settings that only Gaussian policies have are refused for others, and those that skrl does not have with its modes.
+func TestRefusesRLGames(t *testing.T) {
+	choices := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
+	kl := func(kwargs map[string]any) map[string]any {
+		return map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": kwargs}
+	}
+	with := func(d map[string]any, key string, value any) map[string]any {
+		d[key] = value
+		return d
+	}
+	for name, test := range map[string]struct {
+		sp       spaces.Set
+		settings map[string]any
+		want     string
+	}{
+		"bounds of choices":   {choices, map[string]any{"bounds_loss_scale": 1e-4}, `"bounds_loss_scale"|not Gaussian`},
+		"gaussian of choices": {choices, kl(map[string]any{"divergence": "gaussian"}), `"divergence" is gaussian|estimate`},
+		"unknown divergence":  {plain, kl(map[string]any{"divergence": "gauss"}), `divergence|gaussian`},
+		"unknown step":        {plain, kl(map[string]any{"step": "minibatches"}), `step|minibatch`},
+		"bounds in skrl":      {plain, map[string]any{"bounds_loss_scale": 1, "compatibility": agents.SKRL2}, `bounds_loss_scale|skrl-2.0`},
+		"order in skrl":       {plain, map[string]any{"mini_batch_order": "environments", "compatibility": agents.SKRL21}, `mini_batch_order|skrl-2.1`},
+		"step in skrl":        {plain, with(kl(map[string]any{"step": "minibatch"}), "compatibility", agents.SKRL21), `"step"|skrl-2.1`},
+		"unknown type":        {plain, map[string]any{"bounds_loss_type": "regularization"}, `bounds_loss_type|limit|square`},
+		"no limit":            {plain, map[string]any{"bounds_loss_limit": 0}, `bounds_loss_limit`},
+		"unknown order":       {plain, map[string]any{"mini_batch_order": "time"}, `mini_batch_order|environments`},
+		"size that does not divide": {plain, map[string]any{"rollouts": 7, "mini_batch_size": 6},
+			`"mini_batch_size" is 6|21 rows|"rollouts" 7 × 3`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a, err := New(Options{Spaces: test.sp, NumEnvs: 3, Models: MLPs(test.sp, []int{8}, "tanh"), Dict: test.settings})
+			if err == nil {
+				agenttest.Close(t, a)
+				t.Fatal("accepted")
+			}
+			for _, part := range strings.Split(test.want, "|") {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%v\n does not say %q", err, part)
+				}
+			}
+		})
+	}
+	t.Run("while training", func(t *testing.T) {
+		agenttest.CheckLive(t)
+		a := newAgent(t, choices, 1, nil)
+		agenttest.Close(t, a)
+		if err := a.SetHyperparameters(map[string]float64{"bounds_loss_scale": 1, "ratio_clip": 0.1}); err == nil || a.Hyperparameters()["ratio_clip"] != 0.2 {
+			t.Errorf("%v; the settings are %v", err, a.Hyperparameters())
+		}
+	})
+	t.Run("environments known late", func(t *testing.T) {
+		agenttest.CheckLive(t)
+		a := newAgent(t, plain, 1, map[string]any{"rollouts": 7, "mini_batch_size": 6})
+		agenttest.Close(t, a)
+		w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
+		if _, err := a.Act(w.Now()); err == nil || !strings.Contains(err.Error(), `does not divide the 21 rows`) {
+			t.Error(err)
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		agenttest.CheckLive(t)
+		_, err := New(Options{Spaces: plain, NumEnvs: 3, Models: Recurrent(plain, models.GRU(4), []int{8}, "tanh"),
+			Dict: map[string]any{"rollouts": 8, "sequence_length": 4, "mini_batch_size": 6}})
+		if err == nil || !strings.Contains(err.Error(), `"mini_batch_size" is 6, which is no multiple of the 4 timesteps`) {
+			t.Error(err)
+		}
+	})
+}
+
+// numbered writes the number of each row of a complete rollout into its returns, so that minibatches show which rows
+// they have.
+func numbered(a *Agent, s *tensor.Scope) {
+	r := a.learner.Rollout
+	s.Copy(r.Rows("returns"), s.Reshape(s.As(s.Arange(int64(r.Steps()*r.Envs())), tensor.Float32), -1, 1))
+}
+
+// By environment, minibatches have the whole rollouts of the same environments in every pass, step after step; with
+// memory as well. A size in rows makes as many minibatches as fit.
+func TestMinibatchesByEnvironment(t *testing.T) {
+	const steps, n = 8, 3
+	for name, test := range map[string]struct {
+		nets     Models
+		settings map[string]any
+		sizes    []int
+		want     func(i int) int // the row in place i of a pass
+	}{
+		"rows": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batch_size": 8}, []int{8, 8, 8},
+			func(i int) int { return i%steps*n + i/steps }},
+		"pieces": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batch_size": 4}, []int{4, 4, 4, 4, 4, 4},
+			func(i int) int { return i%steps*n + i/steps }},
+		"parts": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batches": 2}, []int{12, 12},
+			func(i int) int { return i%steps*n + i/steps }},
+		// Sequences of 4 stand side by side: the two of an environment, time by time.
+		"memory": {Recurrent(plain, models.GRU(4), []int{8}, "tanh"), map[string]any{"mini_batch_size": 8, "sequence_length": 4}, []int{8, 8, 8},
+			func(i int) int { return (i%8/2+i%2*4)*n + i/8 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			settings := small(test.settings)
+			settings["mini_batch_order"] = "environments"
+			a, err := New(Options{Spaces: plain, NumEnvs: n, Models: test.nets, Dict: settings, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agenttest.Close(t, a)
+			agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, n)...))
+			s := tensor.NoGrad()
+			defer s.Close()
+			numbered(a, s)
+			for epoch := range 2 {
+				var sizes, rows []int
+				for b := range a.learner.Epoch(s, epoch) {
+					sizes = append(sizes, int(b.Rows))
+					for _, id := range tensortest.Float32s(t, s, b.Returns) {
+						rows = append(rows, int(id))
+					}
+				}
+				want := make([]int, steps*n)
+				for i := range want {
+					want[i] = test.want(i)
+				}
+				if !slices.Equal(sizes, test.sizes) || !slices.Equal(rows, want) {
+					t.Errorf("pass %d has minibatches of %v rows, %v; want %v, %v", epoch, sizes, rows, test.sizes, want)
+				}
+			}
+		})
+	}
+}
+
+// A size in rows is another way to say the number of minibatches.
+func TestMinibatchSize(t *testing.T) {
+	learned := func(settings map[string]any) agents.Agent {
+		a := newAgent(t, plain, 1, settings)
+		agenttest.Close(t, a)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+		return a
+	}
+	a, b := learned(map[string]any{"mini_batch_size": 6, "mini_batches": 7}), learned(map[string]any{"mini_batches": 4})
+	for name, x := range agenttest.Parameters(t, a) {
+		if !slices.Equal(x, agenttest.Parameters(t, b)[name]) {
+			t.Errorf("%s is %v with 6 rows a minibatch, %v with 4 minibatches of 24 rows", name, x, agenttest.Parameters(t, b)[name])
+		}
+	}
+}
+
+// normal is a Gaussian policy's mean and standard deviation for rows, in double precision.
+type normal struct{ mean, std []float64 }
+
+// of evaluates the policy, on rows of the rollout.
+func (x *normal) of(t *testing.T, s *tensor.Scope, e models.Evaluation) {
+	x.mean = tensortest.Float64s(t, s, e.Mean)
+	std := tensortest.Float64s(t, s, e.StdDev)
+	x.std = make([]float64, len(x.mean))
+	for i := range x.std {
+		x.std[i] = std[i%len(std)]
+	}
+}
+
+// closedForm is rl_games' divergence of two such policies, the mean over n rows.
+func closedForm(now, before normal, n int) float64 {
+	sum := 0.0
+	for i, m := range now.mean {
+		s0, s1, d := before.std[i], now.std[i], before.mean[i]-m
+		sum += math.Log(s0/s1+1e-5) + (s1*s1+d*d)/(2*(s0*s0+1e-5)) - 0.5
+	}
+	return sum / float64(n)
+}
+
+// threshold is the divergence that schedules of these tests aim at.
+const threshold = 5e-4
+
+// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no scaler of
+// observations. It returns the rate after each optimizer step.
+func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (rates []float64) {
+	t.Helper()
+	const width = 2
+	l := b.learner
+	adapt := func(kl float64) {
+		if kl > 2*threshold {
+			*rate = math.Max(*rate/1.5, 1e-6)
+		}
+		if kl < threshold/2 {
+			*rate = math.Min(*rate*1.5, 1e-2)
+		}
+		for i := range l.Optimizer.Groups {
+			l.Optimizer.Groups[i].LearningRate = *rate
+		}
+	}
+	mean := func(x []float64) float64 {
+		sum := 0.0
+		for _, v := range x {
+			sum += v
+		}
+		return sum / float64(len(x))
+	}
+	err := l.Attempt(t.Context(), func(s *tensor.Scope) error {
+		l.estimate(s)
+		r := l.Rollout
+		n := r.Steps() * r.Envs()
+		// The old policy of every row, not recorded but computed anew.
+		var old normal
+		old.of(t, s, l.Policy.Evaluate(s, l.Inputs(s, r.Rows("observations"), tensor.Tensor{}), r.Rows("actions")))
+		all := tensortest.Float32s(t, s, r.Rows("observations"))
+		number := map[[4]float32]int{}
+		for i := range n {
+			number[[4]float32(all[4*i:])] = i
+		}
+		var total []float64
+		for epoch := range l.Config.LearningEpochs {
+			var kls []float64
+			for batch := range l.Epoch(s, epoch) {
+				g := tensor.NewScope()
+				e, predicted := models.EvaluateBoth(g, l.Policy, l.Value, batch.Of(layout.Policy), batch.Of(layout.Value), batch.Actions)
+				policyLoss, _, _ := g.Surrogate(e.LogProb, batch.LogProb, batch.Advantages, l.Config.RatioClip)
+				valueLoss := g.MulScalar(l.ValueLoss(g, predicted, batch.Values, batch.Returns), l.Config.ValueLossScale)
+				_, entropyLoss := l.EntropyLoss(g, e)
+				now, logProb, was := tensortest.Float64s(t, g, e.LogProb), 0.0, tensortest.Float64s(t, g, batch.LogProb)
+				for i := range now {
+					d := now[i] - was[i]
+					logProb += (math.Exp(d) - 1 - d) / float64(len(now))
+				}
+				var present, before normal
+				present.of(t, g, e)
+				observations := tensortest.Float32s(t, g, batch.Inputs.Observations)
+				rows := make([]int, batch.Rows)
+				for i := range rows {
+					row := number[[4]float32(observations[4*i:])]
+					rows[i] = row
+					before.mean = append(before.mean, old.mean[row*width:(row+1)*width]...)
+					before.std = append(before.std, old.std[row*width:(row+1)*width]...)
+				}
+				kl := logProb
+				if divergence == schedulers.GaussianKL {
+					kl = closedForm(present, before, len(rows))
+				}
+				for i, row := range rows {
+					copy(old.mean[row*width:], present.mean[i*width:(i+1)*width])
+					copy(old.std[row*width:], present.std[i*width:(i+1)*width])
+				}
+				l.Minimise(g, g.Add(g.Add(policyLoss, entropyLoss), valueLoss))
+				if err := g.Err(); err != nil {
+					return err
+				}
+				g.Close()
+				if kls, total = append(kls, kl), append(total, kl); period == schedulers.EveryMinibatch {
+					adapt(kl)
+				}
+				rates = append(rates, *rate)
+			}
+			if period == schedulers.EveryEpoch {
+				adapt(mean(kls))
+			}
+		}
+		if period == schedulers.EveryUpdate {
+			adapt(mean(total))
+		}
+		return l.Finish(s)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rates
+}
+
+// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch, epoch or
+// update, by the estimate or by the closed form against the policy that last passed over the same rows.
+func TestAdaptiveRate(t *testing.T) {
+	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
+		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL} {
+			var up, down bool
+			for order, first := range map[string]float64{"random": 1e-3, "environments": 8e-3} {
+				t.Run(period+" "+divergence+" "+order, func(t *testing.T) {
+					agenttest.CheckLive(t)
+					rate := first
+					settings := map[string]any{"observation_preprocessor": nil, "learning_rate": rate, "learning_epochs": 4, "mini_batch_size": 8,
+						"mini_batch_order": order, "entropy_loss_scale": 0.01}
+					b := newAgent(t, plain, 1, settings)
+					agenttest.Close(t, b)
+					settings["learning_rate_scheduler"] = "KLAdaptiveLR"
+					settings["learning_rate_scheduler_kwargs"] = map[string]any{"kl_threshold": threshold, "step": period, "divergence": divergence}
+					a := newAgent(t, plain, 1, settings)
+					agenttest.Close(t, a)
+					wa, wb := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
+					for i := range 6 {
+						agenttest.Fill(t, a, wa)
+						agenttest.Fill(t, b, wb)
+						if err := a.Update(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+						before := rate
+						for _, after := range update(t, b, &rate, period, divergence) {
+							up, down, before = up || after > before, down || after < before, after
+						}
+						up, down = up || rate > before, down || rate < before
+						if got := a.learner.LearningRate(); math.Abs(got-rate) > 1e-12 {
+							t.Fatalf("after update %d the rate is %g, want %g", i, got, rate)
+						}
+						want := agenttest.Parameters(t, b)
+						for name, x := range agenttest.Parameters(t, a) {
+							for k := range x {
+								near(t, fmt.Sprintf("update %d: %s[%d]", i, name, k), x[k], float64(want[name][k]))
+							}
+						}
+					}
+				})
+			}
+			if !up || !down {
+				t.Errorf("%s %s: rates went up %v, down %v; want both", period, divergence, up, down)
+			}
+		}
+	}
+}
+
+// An update that is undone leaves the recorded distributions as they were, so that it can be tried again.
+func TestAdaptiveRateUndone(t *testing.T) {
+	agenttest.CheckLive(t)
+	settings := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_epochs": 3,
+		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
+	a := newAgent(t, plain, 1, settings)
+	agenttest.Close(t, a)
+	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
+	before := agenttest.Snapshot(t, a)
+	if _, has := before.Arrays["rollout/std_dev"]; !has {
+		t.Fatal("the rollout has no standard deviations")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	minibatches := 0
+	a.learner.Policy = &watched{a.learner.Policy, func() {
+		if minibatches++; minibatches == 5 {
+			cancel()
+		}
+	}}
+	if err := a.Update(ctx); err == nil {
+		t.Fatal("the update was not cancelled")
+	}
+	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%q changed", d)
+	}
+}
+
+// watched calls a function before a policy evaluates.
+type watched struct {
+	models.Policy
+	f func()
+}
+
+func (w *watched) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Tensor) models.Evaluation {
+	w.f()
+	return w.Policy.Evaluate(s, in, actions)
+}
+
+// Where a truncated episode's last observation is not known, advantages are those of rl_games' value_bootstrap: the reward
+// gains γ·V of the observation that the action was chosen for, and the chain is cut. What the transition shows in place of
+// the last observation is not looked at.
+func TestBootstrapOfUnknown(t *testing.T) {
+	const n, steps, gamma, lambda = 3, 120, 0.9, 0.8
+	for _, on := range []bool{true, false} {
+		t.Run(fmt.Sprint(on), func(t *testing.T) {
+			agenttest.CheckLive(t)
+			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
+			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "discount_factor": gamma, "gae_lambda": lambda,
+				"value_preprocessor": nil, "advantage_normalization": "none", "time_limit_bootstrap": on})
+			agenttest.Close(t, a)
+			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
+			s := tensor.NoGrad()
+			defer s.Close()
+			value := func(o agents.Observation) []float64 {
+				return tensortest.Float64s(t, s, a.learner.ValueOf(s, tensor.From(s, o.Observations, n, 3), tensor.From(s, o.States, n, 2)))
+			}
+			var values, rewards [][]float64
+			var done, cut [][]bool
+			truncated := 0
+			for !a.Ready() {
+				values = append(values, value(w.Now()))
+				actions, err := a.Act(w.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr := w.Step(actions)
+				tr.FinalUnknown = slices.Clone(tr.Truncated)
+				reward, ended, z := make([]float64, n), make([]bool, n), make([]bool, n)
+				for i := range n {
+					reward[i], ended[i], z[i] = float64(tr.Rewards[i]), tr.Terminated[i] || tr.Truncated[i], tr.Truncated[i] && !tr.Terminated[i]
+					if z[i] {
+						truncated++
+						copy(tr.FinalObservations[3*i:], []float32{7, 7, 7})
+						copy(tr.FinalStates[2*i:], []float32{7, 7})
+					}
+				}
+				rewards, done, cut = append(rewards, reward), append(done, ended), append(cut, z)
+				if err := a.Record(tr); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if truncated < 5 {
+				t.Fatalf("only %d episodes were truncated", truncated)
+			}
+			values = append(values, value(w.Now()))
+			if err := a.Update(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))
+			for i := range n {
+				after := 0.0
+				for k := steps - 1; k >= 0; k-- {
+					r, alive := rewards[k][i], 1.0
+					if cut[k][i] && on {
+						r += gamma * values[k][i]
+					}
+					if done[k][i] {
+						alive = 0
+					}
+					after = r + gamma*alive*values[k+1][i] - values[k][i] + gamma*lambda*alive*after
+					near(t, fmt.Sprintf("advantage of step %d, environment %d,", k, i), got[k*n+i], after)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package wrappers_test
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+)
+
+// resetLater records two environments of a simulator with next-step autoreset, whose episodes have 3 and 5 steps. The
+// observations count the steps of an episode, and every step's reward is 1. With lost the last observations are not
+// kept, and the simulator resets within its step.
+func resetLater(steps int, lost bool) *tape {
+	e := &tape{n: 2, width: 1, steps: []envs.Step{{Observations: []float32{0, 0}}}}
+	length, at, ended := []int{3, 5}, []int{0, 0}, []bool{false, false}
+	for range steps {
+		s := envs.Step{Observations: make([]float32, 2), Rewards: make([]float32, 2), Terminated: make([]bool, 2),
+			Truncated: make([]bool, 2), Invalid: make([]bool, 2), FinalUnknown: make([]bool, 2)}
+		for i := range at {
+			if ended[i] {
+				at[i], ended[i], s.Invalid[i] = 0, false, true
+				continue
+			}
+			at[i]++
+			s.Rewards[i] = 1
+			s.Truncated[i] = at[i] == length[i]
+			if s.Observations[i] = float32(at[i]); !s.Truncated[i] {
+				continue
+			}
+			s.Episodes = append(s.Episodes, envs.Episode{Env: i, Return: float64(at[i]), Length: at[i]})
+			s.FinalObservations = []float32{float32(at[0]), float32(at[1])}
+			if ended[i] = !lost; lost {
+				at[i], s.FinalUnknown[i], s.Observations[i] = 0, true, 0
+				s.FinalObservations[i] = 777 // undefined
+			}
+		}
+		e.steps = append(e.steps, s)
+	}
+	return e
+}
+
+// Wrappers learn from every observation of an episode once, from no row of a reset, and from no observation that was not
+// kept.
+func TestMarkedRows(t *testing.T) {
+	const steps = 24 // six episodes of the first, four of the second, each with its reset
+	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
+		for name, lost := range map[string]bool{"next step": false, "lost": true} {
+			env, err := envs.Checked(resetLater(steps, lost))
+			if err != nil {
+				t.Fatal(err)
+			}
+			observations, err := wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Variant: variant})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rewards, err := wrappers.NewNormalizeReward(observations, wrappers.NormalizeRewardOptions{Variant: variant})
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted, err := wrappers.NewEpisodeStatistics(rewards)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Transitions: true, Env: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := recorded.Reset(0); err != nil {
+				t.Fatal(err)
+			}
+			// What there is to see: all that was shown, without what was shown twice.
+			seen, episodes := []float64{0, 0}, 0
+			for k := range steps {
+				s, err := recorded.Step([]float32{0, 0})
+				if err != nil {
+					t.Fatalf("%v, %s, step %d: %v", variant, name, k, err)
+				}
+				for _, e := range s.Episodes {
+					if want := []int{3, 5}[e.Env]; e.Length != want || e.Return != float64(want) {
+						t.Errorf("%v, %s: an episode of environment %d has %d steps and the return %g", variant, name, e.Env, e.Length, e.Return)
+					}
+					episodes++
+				}
+				raw := env.Unwrap().(*tape).steps[k+1]
+				for i, x := range raw.Observations {
+					if variant == wrappers.Gymnasium || lost || !raw.Truncated[i] {
+						seen = append(seen, float64(x))
+					}
+				}
+			}
+			mean, variance := 0.0, 0.0
+			for _, x := range seen {
+				mean += x / float64(len(seen))
+			}
+			for _, x := range seen {
+				variance += (x - mean) * (x - mean) / float64(len(seen))
+			}
+			got := observations.Statistics() // which begin with a count of 1e-4
+			if math.Abs(got["mean"][0]-mean) > 1e-3 || math.Abs(got["variance"][0]-variance) > 1e-3 ||
+				math.Abs(got["count"][0]-float64(len(seen))) > 1e-3 {
+				t.Errorf("%v, %s: the statistics are %v, want the mean %g and the variance %g of %d", variant, name, got, mean,
+					variance, len(seen))
+			}
+			resets := 0
+			for _, s := range env.Unwrap().(*tape).steps {
+				for i := range s.Invalid {
+					if s.ResetOnly(i) {
+						resets++
+					}
+				}
+			}
+			if count := rewards.Statistics()["count"][0]; math.Abs(count-float64(2*steps-resets)) > 1e-3 {
+				t.Errorf("%v, %s: %g rewards count, want %d", variant, name, count, 2*steps-resets)
+			}
+			if want := map[bool]int{false: 6 + 4, true: 8 + 4}[lost]; episodes != want {
+				t.Errorf("%v, %s: %d episodes, want %d", variant, name, episodes, want)
+			}
+			if err := recorded.Close(); err != nil {
+				t.Fatal(err)
+			}
+			lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
+			if len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||
+				slices.Equal(lines[0].Observation, lines[1].Observation) {
+				t.Errorf("%v, %s: the second episode was recorded as %v", variant, name, lines)
+			}
+		}
+	}
+}
