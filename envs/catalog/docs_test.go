@@ -19,6 +19,7 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog t-maze settings", Defaults: mazeDefaults(), Common: classicDefaults()},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: Defaults()},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(), Common: Defaults()},
+		docgen.Listed{Name: "wrapper clip_action settings", Defaults: actionLimits{}},
 		docgen.Listed{Name: "wrapper clip settings", Defaults: clipDefaults},
 		docgen.Listed{Name: "wrapper normalize_observation settings", Defaults: observationDefaults},
 		docgen.Listed{Name: "wrapper normalize_reward settings", Defaults: rewardDefaults},

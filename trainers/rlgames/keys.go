@@ -126,6 +126,7 @@ const (
 	wantAtLeast0   = "want a number of at least 0"
 	wantShare      = "want a number from 0 to 1"
 	wantActivation = "want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus"
+	smooth         = "gorl clips the surrogate and values at their limits, not smoothly"
 	noSelfPlay     = "gorl's PPO has one agent an environment"
 )
 
@@ -258,7 +259,7 @@ var keys = slices.Concat([]Key{
 	only("config.zero_rnn_on_done", boolean, "gorl's memories begin anew with each episode; give True", true),
 	honoured("config.clip_actions", boolean, true,
 		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it `rescale_action` (True) or nothing"),
-	only("config.use_smooth_clamp", boolean, "gorl's surrogate is clipped at once", false),
+	only("config.use_smooth_clamp", boolean, smooth, false),
 	honoured("config.use_experimental_cv", boolean, true, "gorl's policy has no value head beside a central value: what True learns in it is left out"),
 	only("config.use_action_masks", boolean, noSelfPlay+" without masks of actions", false),
 	only("config.self_play_config", anything, noSelfPlay),
@@ -311,6 +312,7 @@ func centralKeys() []Key {
 		idle(central+".kl_threshold", "rl_games does not read it either"),
 		idle(central+".schedule_type", "rl_games does not read it either"),
 		only(central+".weight_decay", number, "gorl's networks share one; give config.weight_decay", 0.0),
+		only(central+".use_smooth_clamp", boolean, smooth, false),
 		only(central+".network.name", text, "gorl knows actor_critic", "actor_critic"),
 		only(central+".network.central_value", boolean, "want True, or nothing", true),
 	}, layers(central+".network"))

@@ -179,7 +179,9 @@ type conversion struct {
 // file reads the sections of a file.
 func (c *conversion) file(file map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(file)) {
-		if name != "params" && name != "pbt" {
+		if name == "asymmetric_obs" { // IsaacGymEnvs' Trifinger; rl_games does not see it
+			c.idle = append(c.idle, name)
+		} else if name != "params" && name != "pbt" {
 			c.wrong(&config.Error{Path: name, Given: file[name], Unknown: true, Reason: "a file of rl_games has params, and in Isaac Lab pbt",
 				Nearest: config.Nearest(name, []string{"params", "pbt"})})
 		}
