@@ -7,6 +7,8 @@ GO ?= go
 FUZZTIME ?= 20s
 # The Python that the optional peers of benchmarks and tests run on (see `make peers`).
 PEERS := $(or $(GORL_PEERS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers)
+# The Python of the simulators (see `make simulators`).
+SIMULATORS := $(or $(GORL_SIMULATORS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/simulators)
 GOLANGCI_LINT_VERSION := v2.15.0
 
 ##@ Use
@@ -43,6 +45,10 @@ race: setup ## test everything with the race detector
 test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium, TensorBoard, wandb and MLflow, where `make peers` has been run
 	@scripts/test-peers.sh $(PEERS)
 
+.PHONY: test-simulators
+test-simulators: setup ## test the bridge to EnvPool and mjlab, where `make simulators` has been run
+	@scripts/test-peers.sh $(SIMULATORS) simulators
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli
@@ -74,6 +80,10 @@ bench: setup ## time gorl, and skrl beside it where `make peers` has been run
 peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard, wandb, MLflow)
 	@scripts/peers.sh $(PEERS)
 
+.PHONY: simulators
+simulators: ## set up simulators that are a batch by themselves (optional: EnvPool, mjlab on the CPU, Gymnasium; gigabytes, with PyTorch)
+	@scripts/simulators.sh $(SIMULATORS)
+
 ##@ Keep
 
 .PHONY: lint
@@ -92,4 +102,4 @@ clean: ## remove what was built in this folder (installed libraries stay)
 .PHONY: help
 help: ## list these tasks
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
@@ -153,8 +154,8 @@ func (f *evalFlags) environment(section map[string]any) {
 	if children, ok := section["children"].(int); ok && children > max(n, 1) {
 		section["children"] = 0
 	}
-	id, _ := section["id"].(string)
-	if mode, _ := section["render_mode"].(string); f.record != "" && mode == "" && strings.HasPrefix(id, "gymnasium") {
+	full, _ := catalog.Settings(section) // what is wrong with it is said where the environment is made
+	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
 	}
 }

@@ -5,8 +5,8 @@
 //	  num_envs: 64
 //	  target_speed: 1.0
 //
-// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, and those of
-// Gymnasium as "gymnasium:<id>". [Register] adds those of a program. docs/reference/environments.md lists the settings
+// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, those of Gymnasium as
+// "gymnasium:<id>", and those of simulators likewise ("mjlab:<id>"). [Register] adds those of a program. docs/reference/environments.md lists the settings
 // of each.
 package catalog
 
@@ -89,7 +89,8 @@ func add[S any](name string, defaults S, with bool, make func(settings S, id str
 }
 
 // Names are the names of all environments, sorted. "gymnasium" stands for all of Gymnasium's: the id is
-// "gymnasium:CartPole-v1", or "gymnasium" with the setting factory.
+// "gymnasium:CartPole-v1", or "gymnasium" with the setting factory. The names of simulators, such as "mjlab", stand for
+// theirs.
 func Names() []string {
 	mu.RLock()
 	defer mu.RUnlock()
@@ -179,10 +180,12 @@ func parse(dict map[string]any) (described, error) {
 }
 
 func list(names []string) string {
+	mu.RLock()
+	defer mu.RUnlock()
 	shown := slices.Clone(names)
 	for i, n := range shown {
-		if n == "gymnasium" {
-			shown[i] = "gymnasium:<id>"
+		if entries[n].with {
+			shown[i] = n + ":<id>"
 		}
 	}
 	return strings.Join(shown, ", ")

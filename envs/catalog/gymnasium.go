@@ -10,18 +10,49 @@ import (
 )
 
 func init() {
-	add("gymnasium", gymnasiumDefaults(), true, newGymnasium)
+	add("gymnasium", gymnasiumDefaults(), true, func(s gymnasiumSettings, id string) (envs.Env, error) {
+		return newPython("gymnasium", id, s.pythonSettings, gymnasium.Options{Children: s.Children, Checker: s.Checker})
+	})
+	for _, simulator := range gymnasium.Simulators {
+		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
+			return newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
+				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset), ObservationGroups: s.ObservationGroups, StateGroups: s.StateGroups,
+			})
+		})
+	}
 }
 
-// gymnasiumSettings are those of gymnasium.Options that a file can say.
+// gymnasiumSettings are those of single environments of Gymnasium.
 type gymnasiumSettings struct {
-	Batch `yaml:",inline"`
-	// Factory is a Python function that returns a gymnasium.Env, as "module:function", where the id is gymnasium alone.
-	Factory string `yaml:"factory"`
-	// Kwargs are passed to gymnasium.make or to the factory.
-	Kwargs map[string]any `yaml:"kwargs"`
+	pythonSettings `yaml:",inline"`
 	// Children is how many Python processes share the environments; 0 means one for each processor.
 	Children int `yaml:"children" config:"min=0"`
+	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around the environments.
+	Checker bool `yaml:"checker"`
+}
+
+// simulatorSettings are those of simulators that are a batch by themselves.
+type simulatorSettings struct {
+	pythonSettings `yaml:",inline"`
+	// Autoreset says what the simulator does when an episode ends, where it does not say so itself: it resets the
+	// environment in the same step, or in the next one, or leaves it to the bridge (disabled). vector and mjlab do as it
+	// says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
+	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
+	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
+	// states; several become a Dict. By default they are "policy", "actor" or "state", and "critic" or
+	// "privileged_state".
+	ObservationGroups []string `yaml:"observation_groups"`
+	StateGroups       []string `yaml:"state_groups"`
+}
+
+// pythonSettings are those of gymnasium.Options that a file can say of both.
+type pythonSettings struct {
+	Batch `yaml:",inline"`
+	// Factory is a Python function that returns the environment, as "module:function", where the id is the word before the
+	// colon alone: gymnasium's returns a gymnasium.Env, a simulator's the whole batch.
+	Factory string `yaml:"factory"`
+	// Kwargs are passed to gymnasium.make or to the factory; a simulator has keys of its own (docs/simulators.md).
+	Kwargs map[string]any `yaml:"kwargs"`
 	// Python is the interpreter. Path lists folders that it looks for modules in first, and Environ settings
 	// ("NAME=value") added to this process's environment.
 	Python  string   `yaml:"python"`
@@ -29,8 +60,6 @@ type gymnasiumSettings struct {
 	Environ []string `yaml:"environ"`
 	// RenderMode is passed to the environments; "rgb_array" lets them be drawn.
 	RenderMode string `yaml:"render_mode"`
-	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around the environments.
-	Checker bool `yaml:"checker"`
 	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in
 	// it; "*" stands for all.
 	EpisodeMetrics []string `yaml:"episode_metrics"`
@@ -59,13 +88,24 @@ type gymnasiumSettings struct {
 }
 
 func gymnasiumDefaults() gymnasiumSettings {
-	return gymnasiumSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every},
-		StartTimeout: 2 * time.Minute, Timeout: time.Minute}
+	return gymnasiumSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
 }
 
-func newGymnasium(s gymnasiumSettings, id string) (envs.Env, error) {
+// How long single environments may take to start and to step, by default.
+const gymnasiumStart, gymnasiumStep = 2 * time.Minute, time.Minute
+
+func simulatorDefaults() simulatorSettings {
+	return simulatorSettings{pythonSettings: pythonDefaults(gymnasium.StartSimulator, gymnasium.StepSimulator)}
+}
+
+func pythonDefaults(start, step time.Duration) pythonSettings {
+	return pythonSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every}, StartTimeout: start, Timeout: step}
+}
+
+// newPython makes the environment of a name and an id. o has what only one kind of them has.
+func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env, error) {
 	if (id == "") == (s.Factory == "") {
-		return nil, errors.New("give an environment, as gymnasium:CartPole-v1, or the id gymnasium and a \"factory\"")
+		return nil, fmt.Errorf("give an environment, as %s:<id>, or the id %s and a \"factory\"", name, name)
 	}
 	var rows []float32
 	width := 0
@@ -81,12 +121,12 @@ func newGymnasium(s gymnasiumSettings, id string) (envs.Env, error) {
 	if s.EpisodeMetrics == nil {
 		s.EpisodeMetrics = []string{} // none, where nil would be all
 	}
-	env, err := gymnasium.New(gymnasium.Options{
-		ID: id, Factory: s.Factory, Kwargs: s.Kwargs, NumEnvs: s.NumEnvs, Seed: s.Seed, Children: s.Children, Python: s.Python, Path: s.Path, Environ: s.Environ,
-		RenderMode: s.RenderMode, Checker: s.Checker, EpisodeMetrics: s.EpisodeMetrics, StepMetrics: s.StepMetrics,
-		AMPObservations: s.AMPObservations, AMPSize: s.AMPSize, States: s.States, StateSize: s.StateSize,
-		StartTimeout: s.StartTimeout, Timeout: s.Timeout, Replace: s.Replace, Spin: s.Spin,
-	})
+	o.ID, o.Factory, o.Kwargs, o.NumEnvs, o.Seed = id, s.Factory, s.Kwargs, s.NumEnvs, s.Seed
+	o.Python, o.Path, o.Environ, o.RenderMode = s.Python, s.Path, s.Environ, s.RenderMode
+	o.EpisodeMetrics, o.StepMetrics = s.EpisodeMetrics, s.StepMetrics
+	o.AMPObservations, o.AMPSize, o.States, o.StateSize = s.AMPObservations, s.AMPSize, s.States, s.StateSize
+	o.StartTimeout, o.Timeout, o.Replace, o.Spin = s.StartTimeout, s.Timeout, s.Replace, s.Spin
+	env, err := gymnasium.New(o)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package rlgames
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
@@ -345,13 +344,6 @@ func (c *conversion) population(given any) {
 		return
 	}
 	c.sections["preset"], c.sections["pbt"] = "isaaclab", section
-	mutation, _ := section["mutation"].(map[string]any)
-	for key := range mutation {
-		if strings.HasSuffix(key, "config.kl_threshold") {
-			delete(mutation, key)
-			c.note("pbt.mutation.%s does nothing: the threshold of gorl's KLAdaptiveLR stays as it is", key)
-		}
-	}
 	n, long := c.section("trainer")["timesteps"].(int)
 	if _, own := section["total_steps"]; !own && long && c.o.NumEnvs > 0 {
 		section["total_steps"] = n * c.o.NumEnvs

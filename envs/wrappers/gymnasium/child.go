@@ -24,6 +24,7 @@ const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");
 
 // setup is what a child is told first.
 type setup struct {
+	Simulator  Simulator      `json:"simulator"`
 	ID         string         `json:"id"`
 	Factory    string         `json:"factory"`
 	Kwargs     map[string]any `json:"kwargs"`
@@ -31,6 +32,8 @@ type setup struct {
 	From       int            `json:"from"`
 	To         int            `json:"to"`
 	Parent     int            `json:"parent"`
+	Seed       int64          `json:"seed"`
+	Autoreset  Autoreset      `json:"autoreset"`
 	RenderMode string         `json:"render_mode"`
 	Checker    bool           `json:"checker"`
 	Columns    []string       `json:"columns"`
@@ -41,13 +44,17 @@ type setup struct {
 	AMPSize    int            `json:"amp_size"`
 	States     string         `json:"states"`
 	StateSize  int            `json:"state_size"`
-	Spin       float64        `json:"spin"` // seconds
+
+	ObservationGroups []string `json:"observation_groups"`
+	StateGroups       []string `json:"state_groups"`
+	Spin              float64  `json:"spin"` // seconds
 }
 
 // child is a Python process and the environments from to to (exclusive).
 type child struct {
 	index, from, to int
 	process         *exec.Cmd
+	mark            string   // in its environment and that of all that it starts
 	requests        *os.File // to it
 	replies         *os.File // from it
 	output          output
@@ -73,15 +80,20 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
+// started counts the children of this process.
+var started atomic.Int64
+
 // startChild starts the process of a child, with the file of the shared memory, and tells it what to make.
 func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child,
 	error) {
 	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}
+	c.mark = fmt.Sprintf("GORL_CHILD=%d-%d", os.Getpid(), started.Add(1))
 	c.columns = o.declared()
 	opening := setup{
 		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(), RenderMode: o.RenderMode, Checker: o.Checker,
 		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
 		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Spin: o.Spin.Seconds(),
+		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
 	}
 	message, err := json.Marshal(opening)
 	if err != nil {
@@ -93,7 +105,11 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		}
 		return nil, fmt.Errorf("gymnasium: starting %s: %w", o.Python, err)
 	}
-	for _, m := range [][]byte{source, message} {
+	messages := [][]byte{source, message}
+	if o.Simulator != "" {
+		messages = append(messages, batchSource)
+	}
+	for _, m := range messages {
 		if err := sendFrame(c.requests, m, deadline); err != nil {
 			err := c.fault(FaultStart, err, "was not told what to do: %v", err)
 			c.kill()
@@ -119,13 +135,13 @@ func (c *child) start(o *Options, memory *os.File) error {
 		files = append(files, r, w)
 	}
 	c.process = exec.Command(o.Python, "-u", "-c", bootstrap)
-	c.process.Env = environ(o)
+	c.process.Env = append(environ(o), c.mark)
 	c.process.ExtraFiles = []*os.File{memory, files[0], files[3]}
 	c.process.Stdout, c.process.Stderr = files[5], files[5]
 	c.process.SysProcAttr = childAttributes()
-	started := make(chan error)
-	starter() <- func() { started <- c.process.Start() }
-	if err := <-started; err != nil {
+	result := make(chan error)
+	starter() <- func() { result <- c.process.Start() }
+	if err := <-result; err != nil {
 		return err
 	}
 	c.requests, c.replies = files[1], files[2]
@@ -139,7 +155,7 @@ func (c *child) start(o *Options, memory *os.File) error {
 func environ(o *Options) []string {
 	env := os.Environ()
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
-		if os.Getenv(name) == "" {
+		if os.Getenv(name) == "" && o.Simulator == "" { // a simulator has the processors to itself
 			env = append(env, name+"=1")
 		}
 	}
@@ -168,6 +184,7 @@ func (c *child) watch(printed *os.File) {
 	}()
 	_ = c.process.Wait() // how it ended is in its ProcessState
 	killGroup(c.process.Process.Pid)
+	killMarked(c.mark)
 	select {
 	case <-read:
 	case <-time.After(straggling):
@@ -266,7 +283,7 @@ func (c *child) refusal(head []byte, f Fault) error {
 	if said.Error == "" {
 		return nil
 	}
-	if f == FaultException {
+	if f == FaultException && said.Env >= 0 { // negative where it is of the whole batch
 		return c.fault(f, nil, "environment %d: %s", said.Env, said.Error)
 	}
 	return c.fault(f, nil, "%s", said.Error)

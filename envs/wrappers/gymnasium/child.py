@@ -1,7 +1,8 @@
 """The Python side of gorl's bridge to Gymnasium: one process that steps some of the environments of a batch.
 
 It reads actions from memory that it shares with the Go program that started it, and writes observations, rewards and
-flags there. Two pipes carry what is rare: how the environments are made, pictures, infos, errors.
+flags there. Two pipes carry what is rare: how the environments are made, pictures, infos, errors. A simulator that is a
+batch by itself is stepped by batch.py, which takes what it shares with single environments from here.
 """
 
 import atexit
@@ -16,6 +17,7 @@ import struct
 import sys
 import time
 import traceback
+import types
 
 STEP, RESET, CALL, CLOSE = 1, 2, 3, 4  # commands
 MESSAGE, FAILED = 1, 2  # bits of the status
@@ -27,10 +29,15 @@ os.set_blocking(5, True)
 replies = os.fdopen(5, "wb")
 
 
+def frame():
+    """Returns the bytes that the Go side sent next."""
+    (size,) = struct.unpack("<I", requests.read(4))
+    return requests.read(size)
+
+
 def receive():
     """Returns the next message of the Go side."""
-    (size,) = struct.unpack("<I", requests.read(4))
-    return json.loads(requests.read(size))
+    return json.loads(frame())
 
 
 def reply(head, payload=b""):
@@ -80,10 +87,22 @@ def check_versions():
 
 def attribute(env, name):
     """What the environment or a wrapper around it has by that name, else None."""
-    try:
-        return env.get_wrapper_attr(name)
-    except AttributeError:
-        return None
+    if isinstance(env, gymnasium.Env):
+        try:
+            return env.get_wrapper_attr(name)
+        except AttributeError:
+            return None
+    found = getattr(env, name, None)
+    return getattr(getattr(env, "unwrapped", None), name, None) if found is None else found
+
+
+def function(name):
+    """The Python function that a factory, module:function, names."""
+    module, _, name = name.partition(":")
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def make(setup):
@@ -92,10 +111,7 @@ def make(setup):
     if setup["render_mode"]:
         kwargs["render_mode"] = setup["render_mode"]
     if setup["factory"]:
-        module, _, name = setup["factory"].partition(":")
-        create = importlib.import_module(module)
-        for part in name.split("."):
-            create = getattr(create, part)
+        create = function(setup["factory"])
     else:
 
         def create(**kwargs):
@@ -105,7 +121,7 @@ def make(setup):
     for _ in range(setup["from"], setup["to"]):
         env = create(**kwargs)
         if isinstance(env, gymnasium.vector.VectorEnv):
-            raise Refused(f"{setup['factory']} returned a vector environment ({type(env).__name__}); the bridge makes batches itself, of single environments")
+            raise Refused(f"{setup['factory']} returned a vector environment ({type(env).__name__}); the bridge makes batches itself, of single environments: set the simulator to vector where the batch is to be kept")
         if not isinstance(env, gymnasium.Env):
             raise Refused(f"{setup['factory']} returned a {type(env).__name__}; it must be a gymnasium.Env")
         made.append(env)
@@ -223,16 +239,16 @@ def putter(space, row, small):
 
 
 def taker(space, rows):
-    """Returns the function that reads all rows as a list of the space's actions, which share no memory with the rows."""
+    """Returns the function that reads all rows as an array of the space's actions, which shares no memory with the rows."""
     s = gymnasium.spaces
     if isinstance(space, s.Discrete):
         column, start = rows[:, 0], int(space.start)
-        return lambda: (column.astype(np.int64) + start).tolist()
+        return lambda: column.astype(np.int64) + start
     if isinstance(space, (s.Box, s.MultiDiscrete, s.MultiBinary)):
         shape, start = (len(rows),) + space.shape, getattr(space, "start", None)
         if start is not None and np.any(start):
-            return lambda: list((rows.reshape(shape) + start).astype(space.dtype))
-        return lambda: list(rows.reshape(shape).astype(space.dtype))
+            return lambda: (rows.reshape(shape) + start).astype(space.dtype)
+        return lambda: rows.reshape(shape).astype(space.dtype)
     raise Refused(f"the action space is {space}; the bridge knows Box, Discrete, MultiDiscrete and MultiBinary actions")
 
 
@@ -322,15 +338,18 @@ class Infos:
             if isinstance(value, dict):
                 self.fill(row, value, name + ".")
                 continue
-            column = self.columns.get(name)
-            if column is None:
-                if not self.discover or len(self.columns) == len(row) or number(value) is None:
-                    continue
-                column = self.columns[name] = len(self.columns)
-                self.news = True
             x = number(value)
-            if x is not None:
+            column = self.column(name) if x is not None else None
+            if column is not None:
                 row[column] = x
+
+    def column(self, name):
+        """The column of a number, None where it was not asked for or there is no room."""
+        column = self.columns.get(name)
+        if column is None and self.discover and len(self.columns) < self.rows.shape[1]:
+            column = self.columns[name] = len(self.columns)
+            self.news = True
+        return column
 
     def message(self):
         """What there is to say beyond the numbers, else None."""
@@ -474,7 +493,8 @@ class Bridge:
             what = "AMP observation" if option == "amp" else "state"
             return [info_putter(space, *row, self.setup[option], what) for row in each(name)]
 
-        self.take = taker(self.action, rows("actions"))
+        take = taker(self.action, rows("actions"))
+        self.take = (lambda: take().tolist()) if isinstance(self.action, gymnasium.spaces.Discrete) else take
         self.put, self.put_final = putters("observations", self.observation), putters("final_observations", self.observation)
         self.put_state, self.put_final_state = info_putters("states", self.state, "states"), info_putters("final_states", self.state, "states")
         self.put_amp = info_putters("amp_observations", self.amp, "amp")
@@ -522,9 +542,15 @@ class Bridge:
 
     # What is rare.
 
+    def close(self):
+        for env in self.envs:
+            env.close()
+
     def render(self, index):
         self.current = index
-        picture = self.envs[index].render()
+        return self.picture(self.envs[index].render())
+
+    def picture(self, picture):
         if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] not in (3, 4) or picture.dtype != np.uint8:
             what = f"{picture.dtype} of shape {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
             raise Refused(f"render returned {what}; it must be uint8 of shape (height, width, 3)")
@@ -573,14 +599,24 @@ def attempt(bridge, function, *arguments):
         return FAILED | MESSAGE, {"error": traceback.format_exc().strip(), "env": bridge.setup["from"] + bridge.current}
 
 
+def batched(source, setup):
+    """The bridge to a simulator that is a batch by itself, of the program batch.py."""
+    sys.modules["gorl_child"] = child = types.ModuleType("gorl_child")
+    child.__dict__.update(globals())
+    program = types.ModuleType("gorl_batch")
+    exec(compile(source, "gorl/batch.py", "exec"), program.__dict__)
+    return program.Batch(setup)
+
+
 def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
     for descriptor in (3, 4, 5):
         os.set_inheritable(descriptor, False)
     setup = receive()
+    batch = frame() if setup["simulator"] else None
     try:
         check_versions()
-        bridge = Bridge(setup)
+        bridge = Bridge(setup) if batch is None else batched(batch, setup)
         reply(bridge.description())
         receive()  # the memory has its size now
         memory = Memory(3)
@@ -610,8 +646,7 @@ def main():
             if answer:
                 status, (message, payload) = MESSAGE, answer
         elif command == CLOSE:
-            for env in bridge.envs:
-                env.close()
+            bridge.close()
             return
         else:
             print(f"gorl: there is no command {command}", file=sys.stderr)

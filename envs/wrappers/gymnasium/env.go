@@ -38,11 +38,12 @@ type Env struct {
 	episodes   []envs.Episode
 	metrics    map[string]float64
 	counts     map[string]int
+	log        map[string]float64 // numbers of the whole batch that a simulator gave with this step
 	infos      []json.RawMessage
 	faults     []error           // of the children in this command
 	shaping    map[string]any    // the reward parameters set for all environments, nil while none were set
-	shaped     []map[string]any  // those of each environment
-	curriculum []json.RawMessage // the states put back, of each environment
+	shaped     []map[string]any  // those of each Python object, see objects
+	curriculum []json.RawMessage // the states put back, of each Python object
 	replaced   int
 	seeded     bool  // has been reset
 	lastSeed   int64 // of the last seeded reset
@@ -75,7 +76,7 @@ type rows struct {
 type batch struct {
 	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
 	exact                                                                                    []float64 // the rewards
-	terminated, truncated                                                                    []bool
+	terminated, truncated, unknown, invalid                                                  []bool
 }
 
 // New starts the children and makes the environments. On an error nothing stays behind.
@@ -177,11 +178,15 @@ func (e *Env) allocate() error {
 		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
 		states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
-		terminated: make([]bool, n), truncated: make([]bool, n),
+		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 	}
 	e.returns, e.lengths = make([]float64, n), make([]int, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
-	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, n), make([]json.RawMessage, n)
+	objects := n
+	if e.options.Simulator != "" {
+		objects = 1
+	}
+	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, objects), make([]json.RawMessage, objects)
 	return nil
 }
 

@@ -28,18 +28,21 @@ func (e *Env) episodeMetrics(c *child, i int) map[string]float64 {
 	return found
 }
 
-// collectMetrics averages the numbers of infos that were asked for over the batch.
+// collectMetrics averages the numbers of infos that were asked for over the batch, and adds those of a simulator's log.
 func (e *Env) collectMetrics() {
-	if len(e.options.StepMetrics) == 0 {
+	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
 		return
 	}
 	clear(e.metrics)
 	clear(e.counts)
 	for _, c := range e.children {
-		if c.renewed {
+		if c.renewed || len(e.options.StepMetrics) == 0 {
 			continue
 		}
 		for i := c.from; i < c.to; i++ {
+			if e.own.invalid[i] { // it has no infos of a step
+				continue
+			}
 			e.numbers(c, i, e.options.StepMetrics, func(name string, x float64) {
 				e.metrics[name] += x
 				e.counts[name]++
@@ -48,6 +51,9 @@ func (e *Env) collectMetrics() {
 	}
 	for name, n := range e.counts {
 		e.metrics[name] /= float64(n)
+	}
+	for name, x := range e.log {
+		e.metrics["log."+name], e.metrics["episode."+name] = x, x
 	}
 	e.step.Metrics = e.metrics
 }

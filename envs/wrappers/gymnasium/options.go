@@ -20,16 +20,23 @@ const maxColumns = 64
 
 // Options are the settings of [New]. ID or Factory, and NumEnvs, must be set.
 type Options struct {
-	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first.
+	// Simulator is empty for single environments of Gymnasium, of which the bridge makes a batch, or names what steps a
+	// batch by itself, one of [Simulators]. A single child holds the whole batch then.
+	Simulator Simulator
+	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first. With a Simulator it
+	// is the simulator's name of a task.
 	ID string
-	// Factory is a Python function that returns a gymnasium.Env, as "module:function"; a class will do.
+	// Factory is a Python function that returns a gymnasium.Env, as "module:function"; a class will do. With a Simulator
+	// it returns the batch, an object with num_envs, reset and step, and is given num_envs, seed and render_mode where it
+	// takes them.
 	Factory string
-	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON.
+	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON. What they mean to a Simulator,
+	// docs/simulators.md says.
 	Kwargs map[string]any
 	// NumEnvs is the number of environments.
 	NumEnvs int
 	// Children is how many Python processes share the environments, at most NumEnvs. The default 0 means one for each
-	// processor Go may use.
+	// processor Go may use, and one with a Simulator.
 	Children int
 	// Python is the interpreter, by default python3. Path lists folders that it looks for modules in first, and
 	// Environ settings ("NAME=value") added to this process's environment. The children's libraries run one thread each
@@ -37,9 +44,17 @@ type Options struct {
 	Python  string
 	Path    []string
 	Environ []string
-	// Seed is that of a first Reset with a negative seed. It must not be negative. Environment i is seeded with seed + i,
-	// as Gymnasium's vector environments do.
+	// Seed is that of a first Reset with a negative seed, and that a Simulator is made with. It must not be negative.
+	// Environment i is seeded with seed + i, as Gymnasium's vector environments do; a Simulator seeds in its own way.
 	Seed int64
+	// Autoreset says what a Simulator does when an episode ends, where it does not say so itself, and chooses it for those
+	// that [Vector] makes by ID (by default same_step where there is a choice) and for [MJLab] (by default disabled: the
+	// bridge resets, and sees the last observation; with same_step a step costs less, and last observations are unknown).
+	Autoreset Autoreset
+	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
+	// groups, that become observations and states; several become a Dict. By default they are the first there is of
+	// "policy", "actor" and "state", and of "critic" and "privileged_state", where the Simulator is one that has groups.
+	ObservationGroups, StateGroups []string
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string
 	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. The bridge checks shapes
@@ -54,15 +69,18 @@ type Options struct {
 	// Infos keeps what else the infos hold (texts, arrays), as JSON, for Env.Info. It costs time at every step.
 	Infos bool
 	// AMPObservations is the key of the infos under which AMP observations stand. How many there are is said by the
-	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset.
+	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a
+	// Simulator has reset the row before it wrote them, the row of the last step of the episode stands for that of its
+	// end; an episode of one step is an invalid transition then (see [envs.Step]).
 	AMPObservations string
 	AMPSize         int
 	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by
 	// the environment's state_space, or StateSize, or seen in the infos of a reset.
 	States    string
 	StateSize int
-	// StartTimeout is how long a child may take to import and make its environments (default 2 minutes), Timeout how
-	// long for a step or a reset of all of its environments (default 1 minute).
+	// StartTimeout is how long a child may take to import and make its environments (default 2 minutes, of a Simulator 10
+	// minutes), Timeout how long for a step or a reset of all of its environments (default 1 minute, of a Simulator 5
+	// minutes, because the first steps may wait for a compiler).
 	StartTimeout, Timeout time.Duration
 	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one.
 	// The episodes of its environments are then truncated where they were last seen, and the step is not repeated.
@@ -86,6 +104,18 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: the factory is %q; it must be \"module:function\"", o.Factory)
 	case o.NumEnvs <= 0 || o.NumEnvs > 1<<20:
 		return fmt.Errorf("gymnasium: the number of environments is %d; it must be from 1 to 2²⁰", o.NumEnvs)
+	case o.Simulator != "" && !slices.Contains(Simulators, o.Simulator):
+		return fmt.Errorf("gymnasium: the simulator is %q; it must be one of %q", o.Simulator, Simulators)
+	case o.Simulator == Batch && o.Factory == "":
+		return fmt.Errorf("gymnasium: the simulator %q needs a Factory", o.Simulator)
+	case o.Simulator != "" && o.Children > 1:
+		return fmt.Errorf("gymnasium: %d children of the simulator %s; it is one batch, so there is one child", o.Children, o.Simulator)
+	case o.Simulator != "" && (o.Infos || o.Checker):
+		return fmt.Errorf("gymnasium: Infos and Checker are for single environments; %s is a simulator", o.Simulator)
+	case o.Simulator == "" && (o.Autoreset != "" || len(o.ObservationGroups)+len(o.StateGroups) > 0):
+		return errors.New("gymnasium: Autoreset, ObservationGroups and StateGroups are for simulators; set Simulator")
+	case o.Autoreset != "" && !slices.Contains(autoresets, o.Autoreset):
+		return fmt.Errorf("gymnasium: autoreset is %q; it must be one of %q", o.Autoreset, autoresets)
 	case o.Children < 0 || o.Children > o.NumEnvs:
 		return fmt.Errorf("gymnasium: %d children for %d environments; it must be from 1 to as many (0 means one for each processor)", o.Children, o.NumEnvs)
 	case o.Seed < 0 || o.Seed > math.MaxInt64-1<<40:
@@ -101,6 +131,10 @@ func (o *Options) validate() error {
 	if _, err := json.Marshal(o.Kwargs); err != nil {
 		return fmt.Errorf("gymnasium: Kwargs do not fit into JSON: %w", err)
 	}
+	start, step := 2*time.Minute, time.Minute
+	if o.Simulator != "" {
+		o.Children, start, step = 1, StartSimulator, StepSimulator
+	}
 	if o.Children == 0 {
 		o.Children = min(o.NumEnvs, runtime.GOMAXPROCS(0))
 	}
@@ -108,10 +142,10 @@ func (o *Options) validate() error {
 		o.Python = "python3"
 	}
 	if o.StartTimeout == 0 {
-		o.StartTimeout = 2 * time.Minute
+		o.StartTimeout = start
 	}
 	if o.Timeout == 0 {
-		o.Timeout = time.Minute
+		o.Timeout = step
 	}
 	return nil
 }

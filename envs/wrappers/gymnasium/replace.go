@@ -135,5 +135,6 @@ func (e *Env) truncate(c *child) {
 	}
 	for k := c.from; k < c.to; k++ {
 		e.own.rewards[k], e.own.exact[k], e.own.terminated[k], e.own.truncated[k] = 0, 0, false, true
+		e.own.unknown[k], e.own.invalid[k] = false, false
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/gorl-dev/gorl/envs"
 )
@@ -75,8 +76,9 @@ func typed(v any) any {
 }
 
 // SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
-// environments is nil. Keys that reward_shaping() does not return are refused before any is called; where one refuses
-// its values, those before it get back what they had. See [envs.RewardShaper].
+// environments is nil. A simulator has one set of them for its whole batch, which takes the values if any environment is
+// given: environments whose episode goes on have them, too. Keys that reward_shaping() does not return are refused before
+// any is called; where one refuses its values, those before it get back what they had. See [envs.RewardShaper].
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
 	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err
@@ -100,11 +102,16 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 			environments = append(environments, i)
 		}
 	}
-	wanted := make(map[int]map[string]any, len(environments))
 	for _, i := range environments {
 		if _, err := e.childOf(i); err != nil {
 			return err
 		}
+	}
+	if e.options.Simulator != "" && len(environments) > 0 { // the first stands for the whole batch
+		environments, all = []int{0}, true
+	}
+	wanted := make(map[int]map[string]any, len(environments))
+	for _, i := range environments {
 		wanted[i] = whole
 		if e.shaped[i] != nil { // a key left out keeps its value
 			if wanted[i], err = envs.UnflattenShaping(e.shaped[i], flat); err != nil {
@@ -117,6 +124,9 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 		return errors.Join(e.shape(0, whole), e.shape(0, had))
 	}
 	for k, i := range environments {
+		if e.options.Simulator != "" && reflect.DeepEqual(wanted[i], e.shaped[i]) {
+			continue // trainers set them as one environment after the other begins an episode
+		}
 		if err := e.shape(i, wanted[i]); err != nil {
 			for ; k > 0 && e.failed == nil; k-- {
 				err = errors.Join(err, e.shape(environments[k-1], e.shapingOf(environments[k-1], base)))
@@ -186,8 +196,8 @@ func (e *Env) curricula() ([]json.RawMessage, error) {
 			return nil, err
 		}
 		states, err := parseCurricula(head)
-		if err != nil || len(states) != c.to-c.from {
-			return nil, c.fault(FaultProtocol, err, "sent %d curricula of %d", len(states), c.to-c.from)
+		if from, to := e.objects(c); err != nil || len(states) != to-from {
+			return nil, c.fault(FaultProtocol, err, "sent %d curricula of %d", len(states), to-from)
 		}
 		all = append(all, states...)
 	}
@@ -217,7 +227,7 @@ func (e *Env) SetCurriculumState(state []byte) error {
 	if err != nil {
 		return err
 	}
-	wanted := make([]json.RawMessage, e.options.NumEnvs)
+	wanted := make([]json.RawMessage, len(e.curriculum))
 	for i := range wanted {
 		wanted[i] = states[i%len(states)]
 	}
@@ -234,24 +244,35 @@ func (e *Env) SetCurriculumState(state []byte) error {
 }
 
 func (e *Env) setCurricula(c *child, all []json.RawMessage) error {
-	_, _, err := e.ask(c, map[string]any{"call": "set_curriculum", "states": all[c.from:c.to]})
+	from, to := e.objects(c)
+	_, _, err := e.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
 	return err
+}
+
+// objects are the indices of a child's Python objects, which have reward parameters and curricula of their own: an
+// environment each, or the batch of a simulator.
+func (e *Env) objects(c *child) (from, to int) {
+	if e.options.Simulator != "" {
+		return 0, 1
+	}
+	return c.from, c.to
 }
 
 // reapply gives a new child's environments what was set in those it replaces.
 func (e *Env) reapply(c *child) error {
-	for i := c.from; i < c.to; i++ {
+	from, to := e.objects(c)
+	for i := from; i < to; i++ {
 		if e.shaped[i] == nil {
 			continue
 		}
-		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": e.shaped[i]},
+		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": e.shaped[i]},
 			e.options.Timeout); err != nil {
 			return err
 		}
 	}
-	if e.curriculum[c.from] == nil {
+	if e.curriculum[from] == nil {
 		return nil
 	}
-	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": e.curriculum[c.from:c.to]}, e.options.Timeout)
+	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": e.curriculum[from:to]}, e.options.Timeout)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -67,6 +68,12 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
 		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp,
 	}
+	if slices.Contains(e.own.unknown, true) {
+		e.step.FinalUnknown = e.own.unknown
+	}
+	if slices.Contains(e.own.invalid, true) {
+		e.step.Invalid = e.own.invalid
+	}
 	e.collectEpisodes()
 	e.collectMetrics()
 	return &e.step, nil
@@ -76,6 +83,7 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 func (e *Env) command(what command, seed int64) error {
 	deadline := time.Now().Add(e.options.Timeout)
 	clear(e.infos)
+	e.log = nil
 	for _, c := range e.children {
 		c.idle, c.renewed = false, false
 		c.block.Load().seed = seed
@@ -127,6 +135,7 @@ func (e *Env) hear(c *child, head []byte) error {
 	var said struct {
 		Columns []string                `json:"columns"`
 		Infos   map[int]json.RawMessage `json:"infos"`
+		Log     map[string]float64      `json:"log"`
 	}
 	if err := json.Unmarshal(head, &said); err != nil {
 		return c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
@@ -135,7 +144,7 @@ func (e *Env) hear(c *child, head []byte) error {
 		return c.fault(FaultProtocol, nil, "has %d numbers in its infos where there is room for %d", len(said.Columns),
 			e.columns)
 	}
-	c.columns = said.Columns
+	c.columns, e.log = said.Columns, said.Log
 	for i, info := range said.Infos {
 		if i < c.from || i >= c.to {
 			return c.fault(FaultProtocol, nil, "has infos of environment %d", i)
@@ -167,11 +176,13 @@ func (e *Env) copyRows(c *child, what command) error {
 			return c.fault(FaultData, nil, "environment %d: the reward is %g; it must be finite", i, e.own.exact[i])
 		}
 		flags := e.shared.flags[i]
-		if flags > 3 {
+		ended := flags&(flagTerminated|flagTruncated) != 0
+		if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
 			return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
 		}
-		e.own.terminated[i], e.own.truncated[i] = flags&1 != 0, flags&2 != 0
-		if flags == 0 {
+		e.own.terminated[i], e.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
+		e.own.unknown[i], e.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
+		if !ended || e.own.unknown[i] {
 			continue
 		}
 		if err := take(c, "last observation", i, i+1, e.own.finals, e.shared.finals, e.wO, e.rO, e.kO); err != nil {
@@ -183,6 +194,14 @@ func (e *Env) copyRows(c *child, what command) error {
 	}
 	return nil
 }
+
+// The bits of an environment's flags.
+const (
+	flagTerminated = 1 << iota
+	flagTruncated
+	flagUnknown // the episode ended, and its last observation was not kept
+	flagInvalid // there was no transition: the environment was reset
+)
 
 // take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
 func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run, choices []int) error {
@@ -252,6 +271,9 @@ func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
 	for _, c := range e.children {
 		for i := c.from; i < c.to; i++ {
+			if e.step.ResetOnly(i) {
+				continue
+			}
 			e.returns[i] += e.own.exact[i]
 			e.lengths[i]++
 			if !e.own.terminated[i] && !e.own.truncated[i] {

@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -79,6 +80,25 @@ func childAttributes() *syscall.SysProcAttr {
 
 // killGroup kills what is left of a process group, stopped processes too.
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
+
+// killMarked kills the processes that have a setting ("NAME=value") in their environment: what a child started may have
+// left its process group. It looks again for what they started meanwhile, up to a bound, because a process that the system
+// does not let go yet is seen again.
+func killMarked(mark string) {
+	wanted := []byte("\x00" + mark + "\x00")
+	for found, rounds := true, 0; found && rounds < 20; rounds++ {
+		found = false
+		paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range paths {
+			b, err := os.ReadFile(path) // of this user's processes alone
+			if err != nil || !bytes.Contains(append([]byte{0}, b...), wanted) {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			found = err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil || found
+		}
+	}
+}
 
 // processState is the letter that the system has for what a process is doing ("T" stopped, "Z" ended and not yet asked
 // about), 0 where there is no such process.

@@ -29,6 +29,8 @@ func childAttributes() *syscall.SysProcAttr { return nil }
 
 func killGroup(int) {}
 
+func killMarked(string) {}
+
 func stopped(int) bool { return false }
 
 func alive(int) bool { return false }

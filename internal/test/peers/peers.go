@@ -1,5 +1,5 @@
 // Package peers lets tests compare gorl with the Python programs that it works with: PyTorch, skrl and what else
-// `make peers` sets up. Only tests use it.
+// `make peers` sets up, and the simulators of `make simulators`. Only tests use it.
 package peers
 
 import (
@@ -10,26 +10,42 @@ import (
 	"testing"
 )
 
-// Environment is the variable that names the folder of `make peers`. `make test-peers` sets it.
-const Environment = "GORL_PEERS"
+// Environment and SimulatorsEnvironment are the variables that name the folders of `make peers` and `make simulators`.
+// `make test-peers` and `make test-simulators` set them.
+const (
+	Environment           = "GORL_PEERS"
+	SimulatorsEnvironment = "GORL_SIMULATORS"
+)
 
-// Python returns the interpreter that has the given modules. Where [Environment] is not set the test is skipped; where
-// it is, a missing interpreter or module is the test's failure, so that what was asked for is not left out unnoticed.
-// The name of the test must begin with TestPeers, by which `make test-peers` finds it.
+// Python returns the interpreter of `make peers`, which has the given modules. Where [Environment] is not set the test
+// is skipped; where it is, a missing interpreter or module is the test's failure, so that what was asked for is not left
+// out unnoticed. The name of the test must begin with TestPeers, by which `make test-peers` finds it.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
-	if !strings.HasPrefix(t.Name(), "TestPeers") {
-		t.Fatalf("%s needs peers, so its name must begin with TestPeers: `make test-peers` runs no other", t.Name())
+	return python(t, "peers", Environment, modules)
+}
+
+// Simulators returns the interpreter of `make simulators`, as [Python] does that of `make peers`. The name of the test
+// must begin with TestSimulators, and `make test-simulators` runs it.
+func Simulators(t testing.TB, modules ...string) string {
+	t.Helper()
+	return python(t, "simulators", SimulatorsEnvironment, modules)
+}
+
+func python(t testing.TB, what, variable string, modules []string) string {
+	t.Helper()
+	if prefix := "Test" + strings.ToUpper(what[:1]) + what[1:]; !strings.HasPrefix(t.Name(), prefix) {
+		t.Fatalf("%s needs %s, so its name must begin with %s: `make test-%s` runs no other", t.Name(), what, prefix, what)
 	}
-	folder := os.Getenv(Environment)
+	folder := os.Getenv(variable)
 	if folder == "" {
-		t.Skipf("needs %s, which `make test-peers` sets, and Python with %s, which `make peers` sets up", Environment,
-			strings.Join(modules, ", "))
+		t.Skipf("needs %s, which `make test-%s` sets, and Python with %s, which `make %s` sets up", variable, what,
+			strings.Join(modules, ", "), what)
 	}
 	python := filepath.Join(folder, "bin", "python")
 	if out, err := exec.Command(python, "-W", "ignore", "-c",
 		"import "+strings.Join(append([]string{"sys"}, modules...), ", ")).CombinedOutput(); err != nil {
-		t.Fatalf("%s cannot import %s; `make peers` sets it up: %v\n%s", python, strings.Join(modules, ", "), err, out)
+		t.Fatalf("%s cannot import %s; `make %s` sets it up: %v\n%s", python, strings.Join(modules, ", "), what, err, out)
 	}
 	return python
 }

@@ -1,0 +1,797 @@
+"""The Python side of gorl's bridge to simulators that are a batch by themselves: one process holds the whole batch.
+
+child.py runs this where the options name a simulator. A class for each says how it is made, stepped and reset; Batch
+copies what they return, arrays of numpy, torch or jax, into the shared memory, whole arrays at a time. All is copied
+before the Go side is told, because simulators write over what they have returned.
+"""
+
+import inspect
+import sys
+
+import gorl_child as child
+import numpy as np
+from gorl_child import Refused, attribute, gymnasium, keys_of
+
+SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"  # Gymnasium's autoreset modes
+TERMINATED, TRUNCATED, UNKNOWN, INVALID = 1, 2, 4, 8  # bits of a row's flags
+FINAL_OBSERVATIONS, FINAL_INFOS = ("final_obs", "final_observation"), ("final_info",)  # their keys in infos
+
+
+# Simulators.
+
+
+def autoreset_of(env):
+    """What a batch says that it does when an episode ends, None where it does not say."""
+    mode = (attribute(env, "metadata") or {}).get("autoreset_mode")
+    return None if mode is None else getattr(mode, "name", str(mode)).lower()
+
+
+def member(config, name, path):
+    """What a configuration, an object or a dictionary, has by a name."""
+    if name in (config if isinstance(config, dict) else dir(config)):
+        return config[name] if isinstance(config, dict) else getattr(config, name)
+    known = sorted(k for k in map(str, config if isinstance(config, dict) else dir(config)) if not k.startswith("_"))
+    raise Refused(f"kwargs: the configuration has no {path}; {name!r} is not among {', '.join(known)}")
+
+
+def configure(config, values, outer=""):
+    """Sets values in a configuration, by names with dots or by dictionaries within dictionaries."""
+    for name, value in values.items():
+        *parents, last = name.split(".")
+        holder = config
+        for part in parents:
+            holder = member(holder, part, outer + name)
+        old = member(holder, last, outer + name)
+        if isinstance(value, dict) and old is not None:
+            configure(old, value, f"{outer}{name}.")
+        elif isinstance(holder, dict):
+            holder[last] = value
+        else:
+            setattr(holder, last, tuple(value) if isinstance(old, tuple) else value)
+
+
+class Simulator:
+    """A batch that a factory made, and what all simulators have in common."""
+
+    autoreset = None  # what the simulator does when an episode ends, where it does not say so itself
+    grouped = True  # whether a dictionary of observations is one of groups
+    exact_infos = False  # whether the infos of a step that reset rows still tell of the episodes that ended
+
+    def __init__(self, setup):
+        self.setup, self.n = setup, setup["to"]
+        self.env = self.build(setup["seed"])
+        if not all(callable(getattr(self.env, name, None)) for name in ("reset", "step")):
+            raise Refused(f"{self.name()} is a {type(self.env).__name__}; it must be a batch with num_envs, reset and step")
+        n = attribute(self.env, "num_envs")
+        if n != self.n:
+            raise Refused(f"{self.name()} has {n} environments (num_envs); the options say {self.n}")
+        self.mode = self.find_mode()
+
+    def name(self):
+        return self.setup["factory"] or self.setup["id"]
+
+    def build(self, seed):
+        """Makes the simulator, by its id or by the factory."""
+        kwargs = dict(self.setup["kwargs"] or {})
+        if not self.setup["factory"]:
+            return self.make(kwargs, seed)
+        create = child.function(self.setup["factory"])
+        parameters = inspect.signature(create).parameters
+        every = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        given = {"num_envs": self.n, "seed": seed, "render_mode": self.setup["render_mode"] or None}
+        return create(**{k: v for k, v in given.items() if every or k in parameters}, **kwargs)
+
+    def make(self, kwargs, seed):
+        raise Refused("a batch has no id: set a factory, module:function, that returns it")
+
+    def find_mode(self):
+        declared, chosen = autoreset_of(self.env), self.setup["autoreset"]
+        mode = declared or chosen or self.autoreset
+        if mode not in (SAME_STEP, NEXT_STEP, DISABLED):
+            said = "does not say" if mode is None else f"says {mode!r}, which is not"
+            raise Refused(f'{self.name()} {said} what it does when an episode ends (metadata["autoreset_mode"]): set autoreset to same_step, next_step or disabled')
+        if chosen and mode != chosen:
+            raise Refused(f"{self.name()} says that its autoreset is {mode}; the options say {chosen}")
+        return mode
+
+    def spaces(self):
+        """The spaces of a single environment's observations and actions."""
+        found = [attribute(self.env, name) for name in ("single_observation_space", "single_action_space")]
+        if None in found:
+            raise Refused(f"{self.name()} has no single_observation_space and single_action_space, the spaces of one environment")
+        return [adopt(space) for space in found]
+
+    def reset(self, seed):
+        takes = inspect.signature(self.env.reset).parameters
+        seeded = seed is not None and ("seed" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()))
+        return self.env.reset(seed=seed) if seeded else self.env.reset()
+
+    def step(self, actions):
+        return self.env.step(actions)
+
+    def reset_rows(self, done):
+        """Resets the rows of a mask, where the simulator does not itself. Returns what reset returns."""
+        return self.env.reset(options={"reset_mask": done})
+
+    def reset_again(self, infos):
+        """The mask of rows that the infos say were reset in this step, None where they do not say."""
+        return None
+
+    def render(self, index):
+        picture = self.env.render()
+        if isinstance(picture, (list, tuple)) or getattr(picture, "ndim", 3) == 4:
+            picture = picture[index]
+        return picture  # one of all environments, where there is but one camera
+
+    def close(self):
+        self.env.close()
+
+
+class Vector(Simulator):
+    """gymnasium.make_vec."""
+
+    grouped = False
+
+    def make(self, kwargs, seed):
+        kwargs["vectorization_mode"] = kwargs.get("vectorization_mode")
+        options = kwargs["vector_kwargs"] = dict(kwargs.get("vector_kwargs") or {})
+        name = self.setup["id"]
+        entry = kwargs["vectorization_mode"] == "vector_entry_point"
+        if kwargs["vectorization_mode"] is None:
+            entry = gymnasium.spec(name).vector_entry_point is not None
+        modes = getattr(gymnasium.vector, "AutoresetMode", None)  # of gymnasium 1.1 and later
+        if modes is not None and not entry and (self.setup["autoreset"] or "autoreset_mode" not in options):
+            options["autoreset_mode"] = modes[(self.setup["autoreset"] or SAME_STEP).upper()]
+        if self.setup["render_mode"]:
+            kwargs["render_mode"] = self.setup["render_mode"]
+        return gymnasium.make_vec(name, num_envs=self.n, **kwargs)
+
+
+class EnvPool(Simulator):
+    """EnvPool, whose seed is that of its making: another one makes it anew."""
+
+    autoreset = NEXT_STEP
+    grouped = False
+
+    def build(self, seed):
+        self.seed, self.fresh = seed, True
+        return super().build(seed)
+
+    def make(self, kwargs, seed):
+        import envpool
+
+        if self.setup["render_mode"]:
+            kwargs["render_mode"] = self.setup["render_mode"]
+        return envpool.make(self.setup["id"], env_type="gymnasium", num_envs=self.n, seed=seed % 2**31, **kwargs)
+
+    def reset(self, seed):
+        if seed is not None and (seed != self.seed or not self.fresh):
+            self.env.close()
+            self.env = self.build(seed)
+        self.fresh = False
+        return self.env.reset()
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        self.elapsed = infos.get("elapsed_step")
+        infos = {k: v for k, v in infos.items() if k not in ("env_id", "players")}
+        return observations, rewards, terminated, truncated, infos
+
+    def reset_again(self, infos):
+        return None if self.elapsed is None else self.elapsed == 0
+
+
+class IsaacLab(Simulator):
+    """Isaac Lab: the app first, then what imports from it. The key app of the kwargs holds AppLauncher's arguments."""
+
+    autoreset = SAME_STEP
+    app = None
+
+    def build(self, seed):
+        if self.setup["id"]:
+            kwargs = self.setup["kwargs"] or {}
+            app = {"headless": True, "enable_cameras": bool(self.setup["render_mode"]), **(kwargs.get("app") or {})}
+            self.device = app["device"] = kwargs.get("device", app.get("device", "cuda:0"))
+            from isaaclab.app import AppLauncher
+
+            self.app = AppLauncher(app).app
+        return super().build(seed)
+
+    def make(self, kwargs, seed):
+        import isaaclab_tasks  # noqa: F401, registers the tasks
+        from isaaclab_tasks.utils import parse_env_cfg
+
+        config = parse_env_cfg(self.setup["id"], device=self.device, num_envs=self.n)
+        config.seed = seed
+        configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
+        return gymnasium.make(self.setup["id"], cfg=config, render_mode=self.setup["render_mode"] or None)
+
+    def step(self, actions):
+        return self.env.step(actions.reshape(self.n, -1))  # a discrete action has a column, too
+
+    def close(self):
+        self.env.close()
+        if self.app is not None:
+            self.app.close()
+
+
+class MJLab(Simulator):
+    """mjlab, whose own reset is switched off unless the options say same_step, so that last observations are seen."""
+
+    def make(self, kwargs, seed):
+        import torch
+        from mjlab.envs import ManagerBasedRlEnv
+        from mjlab.tasks.registry import load_env_cfg
+
+        import mjlab.tasks  # noqa: F401, registers the tasks
+
+        device = kwargs.pop("device", "cuda:0" if torch.cuda.is_available() else "cpu")
+        config = load_env_cfg(self.setup["id"])
+        config.scene.num_envs, config.seed = self.n, seed
+        config.auto_reset = self.setup["autoreset"] == SAME_STEP
+        configure(config, kwargs)
+        return ManagerBasedRlEnv(config, device=device, render_mode=self.setup["render_mode"] or None)
+
+    def find_mode(self):
+        return SAME_STEP if getattr(self.env.cfg, "auto_reset", True) else DISABLED
+
+    def reset_rows(self, done):
+        import torch
+
+        return self.env.reset(env_ids=torch.as_tensor(np.flatnonzero(done), device=self.env.device))
+
+
+class ManiSkill(Simulator):
+    """ManiSkill 3, in its ManiSkillVectorEnv, which resets and keeps last observations."""
+
+    grouped = False
+
+    def make(self, kwargs, seed):
+        import mani_skill.envs  # noqa: F401, registers the tasks
+        from mani_skill.vector.wrappers.gymnasium import ManiSkillVectorEnv
+
+        own = {k: kwargs.pop(k) for k in ("ignore_terminations", "record_metrics") if k in kwargs}
+        env = gymnasium.make(self.setup["id"], num_envs=self.n, render_mode=self.setup["render_mode"] or None, **kwargs)
+        return ManiSkillVectorEnv(env, auto_reset=True, **own)
+
+
+class Functional(Simulator):
+    """Brax, whose functions take and return a state; they are compiled, and the state is kept here."""
+
+    autoreset = SAME_STEP
+    exact_infos = True
+
+    def build(self, seed):
+        import jax
+
+        self.jax, self.num_envs, self.key = jax, self.n, jax.random.PRNGKey(seed)
+        self.core = super().build(seed)
+        self.functions = jax.jit(self.core.reset), jax.jit(self.core.step)
+        self.reset(None)
+        self.step(np.zeros((self.n, self.core.action_size), np.float32))  # so that no step waits for the compiler
+        return self
+
+    def make(self, kwargs, seed):
+        from brax import envs
+
+        return envs.create(self.setup["id"], batch_size=self.n, **kwargs)
+
+    def spaces(self):
+        def box(size):
+            return gymnasium.spaces.Box(-np.inf, np.inf, tuple(np.atleast_1d(size)), np.float32)
+
+        size = self.core.observation_size
+        space = gymnasium.spaces.Dict({k: box(v) for k, v in size.items()}) if hasattr(size, "items") else box(size)
+        return space, gymnasium.spaces.Box(-1, 1, (self.core.action_size,), np.float32)
+
+    def keys(self, key):
+        return key
+
+    def reset(self, seed):
+        self.key, key = self.jax.random.split(self.key if seed is None else self.jax.random.PRNGKey(seed))
+        self.state = self.functions[0](self.keys(key))
+        return self.state.obs, self.state.info
+
+    def step(self, actions):
+        self.state = state = self.functions[1](self.state, actions)
+        done, truncated = np.asarray(state.done) != 0, np.asarray(state.info["truncation"]) != 0
+        return state.obs, state.reward, done & ~truncated, done & truncated, {**state.metrics, **state.info}
+
+    def row(self, index):
+        """The state of one environment."""
+        return self.jax.tree_util.tree_map(lambda x: x[index], self.state)
+
+    def render(self, index):
+        return self.core.render([self.row(index).pipeline_state])[0]
+
+    def close(self):
+        pass
+
+
+class Playground(Functional):
+    """MuJoCo Playground. The kwargs are overrides of the task's configuration and arguments of its wrapper."""
+
+    def make(self, kwargs, seed):
+        from mujoco_playground import registry, wrapper
+
+        config = registry.get_default_config(self.setup["id"])
+        own = {k: kwargs.pop(k, config.get(k)) for k in ("episode_length", "action_repeat")}
+        own.update({k: kwargs.pop(k) for k in ("full_reset",) if k in kwargs})
+        env = registry.load(self.setup["id"], config=config, config_overrides=kwargs)
+        return wrapper.wrap_for_brax_training(env, **own)
+
+    def keys(self, key):
+        return self.jax.random.split(key, self.n)
+
+    def render(self, index):
+        return self.core.render([self.row(index)])[0]
+
+
+SIMULATORS = {
+    "batch": Simulator,
+    "vector": Vector,
+    "envpool": EnvPool,
+    "isaaclab": IsaacLab,
+    "mjlab": MJLab,
+    "maniskill": ManiSkill,
+    "brax": Functional,
+    "playground": Playground,
+}
+
+
+# Spaces and arrays.
+
+
+def adopt(space):
+    """A space as one of Gymnasium's: some simulators have classes of their own, with the same attributes."""
+    s = gymnasium.spaces
+    if isinstance(space, gymnasium.Space):
+        return space
+    if hasattr(space, "spaces"):
+        return s.Dict({k: adopt(v) for k, v in space.spaces.items()})
+    if hasattr(space, "shape"):
+        low, high = (np.broadcast_to(getattr(space, k, v), space.shape) for k, v in (("low", -np.inf), ("high", np.inf)))
+        dtype = np.dtype(getattr(space, "dtype", None) or np.float32)
+        return s.Box(low.astype(dtype), high.astype(dtype), tuple(space.shape), dtype)
+    raise Refused(f"the space {space!r} of type {type(space).__name__} is not known")
+
+
+def is_cuda(value):
+    return getattr(value, "is_cuda", False)
+
+
+def array(value):
+    """value as an array of numpy, without a copy where it lies in the processor's memory."""
+    if type(value) is np.ndarray:
+        return value
+    if hasattr(value, "detach"):  # a tensor of PyTorch
+        value = value.detach()
+        return (value.float() if str(value.dtype) == "torch.bfloat16" else value).cpu().numpy()
+    return np.asarray(value)
+
+
+def listed(keys):
+    return ", ".join(repr(k) for k in sorted(keys, key=str)) or "nothing"
+
+
+def has_keys(value):
+    return hasattr(value, "keys")
+
+
+class Place:
+    """A shared array of rows. Tensors on a card are packed there first, and come over in one copy."""
+
+    def __init__(self, host):
+        self.host, self.pack, self.waiting = host, None, False
+
+    def columns(self, first, last, device):
+        """Those columns on the card, for tensors to be written to."""
+        if self.pack is None:
+            torch = sys.modules["torch"]
+            self.target = torch.from_numpy(self.host)
+            self.pack = torch.empty(self.target.shape, dtype=self.target.dtype, device=device)
+        self.waiting = True
+        return self.pack[:, first:last]
+
+    def send(self):
+        """Begins the copy from the card."""
+        self.target.copy_(self.pack, non_blocking=True)
+        self.waiting = False
+
+
+def writer(name, space, floats, small, at=(0, 0)):
+    """Returns the function that writes a batch of the space's values into the shared rows.
+
+    It takes whole arrays, one value a row. With rows, their numbers, only those are written, of whole arrays or of a list
+    that has one value for each. at is the first column of the space among the floats and among the bytes.
+    """
+    if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
+        parts = []
+        for key in keys_of(space) if isinstance(space, gymnasium.spaces.Dict) else range(len(space.spaces)):
+            part = space.spaces[key]
+            parts.append((key, writer(f"{name}.{key}", part, floats, small, at)))
+            at = at[0] + child.width(part), at[1] + child.width(part, True)
+
+        keyed = isinstance(space, gymnasium.spaces.Dict)
+
+        def put(value, rows=None):
+            for one in value if type(value) is list else (value,):
+                if has_keys(one) != keyed or len(one) != len(parts) or keyed and any(key not in one.keys() for key, _ in parts):
+                    found = listed(one.keys()) if has_keys(one) else f"{len(one)} parts"
+                    raise Refused(f"the {name} has {found}; its space has {listed(key for key, _ in parts)}")
+            for key, part in parts:
+                part([one[key] for one in value] if type(value) is list else value[key], rows)
+
+        return put
+    is_small = child.is_small(space)
+    place, first = (small, at[1]) if is_small else (floats, at[0])
+    last = first + child.width(space, is_small)
+    view = place.host[:, first:last].reshape((len(place.host),) + tuple(space.shape))
+    start = getattr(space, "start", 0)
+    start = start if np.any(start) else None
+    first_type = None  # what the values were at first: a change from fractions to whole numbers is a change of meaning
+
+    def put(value, rows=None):
+        nonlocal first_type
+        if type(value) is list:
+            value = np.stack([array(v) for v in value])
+        elif rows is not None:
+            value = array(value[rows])
+        elif not is_cuda(value):
+            value = array(value)
+        shape = (len(view) if rows is None else len(rows),) + view.shape[1:]
+        if tuple(value.shape) not in (shape, shape + (1,)):
+            raise Refused(f"the {name} has the shape {tuple(value.shape)}; it must be {shape}")
+        found = str(value.dtype)
+        if found != first_type:
+            if kind_of(found) is None or first_type and kind_of(found) != kind_of(first_type):
+                raise Refused(f"the {name} has the type {found}; it must be {first_type or 'one of numbers'}")
+            first_type = first_type or found
+        if start is not None:
+            value = value - start
+        if is_cuda(value):
+            place.columns(first, last, value.device).copy_(value.reshape(shape[0], -1))
+            return
+        value, to = value.reshape(shape), slice(None) if rows is None else rows
+        view[to] = value
+        if is_small and value.dtype != np.uint8 and not (view[to] == value).all():
+            raise Refused(f"a value of the {name}, of a uint8 space, is no whole number from 0 to 255")
+
+    return put
+
+
+def kind_of(dtype):
+    """Whether numbers of a type, by its name, are fractions or whole; None where they are no numbers."""
+    dtype = dtype.replace("torch.", "")
+    return "fractions" if "float" in dtype else "whole" if dtype.startswith(("int", "uint", "bool")) else None
+
+
+def column(value, n):
+    """value as n numbers, None where it is anything else."""
+    if tuple(getattr(value, "shape", ())) not in ((n,), (n, 1)):
+        return None
+    value = array(value).reshape(n)
+    return value if value.dtype.kind in "fiub" else None
+
+
+# The bridge.
+
+
+class Batch(child.Bridge):
+    """A simulator and its places in the shared memory."""
+
+    def __init__(self, setup):
+        self.setup, self.n = setup, setup["to"]
+        self.current = -1  # an error is of no environment alone
+        self.simulator = SIMULATORS[setup["simulator"]](setup)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_grad_enabled(False)
+        self.mode = self.simulator.mode
+        self.observation_groups = self.state_groups = None
+        whole, self.action = self.simulator.spaces()
+        self.observation = self.find_groups(whole)
+        self.amp = self.from_infos("amp", ("amp_observation_space", "amp_observation_size"), setup["amp_size"], "AMP observations")
+        if setup["states"]:
+            self.state = self.from_infos("states", ("state_space",), setup["state_size"], "states")
+        child.taker(self.action, np.zeros((1, child.width(self.action) + child.width(self.action, True)), np.float32))
+
+    @property
+    def envs(self):
+        return [self.simulator.env]
+
+    # Spaces.
+
+    def find_groups(self, space):
+        """Chooses the groups that are observations and states; returns the space of the former and keeps that of the latter."""
+        self.state = None
+        asked = self.setup["observation_groups"] or self.setup["state_groups"]
+        if not isinstance(space, gymnasium.spaces.Dict) or not (asked or self.simulator.grouped):
+            if asked:
+                raise Refused(f"groups of observations are asked for; the observation space of {self.simulator.name()} is {space}")
+            return space
+
+        def chosen(key, defaults):
+            groups = self.setup[key] or [k for k in defaults if k in space.spaces][:1]
+            for group in groups:
+                if group not in space.spaces:
+                    raise Refused(f"{key} has {group!r}; the observations of {self.simulator.name()} have the groups {listed(space.spaces)}")
+            part = {k: space.spaces[k] for k in groups}
+            return groups, part[groups[0]] if len(part) == 1 else gymnasium.spaces.Dict(part)
+
+        self.observation_groups, observation = chosen("observation_groups", ("policy", "actor", "state"))
+        self.state_groups, self.state = chosen("state_groups", ("critic", "privileged_state"))
+        if not self.state_groups:
+            self.state_groups = self.state = None
+        elif self.setup["states"]:
+            raise Refused(f"states are the infos' {self.setup['states']!r} and the observations' {self.state_groups}: set one of states and state_groups")
+        if not self.observation_groups:
+            self.observation_groups, observation = None, space
+        return observation
+
+    def group(self, observations, groups):
+        """The groups chosen of some observations, which may be a list of those of single rows."""
+        if groups is None:
+            return observations
+        if type(observations) is list:
+            return [self.group(o, groups) for o in observations]
+        there = observations.keys() if has_keys(observations) else ()
+        for key in groups:
+            if key not in there:
+                raise Refused(f"the observations have the groups {listed(there)}; there is no {key!r}")
+        return observations[groups[0]] if len(groups) == 1 else {k: observations[k] for k in groups}
+
+    def from_infos(self, key, attributes, size, what):
+        """The space of what the infos hold under a key: an attribute of the simulator, else a size that is given or seen."""
+        if not self.setup[key]:
+            return None
+        for name in attributes:
+            found = attribute(self.envs[0], name)
+            if isinstance(found, (int, np.integer)) and not isinstance(found, bool):
+                size = int(found)
+            elif found is not None:
+                return adopt(found)
+        if not size:
+            _, infos = self.results(self.simulator.reset(None))
+            if self.setup[key] not in infos:
+                raise Refused(f"how many {what} are there? The infos of reset have no {self.setup[key]!r}, and the simulator has no attribute {attributes[0]}: set it, or the size in the options")
+            size = int(np.prod(infos[self.setup[key]].shape[1:]))
+        return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    # Memory.
+
+    def attach(self, memory):
+        n, places = self.n, []
+
+        def place(name):
+            array = memory.array(name)
+            if array is None:
+                return None
+            places.append(Place(array))
+            return places[-1]
+
+        def rows(name, space, what):
+            return writer(what, space, place(name), place(name + "_bytes")) if space is not None else None
+
+        self.take = child.taker(self.action, memory.array("actions"))
+        self.put = rows("observations", self.observation, "observation")
+        self.put_final = rows("final_observations", self.observation, "last observation")
+        self.put_state, self.put_final_state = rows("states", self.state, "state"), rows("final_states", self.state, "last state")
+        self.put_amp, self.amp_rows = rows("amp_observations", self.amp, "AMP observation"), memory.array("amp_observations")
+        self.rewards, self.flags = memory.array("rewards"), memory.array("flags")
+        self.infos = Infos(self.setup, memory.array("infos"), n)
+        self.places, self.whole, self.locked = places, np.frombuffer(memory.map, np.uint8), False
+        self.device = None  # that of the actions, where they are tensors
+        self.over = np.zeros(n, bool)  # rows whose episode ended in the last step
+        self.shown = np.zeros(n, bool)  # rows whose AMP observation of this episode is in the memory
+
+    def flush(self):
+        """Brings over what waits on a card, and waits until it is there."""
+        waiting = [place for place in self.places if place.waiting]
+        if not waiting:
+            return
+        cuda = sys.modules["torch"].cuda
+        if not self.locked:  # so that the card writes to the memory itself; where it may not, the copy is only slower
+            self.locked = True
+            cuda.cudart().cudaHostRegister(self.whole.ctypes.data, self.whole.nbytes, 0)
+        for place in waiting:
+            place.send()
+        cuda.current_stream(waiting[0].pack.device).synchronize()
+
+    # Commands.
+
+    def results(self, returned):
+        """What reset returned, as observations and infos."""
+        if isinstance(returned, tuple) and len(returned) == 2:
+            return returned[0], returned[1] or {}
+        return returned, {}
+
+    def actions(self):
+        """The actions as the simulator takes them: tensors where its observations are."""
+        actions = self.take()
+        if self.device is None:
+            return actions
+        return sys.modules["torch"].from_numpy(actions).to(self.device)
+
+    def reset(self, seed):
+        observations, infos = self.results(self.simulator.reset(seed if seed >= 0 else None))
+        leaf = observations
+        while has_keys(leaf) or isinstance(leaf, (list, tuple)):
+            leaf = next(iter(leaf.values() if has_keys(leaf) else leaf))
+        self.device = leaf.device if hasattr(leaf, "detach") else None
+        self.over[:] = self.shown[:] = False
+        self.put_observations(observations, infos, "reset")
+        self.flush()
+
+    def step(self):
+        returned = self.simulator.step(self.actions())
+        if not isinstance(returned, tuple) or len(returned) != 5:
+            what = f"{len(returned)} values" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
+            raise Refused(f"step of {self.simulator.name()} returned {what}; it must be observations, rewards, terminated, truncated, infos")
+        observations, rewards, terminated, truncated, infos = returned
+        rewards, terminated, truncated = self.numbers(rewards, terminated, truncated)
+        again = self.over if self.mode == NEXT_STEP else np.zeros(self.n, bool)
+        said = self.simulator.reset_again(infos)
+        if said is not None and (said != again).any():
+            raise Refused(f"the infos say that environments {np.flatnonzero(said)} were reset in this step; those that had ended are {np.flatnonzero(again)}")
+        ended = (terminated | truncated) & ~again
+        flags = TERMINATED * (terminated & ended) + TRUNCATED * (truncated & ended) + INVALID * again
+        over = np.flatnonzero(ended)
+        last, last_infos, known = self.finals(observations, infos, ended)
+        flags[over[~known]] |= UNKNOWN
+        rewards[again] = 0
+        if self.setup["every"]:
+            self.infos.note(infos, np.flatnonzero(~again))
+        if len(over):
+            self.infos.note(infos if last_infos is None else last_infos, over)
+        if known.any():
+            seen, some = over[known], [row for row, is_known in zip(last, known) if is_known] if type(last) is list else last
+            self.put_final(self.group(some, self.observation_groups), seen)
+            if self.put_final_state:
+                states = self.group(some, self.state_groups) if self.state_groups else self.info(infos if self.mode != SAME_STEP else last_infos or {}, "states", seen, "step")
+                self.put_final_state(states, seen)
+        after = self.put_amp and self.put_amp_rows(infos, last_infos, ended, again)
+        if self.mode == DISABLED and len(over):
+            observations, infos = self.results(self.simulator.reset_rows(ended))
+        if len(over):
+            self.infos.log(infos)
+        self.put_observations(observations, infos, "step")
+        self.flush()
+        if after:
+            flags |= after()
+        self.over = ended
+        self.rewards[:], self.flags[:] = rewards, flags
+
+    def numbers(self, rewards, terminated, truncated):
+        """Rewards and flags as arrays of their own."""
+        named = (("rewards", rewards), ("flags terminated", terminated), ("flags truncated", truncated))
+        for name, value in named:
+            if tuple(getattr(value, "shape", ())) not in ((self.n,), (self.n, 1)):
+                what = tuple(value.shape) if hasattr(value, "shape") else f"of a {type(value).__name__}"
+                raise Refused(f"the {name} of step have the shape {what}; it must be {(self.n,)}")
+        if all(is_cuda(value) for _, value in named):  # in one copy
+            torch = sys.modules["torch"]
+            values = array(torch.stack([value.reshape(-1).to(torch.float32) for _, value in named]))
+        else:
+            values = [array(value).reshape(-1) for _, value in named]
+        for (name, _), value in zip(named, values):
+            if value.dtype.kind not in "fiub":
+                raise Refused(f"the {name} of step have the type {value.dtype}; they must be numbers")
+        return values[0].astype(np.float64), values[1] != 0, values[2] != 0
+
+    def finals(self, observations, infos, ended):
+        """The last observations of the rows that ended, their infos (None: those of the step), and which of the rows have any.
+
+        The observations are those of the whole batch, or a list of the rows'.
+        """
+        over = np.flatnonzero(ended)
+        if self.mode != SAME_STEP:
+            return observations, None, np.ones(len(over), bool)
+        key = next((k for k in FINAL_OBSERVATIONS if k in infos), None)
+        last_infos = next((infos[k] for k in FINAL_INFOS if k in infos), None)
+        if key is None or not len(over):
+            return None, last_infos, np.zeros(len(over), bool)
+        known = array(infos.get("_" + key, ended))[over] != 0
+        last = infos[key]
+        if getattr(last, "dtype", None) == object:
+            last = [last[k] for k in over]
+        return last, last_infos, known
+
+    def put_observations(self, observations, infos, method):
+        self.put(self.group(observations, self.observation_groups))
+        if self.put_state and self.state_groups:
+            self.put_state(self.group(observations, self.state_groups))
+        elif self.put_state:
+            self.put_state(self.info(infos, "states", None, method))
+
+    def info(self, infos, option, rows, method):
+        """What infos hold under the key that an option names, which must be there for some rows, all where rows is None."""
+        key = self.setup[option]
+        what = "AMP observation" if option == "amp" else "state"
+        if key not in infos:
+            raise Refused(f"the infos of {method} have no {key!r}, where the {what} should be; they have {listed(infos)}")
+        if "_" + key in infos:
+            there = array(infos["_" + key]) != 0
+            if not there.all() and not there[np.arange(self.n) if rows is None else rows].all():
+                raise Refused(f"the infos of {method} have no {key!r} of some environments, where the {what} should be")
+        return infos[key]
+
+    def put_amp_rows(self, infos, last_infos, ended, again):
+        """Writes what the discriminator sees of this step, and returns what remains to be done after flush, which returns flags.
+
+        Infos of a step that reset a row show the reset state, unless the simulator keeps the others. The row of the last step
+        of the episode stands for it; where an episode had but one step, there is no transition to show.
+        """
+        own = ~again if self.mode == NEXT_STEP else np.ones(self.n, bool)
+        kept = again
+        if self.mode == SAME_STEP and not self.simulator.exact_infos:
+            own = ~ended
+            kept = again if last_infos is not None else ended
+        rows = np.flatnonzero(kept)
+        before, unknown = self.amp_rows[rows], ended & kept & ~self.shown
+        if own.any():
+            self.put_amp(self.info(infos, "amp", np.flatnonzero(own), "step"))
+
+        def after():
+            self.amp_rows[rows] = before
+            over = np.flatnonzero(ended & ~own & ~kept)
+            if len(over):
+                self.put_amp(self.info(last_infos, "amp", over, "step"), over)
+            self.shown |= own
+            self.shown[ended] = False
+            return INVALID * unknown
+
+        return after
+
+    # What is rare.
+
+    def close(self):
+        self.simulator.close()
+
+    def render(self, index):
+        return self.picture(array(self.simulator.render(index)))
+
+
+class Infos(child.Infos):
+    """The numbers of a batch's infos: an array has a number for each row, and with its name after _ a mask of rows that have one."""
+
+    def __init__(self, setup, rows, n):
+        super().__init__(setup, rows)
+        self.n, self.logged = n, {}
+        self.skip |= {"log", *FINAL_OBSERVATIONS, *FINAL_INFOS}
+
+    def note(self, infos, rows):
+        """Writes the numbers of some rows into their columns."""
+        if self.rows is not None:
+            self.rows[rows] = np.nan
+            self.write(infos, rows, "")
+
+    def write(self, infos, rows, prefix):
+        for key, value in infos.items():
+            name = prefix + str(key)
+            if name in self.skip or str(key).startswith("_"):
+                continue
+            if isinstance(value, dict):
+                self.write(value, rows, name + ".")
+                continue
+            if name not in self.columns and not self.discover:
+                continue
+            value = column(value, self.n)
+            place = self.column(name) if value is not None else None
+            if place is not None:
+                mask = array(infos.get(f"_{key}", True))
+                self.rows[rows, place] = np.where(mask[rows] if mask.ndim else True, value[rows], np.nan)
+
+    def log(self, infos):
+        """Keeps the numbers of a dictionary log, of the whole batch, which simulators renew when rows are reset."""
+        found = infos.get("log")
+        for key, value in found.items() if isinstance(found, dict) else ():
+            value = child.number(value if isinstance(value, (int, float)) else array(value))
+            if value is not None and value - value == 0:
+                self.logged[str(key)] = value
+
+    def message(self):
+        said = super().message()
+        if self.logged:
+            said = {**(said or {"columns": list(self.columns)}), "log": self.logged}
+            self.logged = {}
+        return said

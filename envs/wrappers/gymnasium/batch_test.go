@@ -1,0 +1,371 @@
+package gymnasium
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// counting returns options of bridge_batches.Count in testdata, of n environments.
+func counting(t testing.TB, n int, kwargs map[string]any) Options {
+	t.Helper()
+	o := real(t, "bridge_batches:Count", n, 0)
+	o.Simulator, o.Kwargs, o.AMPObservations, o.Seed = Batch, kwargs, "amp_obs", 7
+	return o
+}
+
+// counted is what is known of one of its environments.
+type counted struct {
+	i, k, episode int
+	over          bool
+}
+
+// observation is what it shows in step k of an episode: a picture, a door, a place.
+func (c counted) observation() []float32 {
+	row := make([]float32, 0, 7)
+	for pixel := range 4 {
+		row = append(row, float32((16*c.i+c.k+pixel)%256))
+	}
+	return append(row, float32((c.i+c.k)%5), float32(c.i)+0.5, float32(c.k+100*c.episode))
+}
+
+func (c counted) state() float32 { return float32(10*c.k + c.i) }
+
+func (c counted) length() int { return 3 + c.i%4 }
+
+// What a batch returns must arrive, whatever it does when an episode ends, and whatever its arrays are: each is written over
+// in its next call.
+func TestPeersBatch(t *testing.T) {
+	for _, c := range []struct {
+		mode   Autoreset
+		finals any
+		kind   string
+		flags  string
+	}{
+		{SameStep, "rows", "numpy", "bool"}, {SameStep, "batch", "numpy", "bool"}, {SameStep, nil, "numpy", "float32"},
+		{NextStep, nil, "numpy", "bool"}, {Disabled, nil, "numpy", "float32"},
+		{SameStep, nil, "torch", "bool"}, {Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"},
+		{SameStep, "rows", "card", "bool"}, {SameStep, nil, "card", "bool"}, {NextStep, nil, "card", "float32"}, {Disabled, nil, "card", "bool"},
+	} {
+		t.Run(fmt.Sprint(c.mode, c.finals, c.kind, c.flags), func(t *testing.T) {
+			const n = 5
+			e := open(t, counting(t, n, map[string]any{"mode": c.mode, "finals": c.finals, "kind": c.kind, "flags": c.flags}))
+			if err := envs.Check(e, 60, 3); err != nil {
+				t.Error(err)
+			}
+			s, err := e.Reset(100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := make([]counted, n)
+			for i := range all {
+				all[i].i = i
+				if diff := cmp.Diff(all[i].observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != float32(i) {
+					t.Fatalf("environment %d: first observation (-want +got):\n%s\nstate %g", i, diff, s.States[i])
+				}
+			}
+			for step := 1; step <= 40; step++ {
+				if s, err = e.Step(actions(n)); err != nil {
+					t.Fatal(err)
+				}
+				checkCounted(t, step, s, all, c.mode, c.finals != nil)
+			}
+		})
+	}
+}
+
+// checkCounted holds a step against what Count must show, and counts on.
+func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Autoreset, finals bool) {
+	t.Helper()
+	episodes := 0
+	for i := range all {
+		e := &all[i]
+		again := e.over && mode == NextStep
+		seen := e.k + 1 // in the AMP observation
+		if again {
+			seen = e.k
+			e.k, e.episode = 0, e.episode+1
+		} else {
+			e.k++
+		}
+		e.over = e.k >= e.length()
+		last := *e
+		unknown := e.over && mode == SameStep && !finals
+		speed := float64(2 * e.k)
+		if unknown {
+			seen, speed = seen-1, -1
+		}
+		if e.over && mode != NextStep {
+			e.k, e.episode = 0, e.episode+1
+		}
+		reward := 0.5 + 10*float64(float32(i)/1000)
+		if again {
+			reward = 0
+		}
+		if diff := cmp.Diff(e.observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != e.state() {
+			t.Fatalf("step %d, environment %d: observation (-want +got):\n%s\nstate %g, want %g", step, i, diff, s.States[i], e.state())
+		}
+		if amp := s.AMPObservations[2*i : 2*i+2]; amp[0] != float32(i) || amp[1] != float32(seen) {
+			t.Fatalf("step %d, environment %d: AMP observation %v, want %d and %d", step, i, amp, i, seen)
+		}
+		if s.Terminated[i] != (e.over && i%2 == 0 || last.over && i%2 == 0) || s.Truncated[i] != (last.over && i%2 == 1) || math.Abs(float64(s.Rewards[i])-reward) > 1e-6 {
+			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i])
+		}
+		if got := s.FinalUnknown != nil && s.FinalUnknown[i]; got != unknown {
+			t.Fatalf("step %d, environment %d: last observation unknown: %t", step, i, got)
+		}
+		if got := s.Invalid != nil && s.Invalid[i]; got != again {
+			t.Fatalf("step %d, environment %d: invalid: %t", step, i, got)
+		}
+		if !last.over {
+			continue
+		}
+		if diff := cmp.Diff(last.observation(), s.FinalObservations[7*i:7*i+7]); !unknown && (diff != "" || s.FinalStates[i] != last.state()) {
+			t.Fatalf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff, s.FinalStates[i])
+		}
+		got := s.Episodes[episodes]
+		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 || got.Metrics["speed"] != speed {
+			t.Fatalf("step %d: episode %+v of environment %d, whose speed was %g", step, got, i, speed)
+		}
+		episodes++
+	}
+	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
+		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
+	}
+	if mode == Disabled && episodes > 0 && (s.Metrics["log.resets"] != float64(episodes) || s.Metrics["episode.resets"] != float64(episodes)) {
+		t.Fatalf("step %d: metrics %v of %d episodes", step, s.Metrics, episodes)
+	}
+}
+
+func TestPeersBatchSpacesAndCalls(t *testing.T) {
+	for _, kind := range []string{"numpy", "torch"} {
+		o := counting(t, 4, map[string]any{"kind": kind})
+		o.RenderMode = "rgb_array"
+		e := open(t, o)
+		policy := spaces.NewDict(map[string]spaces.Space{"place": spaces.Unbounded(2), "camera": spaces.NewPicture(2, 2, 1), "door": spaces.NewDiscrete(5)})
+		set := e.Spaces()
+		if !set.Observation.Equal(policy) || !set.State.Equal(spaces.Unbounded(1)) || !set.AMPObservation.Equal(spaces.Unbounded(2)) || !set.Action.Equal(spaces.NewBox(-1, 1, 2)) {
+			t.Fatalf("spaces %v", set)
+		}
+		if _, err := e.Reset(5); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2)))
+		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
+			t.Errorf("reference motion %v, %v", rows, err)
+		}
+		picture, err := e.Render(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, _, _, _ := picture.At(2, 1).RGBA(); r>>8 != 102 {
+			t.Errorf("red is %d in the picture of environment 2", r>>8)
+		}
+		// One set of parameters for the batch, wherever an episode begins.
+		if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, []int{3}); err == nil || !strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
+			t.Errorf("a value that the simulator refuses: %v", err)
+		}
+		if err := e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0})
+		if err != nil || !slices.Equal(s.Rewards, []float32{2, 2, 2, 2}) {
+			t.Errorf("rewards %v, %v", s.Rewards, err)
+		}
+		if diff := cmp.Diff(map[string]any{"bonus": 2.0}, e.RewardShaping()); diff != "" {
+			t.Errorf("reward parameters (-want +got):\n%s", diff)
+		}
+		if err := e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}); err == nil {
+			t.Error("an environment that there is not has been accepted")
+		}
+		if err := e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)); err != nil {
+			t.Fatal(err)
+		}
+		// The seed of the options is that of the making.
+		if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3,"seeds":[7,5]}]}` {
+			t.Errorf("curriculum %s, %v", state, err)
+		}
+	}
+}
+
+// Groups can be chosen; several are a Dict.
+func TestPeersBatchGroups(t *testing.T) {
+	o := counting(t, 2, nil)
+	o.ObservationGroups, o.StateGroups = []string{"debug"}, []string{"critic", "debug"}
+	e := open(t, o)
+	want := spaces.NewDict(map[string]spaces.Space{"critic": spaces.Unbounded(1), "debug": spaces.NewBox(0, 1, 9)})
+	if set := e.Spaces(); !set.Observation.Equal(spaces.NewBox(0, 1, 9)) || !set.State.Equal(want) {
+		t.Errorf("observations %v and states %v", set.Observation, set.State)
+	}
+	if err := envs.Check(e, 50, 1); err != nil {
+		t.Error(err)
+	}
+	o.StateGroups = []string{"critics"}
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") || !strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
+		t.Errorf("a group that there is not: %v", err)
+	}
+}
+
+// An episode of one step has no row of the discriminator that could stand for its last one.
+func TestPeersBatchShortEpisodes(t *testing.T) {
+	folder := t.TempDir()
+	text := `
+from bridge_batches import Count
+class Short(Count):
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = super().step(actions)
+        terminated[0] = self.steps > 1
+        return observations, rewards, terminated, truncated, infos
+`
+	if err := os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := counting(t, 2, map[string]any{"finals": nil})
+	o.Factory, o.Path = "short:Short", append(o.Path, folder)
+	e := open(t, o)
+	if _, err := e.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 3; step++ {
+		s, err := e.Step(actions(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		invalid, unknown := s.Invalid != nil && s.Invalid[0], s.FinalUnknown != nil && s.FinalUnknown[0]
+		if s.Terminated[0] != (step > 1) || invalid != (step > 2) || unknown != (step > 1) {
+			t.Errorf("step %d: terminated %v, invalid %t, unknown %t", step, s.Terminated, invalid, unknown)
+		}
+		if step == 2 && s.AMPObservations[1] != 1 {
+			t.Errorf("the AMP observation of a last step is %v, want that of the first", s.AMPObservations[:2])
+		}
+		if step == 3 && (len(s.Episodes) == 0 || s.Episodes[0].Length != 1 || s.Episodes[0].Return != 0.5) {
+			t.Errorf("episodes %v", s.Episodes)
+		}
+	}
+}
+
+func TestPeersBatchFaults(t *testing.T) {
+	for _, c := range []struct {
+		bad   string
+		fault Fault
+		words string
+	}{
+		{"hang", FaultTimeout, "did not finish in time"},
+		{"exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulator has run out of memory"},
+		{"raise", FaultException, "RuntimeError: the simulator is cross"},
+		{"print", FaultExit, "the end of a gigabyte"},
+		{"fork", FaultExit, "the simulator has children"},
+		{"nan", FaultData, "environment 1: the observation has NaN in dimension 6; it must be finite"},
+		{"shape", FaultException, "the observation.place has the shape (4, 1); it must be (4, 2)"},
+		{"type", FaultException, "the observation.place has the type int64; it must be float64"},
+		{"object", FaultException, "the observation.place has the type object; it must be float64"},
+		{"keys", FaultException, "the observation has 'camera', 'place'; its space has 'camera', 'door', 'place'"},
+		{"pixels", FaultException, "the observation.camera has the type float32; it must be uint8"},
+		{"rewards", FaultException, "the rewards of step have the shape (3,); it must be (4,)"},
+		{"four", FaultException, "step of bridge_batches:Count returned 4 values; it must be observations, rewards, terminated, truncated, infos"},
+	} {
+		for _, replace := range []int{0, 1} {
+			t.Run(fmt.Sprint(c.bad, replace), func(t *testing.T) {
+				before := children(t)
+				o := counting(t, 4, map[string]any{"bad": c.bad})
+				o.Replace, o.Timeout = replace, patience
+				if c.bad == "hang" {
+					o.Timeout = 4 * time.Second
+				}
+				var seen error
+				o.OnFault = func(err *ChildError) { seen = err }
+				e, err := New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = e.Reset(0)
+				for step := 0; err == nil && step < 12; step++ {
+					var s *envs.Step
+					before := seen
+					s, err = e.Step(actions(4))
+					if err == nil && seen != nil && before == nil && slices.Contains(s.Truncated, false) {
+						t.Errorf("truncated %v where the simulator was replaced", s.Truncated)
+					}
+				}
+				if replace > 0 {
+					if err != nil || e.Replaced() != 1 {
+						t.Errorf("%v after %d replacements", err, e.Replaced())
+					}
+					err = seen
+				}
+				var fault *ChildError
+				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) {
+					t.Errorf("%v, want the fault %q and %q", err, c.fault, c.words)
+				}
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+				if left := children(t); len(left) != len(before) {
+					t.Errorf("processes %v are left, of %v before", left, before)
+				}
+				if out, err := exec.Command("pgrep", "-f", "^[^ ]*python[^ ]* -c import time; time.sleep.3600").Output(); err == nil {
+					t.Errorf("what it started goes on: %s", out)
+				}
+			})
+		}
+	}
+}
+
+func TestPeersBatchRefusals(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"set autoreset to same_step, next_step or disabled":              func(o *Options) { o.Kwargs = map[string]any{"silent": true} },
+		"says that its autoreset is same_step; the options say disabled": func(o *Options) { o.Autoreset = Disabled },
+		"has 3 environments (num_envs); the options say 4":               func(o *Options) { o.Factory = "bridge_batches:few" },
+		"must be a batch with num_envs, reset and step":                  func(o *Options) { o.Factory = "bridge_environments:nothing" },
+		"has no single_observation_space and single_action_space":        func(o *Options) { o.Factory, o.NumEnvs, o.AMPObservations = "bridge_batches:Nameless", 5, "" },
+		"how many AMP observations are there":                            func(o *Options) { o.Factory, o.AMPObservations, o.Simulator = "bridge_batches:Bare", "amp", Batch },
+		"the simulator is \"isaacgym\"; it must be one of":               func(o *Options) { o.Simulator = "isaacgym" },
+		"needs a Factory":                        func(o *Options) { o.Factory, o.ID = "", "Some-v0" },
+		"it is one batch, so there is one child": func(o *Options) { o.Children = 2 },
+		"are for single environments":            func(o *Options) { o.Infos = true },
+		"are for simulators; set Simulator":      func(o *Options) { o.Simulator, o.Autoreset = "", NextStep },
+		"autoreset is \"never\"":                 func(o *Options) { o.Autoreset = "never" },
+		"the infos of step have no 'amp', where the AMP observation should be": func(o *Options) { o.AMPObservations = "amp" },
+	} {
+		o := counting(t, 4, nil)
+		change(&o)
+		e, err := New(o)
+		if err == nil {
+			if _, err = e.Reset(0); err == nil {
+				_, err = e.Step(actions(4))
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// What the batch does not say can be said.
+	o := counting(t, 4, map[string]any{"silent": true})
+	o.Autoreset = SameStep
+	if err := envs.Check(open(t, o), 20, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

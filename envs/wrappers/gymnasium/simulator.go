@@ -1,0 +1,56 @@
+package gymnasium
+
+import (
+	_ "embed"
+	"time"
+)
+
+// Simulator names what steps a whole batch by itself, and how it is made and read.
+type Simulator string
+
+// The simulators there are. With a Factory each stands for the conventions of what the factory returns.
+const (
+	// Batch is any object with num_envs, reset and step, made by a factory.
+	Batch Simulator = "batch"
+	// Vector is gymnasium.make_vec.
+	Vector Simulator = "vector"
+	// EnvPool is made with the seed of a Reset, and anew for another one.
+	EnvPool Simulator = "envpool"
+	// IsaacLab starts Isaac Lab's app first.
+	IsaacLab Simulator = "isaaclab"
+	// MJLab is mjlab's ManagerBasedRlEnv.
+	MJLab Simulator = "mjlab"
+	// ManiSkill is ManiSkill 3 in its ManiSkillVectorEnv.
+	ManiSkill Simulator = "maniskill"
+	// Playground is MuJoCo Playground, wrapped as for training with Brax.
+	Playground Simulator = "playground"
+	// Brax is brax.envs.create.
+	Brax Simulator = "brax"
+)
+
+// Simulators are all of them.
+var Simulators = []Simulator{Batch, Vector, EnvPool, IsaacLab, MJLab, ManiSkill, Playground, Brax}
+
+// Autoreset is what a batch does with an environment whose episode ended, in Gymnasium's words.
+type Autoreset string
+
+// The modes of resetting.
+const (
+	// SameStep resets it within the step, so that the observation is that of the next episode.
+	SameStep Autoreset = "same_step"
+	// NextStep resets it in the next step, which ignores its action.
+	NextStep Autoreset = "next_step"
+	// Disabled leaves it to whoever steps the batch.
+	Disabled Autoreset = "disabled"
+)
+
+var autoresets = []Autoreset{SameStep, NextStep, Disabled}
+
+// How long a simulator may take by default to start, which may compile, and for a step.
+const (
+	StartSimulator = 10 * time.Minute
+	StepSimulator  = 5 * time.Minute
+)
+
+//go:embed batch.py
+var batchSource []byte

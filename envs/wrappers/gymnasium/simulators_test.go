@@ -1,0 +1,355 @@
+package gymnasium
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+)
+
+// lived is one valid step of an environment.
+type lived struct {
+	Reward                float64
+	Terminated, Truncated bool
+	// Final is the last observation where the episode ended, and Next what was seen after the step and any reset.
+	Final, Next []float32
+}
+
+// live steps environments for so many timesteps and returns the valid steps of each. Actions depend on the environment and
+// on how many valid steps it has made, so that environments which pause for a reset live the same lives.
+func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
+	t.Helper()
+	n, w, wA := e.NumEnvs(), e.Spaces().Observation.Width(), e.Spaces().Action.Width()
+	if _, err := e.Reset(seed); err != nil {
+		t.Fatal(err)
+	}
+	all, acts := make([][]lived, n), make([]float32, n*wA)
+	returns, lengths := make([]float64, n), make([]int, n)
+	for step := range timesteps {
+		for i := range n {
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(len(all[i]))))
+			e.Spaces().Action.Sample(rng, acts[i*wA:(i+1)*wA])
+		}
+		s, err := e.Step(acts)
+		if err != nil {
+			t.Fatalf("timestep %d: %v", step, err)
+		}
+		episodes := s.Episodes
+		for i := range n {
+			row := slices.Clone(s.Observations[i*w : (i+1)*w])
+			if s.Invalid != nil && s.Invalid[i] {
+				last := &all[i][len(all[i])-1]
+				if !slices.Equal(last.Next, last.Final) || s.Rewards[i] != 0 || s.Terminated[i] || s.Truncated[i] {
+					t.Fatalf("timestep %d, environment %d: reward %g, terminated %t, truncated %t where it was reset, after %v and %v",
+						step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i], last.Final, last.Next)
+				}
+				last.Next = row
+				continue
+			}
+			l := lived{Reward: e.own.exact[i], Terminated: s.Terminated[i], Truncated: s.Truncated[i], Next: row}
+			returns[i], lengths[i] = returns[i]+l.Reward, lengths[i]+1
+			if l.Terminated || l.Truncated {
+				l.Final = slices.Clone(s.FinalObservations[i*w : (i+1)*w])
+				if episodes[0].Env != i || episodes[0].Length != lengths[i] || episodes[0].Return != returns[i] {
+					t.Fatalf("timestep %d: episode %+v of environment %d, which has the return %g and the length %d", step, episodes[0], i, returns[i], lengths[i])
+				}
+				episodes, returns[i], lengths[i] = episodes[1:], 0, 0
+			}
+			all[i] = append(all[i], l)
+		}
+	}
+	return all
+}
+
+// In every mode of resetting, Gymnasium's vector environments live through the bridge as the single environments do that gorl
+// steps itself: row for row, last observations included.
+func TestPeersVectorEqualsSingle(t *testing.T) {
+	const n, seed = 3, 17
+	for _, c := range []struct {
+		name, how string
+		steps     int
+		episodes  int
+	}{{"CartPole-v1", "sync", 10_000, 1000}, {"CartPole-v1", "async", 2_000, 200}, {"Pendulum-v1", "sync", 10_000, 140}, {"bridge_environments:Rooms", "sync", 10_000, 1000}, {"bridge_environments:Rooms", "async", 1_000, 100}} {
+		var want [][]lived
+		for _, mode := range autoresets {
+			t.Run(fmt.Sprint(c.name, c.how, mode), func(t *testing.T) {
+				if want == nil {
+					want = live(t, open(t, real(t, c.name, n, 1)), c.steps, seed)
+				}
+				o := real(t, "bridge_batches:vector", n, 0)
+				o.Simulator, o.Kwargs = Vector, map[string]any{"name": c.name, "how": c.how, "mode": mode}
+				got := live(t, open(t, o), c.steps, seed)
+				episodes := 0
+				for i, steps := range got {
+					for k, l := range steps[:len(steps)-1] { // what follows the last step may not have been seen
+						if diff := cmp.Diff(want[i][k], l); diff != "" {
+							t.Fatalf("environment %d, step %d (-single +vector):\n%s", i, k, diff)
+						}
+						if l.Final != nil {
+							episodes++
+						}
+					}
+				}
+				if episodes < c.episodes {
+					t.Errorf("%d episodes, want at least %d", episodes, c.episodes)
+				}
+			})
+		}
+	}
+}
+
+// gymnasium.make_vec by id: same step where there is a choice, and what a vector environment says otherwise.
+func TestPeersMakeVec(t *testing.T) {
+	for _, c := range []struct {
+		kwargs    map[string]any
+		autoreset Autoreset
+		invalid   bool
+		words     string
+	}{
+		{map[string]any{"vectorization_mode": "sync"}, "", false, ""},
+		{map[string]any{"vectorization_mode": "sync"}, Disabled, false, ""},
+		{map[string]any{"vectorization_mode": "sync", "vector_kwargs": map[string]any{"autoreset_mode": "NextStep"}}, "", true, ""},
+		{map[string]any{"vectorization_mode": "async", "vector_kwargs": map[string]any{"copy": false}}, NextStep, true, ""},
+		{nil, "", true, ""}, // CartPole has a vector environment of its own, which resets in the next step
+		{nil, SameStep, false, "says that its autoreset is next_step; the options say same_step"},
+		{map[string]any{"vectorization_mode": "sync", "colour": 3}, "", false, "colour"},
+	} {
+		o := real(t, "CartPole-v1", 4, 0)
+		o.Simulator, o.Kwargs, o.Autoreset = Vector, c.kwargs, c.autoreset
+		e, err := New(o)
+		if c.words != "" {
+			if err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("%v: %v, want %q", c.kwargs, err, c.words)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v: %v", c.kwargs, err)
+		}
+		if err := envs.Check(e, 200, 5); err != nil {
+			t.Errorf("%v: %v", c.kwargs, err)
+		}
+		invalid := false
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			s, err := e.Step(make([]float32, 4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.FinalUnknown != nil {
+				t.Errorf("%v: last observations are unknown", c.kwargs)
+			}
+			invalid = invalid || s.Invalid != nil
+		}
+		if invalid != c.invalid {
+			t.Errorf("%v: there are invalid rows: %t", c.kwargs, invalid)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// EnvPool through the bridge is EnvPool stepped from Python, row for row; a reset with another seed is that of a new pool.
+func TestSimulatorsEnvPool(t *testing.T) {
+	python := peers.Simulators(t, "envpool")
+	const name, n, steps, seed = "HalfCheetah-v4", 4, 10_000, 17
+	path := filepath.Join(t.TempDir(), "reference.npz")
+	script := exec.Command(python, "testdata/envpool_reference.py", name, strconv.Itoa(n), strconv.Itoa(steps), strconv.Itoa(seed), path)
+	if out, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file, err := npz.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	array := func(name string) []float32 {
+		a, err := file.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := a.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float32, len(v))
+		for i, x := range v {
+			out[i] = float32(x)
+		}
+		return out
+	}
+	observations, rewards, flags, acts := array("observations"), array("rewards"), array("flags"), array("actions")
+	e := open(t, Options{Python: python, Simulator: EnvPool, ID: name, NumEnvs: n, Seed: 3})
+	const w, wA = 17, 6
+	s, err := e.Reset(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, episodes := make([]bool, n), 0
+	for step := range steps {
+		if !slices.Equal(s.Observations, observations[step*n*w:(step+1)*n*w]) {
+			t.Fatalf("timestep %d: observations %v, want %v", step, s.Observations, observations[step*n*w:(step+1)*n*w])
+		}
+		if s, err = e.Step(acts[step*n*wA : (step+1)*n*wA]); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
+			if s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) || s.Truncated[i] != (flag >= 2) || invalid != ended[i] {
+				t.Fatalf("timestep %d, environment %d: reward %g, %t, %t, invalid %t; want %g and %g, %t", step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i], invalid, rewards[step*n+i], flag, ended[i])
+			}
+			if ended[i] = flag > 0; ended[i] {
+				episodes++
+				if !slices.Equal(s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w]) {
+					t.Fatalf("timestep %d, environment %d: last observation %v", step, i, s.FinalObservations[i*w:(i+1)*w])
+				}
+			}
+		}
+	}
+	if episodes != n*(steps/1001) || len(s.Episodes) != 0 {
+		t.Errorf("%d episodes", episodes)
+	}
+	if s, err = e.Reset(seed); err != nil || !slices.Equal(s.Observations, observations[:n*w]) {
+		t.Errorf("the same seed again: %v, %v", s.Observations, err)
+	}
+}
+
+// mjlab shows last observations, because the bridge resets; with its own reset they are unknown.
+func TestSimulatorsMJLab(t *testing.T) {
+	python := peers.Simulators(t, "mjlab", "gymnasium")
+	const n = 8
+	var first []float32
+	for _, mode := range []Autoreset{"", SameStep} {
+		o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Autoreset: mode, Seed: 5, Kwargs: map[string]any{"episode_length_s": 0.5, "device": "cpu"}}
+		e := open(t, o)
+		if set := e.Spaces(); set.Observation.Width() != 5 || set.State.Width() != 5 || set.Action.Width() != 1 {
+			t.Fatalf("spaces %v", set)
+		}
+		if err := envs.Check(e, 40, 5); err != nil {
+			t.Error(err)
+		}
+		s, err := e.Reset(9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = slices.Clone(s.Observations)
+		} else if !slices.Equal(first, s.Observations) {
+			t.Error("the same seed gave other first observations")
+		}
+		episodes, before := 0, slices.Clone(s.Observations)
+		for range 60 {
+			if s, err = e.Step(slices.Repeat([]float32{0.3}, n)); err != nil {
+				t.Fatal(err)
+			}
+			for _, episode := range s.Episodes {
+				episodes++
+				i := episode.Env
+				if s.FinalUnknown != nil != (mode == SameStep) || episode.Length > 11 || episode.Return <= 0 {
+					t.Fatalf("episode %+v, last observations unknown %v", episode, s.FinalUnknown)
+				}
+				if mode == "" { // one step on from the observation before, and not the next episode's first
+					for j := range 2 {
+						final, last := float64(s.FinalObservations[5*i+j]), float64(before[5*i+j])
+						if math.Abs(final-last) > 0.5 || slices.Equal(s.FinalObservations[5*i:5*i+5], s.Observations[5*i:5*i+5]) {
+							t.Errorf("environment %d: last observation %v after %v, then %v", i, s.FinalObservations[5*i:5*i+5], before[5*i:5*i+5], s.Observations[5*i:5*i+5])
+						}
+					}
+				}
+			}
+			if (len(s.Metrics) > 0) != (len(s.Episodes) > 0) {
+				t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
+			}
+			before = slices.Clone(s.Observations)
+		}
+		if episodes < n {
+			t.Errorf("%d episodes", episodes)
+		}
+	}
+	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Kwargs: map[string]any{"scene.colour": 3}}
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
+		t.Errorf("a setting that there is not: %v", err)
+	}
+}
+
+// The stand-in for Isaac Lab: the app prints thousands of lines and ends the process itself.
+func TestSimulatorsIsaacLab(t *testing.T) {
+	python := peers.Simulators(t, "torch", "gymnasium")
+	standin, err := filepath.Abs("testdata/isaaclab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 16
+	for _, c := range []struct {
+		id      string
+		factory bool
+		states  int
+		amp     int
+		length  int
+	}{{"Standin-Fish-Direct-v0", false, 5, 0, 59}, {"Standin-Fish-v0", false, 5, 0, 60}, {"Standin-Fish-AMP-Direct-v0", false, 0, 4, 59}, {"Standin-Fish-AMP-Direct-v0", true, 0, 4, 59}} {
+		t.Run(fmt.Sprint(c.id, c.factory), func(t *testing.T) {
+			o := Options{Python: python, Path: []string{standin}, Simulator: IsaacLab, ID: c.id, NumEnvs: n, Seed: 3, Kwargs: map[string]any{"device": "cpu"}}
+			if c.factory {
+				o.ID, o.Factory, o.Kwargs = "", "isaaclab_fish:make", map[string]any{"speed_sharpness": 5.0}
+				o.Path = append(o.Path, t.TempDir())
+				writeFile(t, filepath.Join(o.Path[1], "isaaclab_fish.py"), "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    AppLauncher(headless=True)\n    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n")
+			}
+			if c.amp > 0 {
+				o.AMPObservations = "amp_obs"
+			}
+			e := open(t, o)
+			if set := e.Spaces(); set.Observation.Width() != 4 || set.State.Width() != c.states || set.AMPObservation.Width() != c.amp {
+				t.Fatalf("spaces %v", set)
+			}
+			if err := envs.Check(e, 130, 5); err != nil {
+				t.Error(err)
+			}
+			s, err := e.Reset(9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			episodes, before := 0, make([]float32, n*c.amp)
+			for range 150 {
+				if s, err = e.Step(slices.Repeat([]float32{0.3, 0.1}, n)); err != nil {
+					t.Fatal(err)
+				}
+				for _, episode := range s.Episodes {
+					episodes++
+					i := episode.Env
+					if !s.FinalUnknown[i] || episode.Length != c.length && s.Truncated[i] {
+						t.Errorf("episode %+v, truncated %t, of unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
+					}
+					if !slices.Equal(s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp]) {
+						t.Errorf("AMP observation %v at an end, want that of the step before, %v", s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
+					}
+				}
+				if _, logged := s.Metrics["episode.Episode_Reward/speed"]; c.amp == 0 && logged != (len(s.Episodes) > 0) {
+					t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
+				}
+				before = slices.Clone(s.AMPObservations)
+			}
+			if episodes < 2*n {
+				t.Errorf("%d episodes", episodes)
+			}
+			if c.amp > 0 {
+				rows, err := e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2)))
+				if err != nil || len(rows) != 50*c.amp {
+					t.Errorf("%d values of reference motion, %v", len(rows), err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+"""Batches for the tests of the bridge to simulators; no one makes them of single environments."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+from gymnasium import spaces
+
+
+class Count:
+    """A batch whose every number can be foretold: episodes of environment i have 3 + i % 4 steps.
+
+    mode is what it does when an episode ends, finals how it keeps last observations ("rows" as gymnasium.vector does, "batch" as
+    ManiSkill, None not at all), kind what its arrays are: numpy, torch, or card, tensors that say they lie on one.
+    """
+
+    def __init__(self, num_envs, seed, mode="same_step", finals="rows", kind="numpy", silent=False, bad="", flags="bool"):
+        self.num_envs, self.mode, self.finals, self.kind, self.bad, self.flags = num_envs, mode, finals, kind, bad, flags
+        self.metadata = {} if silent else {"autoreset_mode": mode.upper()}
+        place = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        policy = spaces.Dict({"place": place, "camera": spaces.Box(0, 255, (2, 2, 1), np.uint8), "door": spaces.Discrete(5, start=3)})
+        self.single_observation_space = spaces.Dict({"policy": policy, "critic": spaces.Box(-np.inf, np.inf, (1,), np.float32), "debug": spaces.Box(0, 1, (9,))})
+        self.single_action_space = spaces.Box(-1, 1, (2,), np.float32)
+        self.amp_observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+        self.seeds, self.steps, self.over = [seed], 0, np.zeros(num_envs, bool)
+        self.returned, self.scale, self.level = [], {"bonus": 1.0}, 0
+        if kind == "card":
+            pretend()
+
+    def give(self, x):
+        """x as the arrays of this kind; all of them are written over in the next call, as some simulators do."""
+        if isinstance(x, dict):
+            return {k: self.give(v) for k, v in x.items()}
+        if self.kind != "numpy" and x.dtype != object:
+            import torch
+
+            x = torch.from_numpy(np.array(x))
+            if self.kind == "card":
+                x = x.as_subclass(card())
+        self.returned.append(x)
+        return x
+
+    def spoil(self):
+        for x in self.returned:
+            if x.dtype != object:
+                x[...] = 77
+        self.returned = []
+
+    def observe(self, k, episode):
+        i = np.arange(self.num_envs)
+        pixels = (16 * i + k)[:, None] + np.arange(4)
+        policy = {
+            "place": np.stack([i + 0.5, k + 100.0 * episode], 1),
+            "camera": pixels.astype(np.uint8).reshape(-1, 2, 2, 1),
+            "door": (i + k) % 5 + 3,
+        }
+        if self.bad == "shape" and self.steps == 7:
+            policy["place"] = policy["place"][:, :1]
+        if self.bad == "type" and self.steps == 7:
+            policy["place"] = policy["place"].astype(int)
+        if self.bad == "keys" and self.steps == 7:
+            del policy["door"]
+        if self.bad == "object" and self.steps == 7:
+            policy["place"] = np.array([[None, 1.0]] * self.num_envs)
+        if self.bad == "pixels" and self.steps == 7:
+            policy["camera"] = policy["camera"].astype(np.float32) + 0.5
+        if self.bad == "nan" and self.steps == 7:
+            policy["place"][1, 1] = np.nan
+        return {"policy": policy, "critic": (10.0 * k + i).astype(np.float32)[:, None], "debug": np.zeros((self.num_envs, 9), np.float32)}
+
+    def reset(self, seed=None, options=None):
+        if options is not None:  # of rows
+            mask = options.pop("reset_mask")
+            assert (mask == self.over).all() and mask.any(), (mask, self.over)
+            self.k[mask], self.over = 0, np.zeros(self.num_envs, bool)
+            self.episode[mask] += 1
+            self.spoil()
+            return self.give(self.observe(self.k, self.episode)), {"log": {"resets": mask.sum()}}
+        self.spoil()
+        self.seeds.append(seed)
+        self.k, self.episode, self.over = np.zeros(self.num_envs, int), np.zeros(self.num_envs, int), np.zeros(self.num_envs, bool)
+        return self.give(self.observe(self.k, self.episode)), {"first": self.give(np.zeros(self.num_envs))}
+
+    def amp(self, k):
+        return np.stack([np.arange(self.num_envs), k], 1).astype(np.float32)
+
+    def step(self, actions):
+        if self.kind != "numpy":
+            assert type(actions).__module__ == "torch", type(actions)
+            actions = actions.numpy()
+        assert actions.shape == (self.num_envs, 2) and actions.dtype == np.float32
+        self.misbehave()
+        self.spoil()
+        n, i = self.num_envs, np.arange(self.num_envs)
+        self.steps += 1
+        self.k = self.k + 1
+        reward = self.scale["bonus"] * (actions[:, 0] + 10.0 * actions[:, 1])
+        if self.mode == "disabled":
+            assert not self.over.any()
+        again = self.over & (self.mode == "next_step")
+        self.k[again], reward[again] = 0, 0
+        self.episode[again] += 1
+        ended = self.k >= 3 + i % 4
+        terminated, truncated = ended & (i % 2 == 0), ended & (i % 2 == 1)
+        infos = {"speed": self.k * 2.0, "_speed": ~again, "nested": {"even": i % 2 == 0}, "amp_obs": self.amp(self.k), "word": np.array(["x"] * n, object)}
+        self.over = ended
+        if self.bad == "log":
+            infos["log"] = {"Episode_Reward/x": float(self.steps), "text": "no", "array": np.zeros(3)}
+        if self.mode == "same_step" and ended.any():
+            last, amp = self.observe(self.k, self.episode), infos["amp_obs"]
+            rows = np.full(n, None, object)
+            for r in np.flatnonzero(ended):
+                rows[r] = {"policy": {k: v[r] for k, v in last["policy"].items()}, "critic": last["critic"][r], "debug": last["debug"][r]}
+            speed = infos["speed"]
+            self.k[ended] = 0
+            self.episode[ended] += 1
+            infos["amp_obs"], infos["speed"] = np.where(ended[:, None], -1, amp).astype(np.float32), np.where(ended, -1, speed)
+            if self.finals == "rows":
+                infos.update(final_obs=rows, _final_obs=ended, final_info={"speed": speed, "_speed": ended, "amp_obs": amp, "_amp_obs": ended})
+            elif self.finals == "batch":
+                infos.update(final_observation=last, final_info={"speed": speed, "amp_obs": amp})
+        flag = np.float32 if self.flags == "float32" else bool
+        result = self.observe(self.k, self.episode), reward, terminated.astype(flag), truncated.astype(flag)
+        if self.bad == "rewards" and self.steps == 7:
+            result = result[0], reward[:-1], result[2], result[3]
+        if self.bad == "four" and self.steps == 7:
+            return result
+        infos = {k: self.give(v) if k not in ("word", "log", "final_info") else v for k, v in infos.items()}
+        return (*(self.give(x) for x in result), infos)
+
+    def misbehave(self):
+        if self.steps != 7:
+            return
+        if self.bad == "hang":
+            time.sleep(3600)
+        elif self.bad == "exit":
+            print("the simulator has run out of memory")
+            os._exit(9)
+        elif self.bad == "raise":
+            raise RuntimeError("the simulator is cross")
+        elif self.bad == "print":
+            for _ in range(1 << 14):  # a gigabyte
+                os.write(1, b"x" * (1 << 16))
+            os.write(1, b"\nthe end of a gigabyte\n")
+            os._exit(9)
+        elif self.bad == "fork":
+            for alone in (False, True):
+                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=alone)
+            print("the simulator has children")
+            os._exit(9)
+
+    def close(self):
+        pass
+
+    def render(self):
+        picture = np.zeros((self.num_envs, 2, 3, 3), np.uint8)
+        picture[:, 1, 2, 0] = np.arange(self.num_envs) + 100
+        return picture
+
+    def collect_reference_motions(self, n):
+        rows = np.tile(np.float32([1, 2]), (n, 1))
+        if self.kind == "numpy":
+            return rows
+        import torch
+
+        return torch.from_numpy(rows)
+
+    def reward_shaping(self):
+        return dict(self.scale)
+
+    def set_reward_shaping(self, values):
+        if values["bonus"] < 0:
+            raise ValueError("a bonus below 0")
+        self.scale = dict(values)
+
+    def curriculum_state(self):
+        return {"level": self.level, "seeds": self.seeds}
+
+    def set_curriculum_state(self, state):
+        self.level = state["level"]
+
+
+def card():
+    """The type of tensors that say they lie on a card."""
+    import torch
+
+    if not hasattr(torch, "Card"):
+        torch.Card = type("Card", (torch.Tensor,), {"is_cuda": True})
+    return torch.Card
+
+
+def pretend():
+    """Gives torch the functions that the bridge calls for a card, where there is none."""
+    import types
+
+    import torch
+
+    def register(address, size, flags):
+        assert address % 4096 == 0 and size % 4096 == 0 and flags == 0, (address, size, flags)
+
+    torch.cuda.cudart = lambda: types.SimpleNamespace(cudaHostRegister=register)
+    torch.cuda.current_stream = lambda device: types.SimpleNamespace(synchronize=lambda: None)
+
+
+class Bare(Count):
+    """Says nothing of its AMP observations."""
+
+    def __init__(self, num_envs, seed):
+        super().__init__(num_envs, seed)
+        del self.amp_observation_space
+
+
+def vector(num_envs, name, how, mode):
+    """Single environments, an id or module:factory, in a vector environment of Gymnasium."""
+    import importlib
+
+    import gymnasium
+
+    def create():
+        if ":" not in name:
+            return gymnasium.make(name)
+        module, factory = name.split(":")
+        return getattr(importlib.import_module(module), factory)()
+
+    kind = {"sync": gymnasium.vector.SyncVectorEnv, "async": gymnasium.vector.AsyncVectorEnv}[how]
+    return kind([create] * num_envs, autoreset_mode=gymnasium.vector.AutoresetMode[mode.upper()])
+
+
+def few(num_envs):
+    return Count(num_envs - 1, 0)
+
+
+class Nameless:
+    """A batch without spaces."""
+
+    num_envs, metadata = 5, {"autoreset_mode": "same_step"}
+
+    def reset(self):
+        return np.zeros((5, 1)), {}
+
+    def step(self, actions):
+        return np.zeros((5, 1)), np.zeros(5), np.zeros(5, bool), np.zeros(5, bool), {}
+
+
+class Flat:
+    """Returns at once what a humanoid's batch does: 105 observations and 210 AMP observations a row."""
+
+    metadata = {"autoreset_mode": "same_step"}
+
+    def __init__(self, num_envs):
+        self.num_envs = num_envs
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (105,), np.float32)
+        self.single_action_space = spaces.Box(-1, 1, (28,), np.float32)
+        self.amp_observation_space = spaces.Box(-np.inf, np.inf, (210,), np.float32)
+        rng = np.random.default_rng(0)
+        self.observations = rng.normal(size=(num_envs, 105)).astype(np.float32)
+        self.infos = {"amp_obs": rng.normal(size=(num_envs, 210)).astype(np.float32)}
+        self.rewards, self.none = np.ones(num_envs, np.float32), np.zeros(num_envs, bool)
+
+    def reset(self, seed=None):
+        return self.observations, {}
+
+    def step(self, actions):
+        return self.observations, self.rewards, self.none, self.none, self.infos
+
+    def close(self):
+        pass
