@@ -150,6 +150,17 @@ func TestIsaacLabCommandLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Isaac Lab's device is also the simulator's.
+	f := trainFlags{device: "cuda:1", given: func(string) bool { return false }}
+	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
+	c, _, err := f.readAny("rl_games_ppo_cfg.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
+	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" || c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
+		t.Errorf("%v (-want +got):\n%s", c.Section("environment")["id"], diff)
+	}
 	// Files of skrl and of gorl take them, too; what Hydra calls agent is the file.
 	skrl := []string{"train", "-c", "skrl.yaml", "-q", "--name", "two"}
 	for _, x := range []struct {

@@ -165,7 +165,11 @@ func keys(t *testing.T, err error) string {
 	collect = func(err error) {
 		switch e := err.(type) { //nolint:errorlint // the tree of errors is walked
 		case *config.Error:
-			if list = append(list, fmt.Sprintf("`%s`: `%v`", strings.TrimPrefix(e.Path, "params."), e.Given)); e.Unknown {
+			given := fmt.Sprintf("`%v`", e.Given)
+			if _, ok := e.Given.(map[string]any); ok {
+				given = "keys of its own"
+			}
+			if list = append(list, fmt.Sprintf("`%s`: %s", strings.TrimPrefix(e.Path, "params."), given)); e.Unknown {
 				t.Errorf("%v", err)
 			}
 		case interface{ Unwrap() error }:
