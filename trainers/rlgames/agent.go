@@ -337,6 +337,10 @@ func (c *conversion) population(given any) {
 		c.wrong(&config.Error{Path: "pbt", Given: given, Reason: "want the keys of Isaac Lab's population"})
 		return
 	}
+	if reference, ok := leftOpen(section); ok {
+		c.wrong(&config.Error{Path: "pbt", Given: "${" + string(reference) + "}", Reason: "it refers to what is not in the file; give the value itself: agent.pbt.KEY=VALUE"})
+		return
+	}
 	if section["enabled"] != true {
 		if enabled, given := section["enabled"]; given && enabled != false && !none(enabled) {
 			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: boolean.want()})

@@ -17,17 +17,17 @@ const page = "../../docs/reference/rl-games.md"
 func TestTablesMatchTheCode(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| key | | what becomes of it |\n|---|---|---|\n")
-	for _, k := range Keys() {
-		mark, becomes := map[Fate]string{Honoured: "✔", Idle: "–", Refused: "✘"}[k.Fate], k.Gorl
-		if k.Fate == Refused {
-			becomes = "refused: " + k.Why
+	for _, k := range keys {
+		mark, becomes := map[fate]string{isHonoured: "✔", isIdle: "–", isRefused: "✘"}[k.fate], k.gorl
+		if k.fate == isRefused {
+			becomes = "refused: " + k.why
 			if k.values != "" {
-				becomes = "refused but for " + k.values + ": " + k.Why
+				becomes = "refused but for " + k.values + ": " + k.why
 			}
-		} else if k.Why != "" && k.kind == text {
+		} else if k.why != "" && k.kind == text {
 			becomes += "; others are refused"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Path, mark, strings.ReplaceAll(becomes, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.path, mark, strings.ReplaceAll(becomes, "|", `\|`))
 	}
 	if err := docgen.Hold(page, "rl_games keys", b.String(), *update); err != nil {
 		t.Error(err)

@@ -8,50 +8,37 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// Fate is what becomes of a key.
-type Fate string
+// fate is what becomes of a key.
+type fate int
 
-// The fates of keys.
 const (
-	// Honoured keys become something of gorl's that does the same; values that cannot are refused.
-	Honoured Fate = "honoured"
-	// Idle keys have no meaning for gorl, and change nothing.
-	Idle Fate = "no meaning"
-	// Refused keys are accepted where they change nothing, as most files have them, and refused otherwise.
-	Refused Fate = "refused"
+	isHonoured fate = iota // it becomes something of gorl's that does the same; values that cannot are refused
+	isIdle                 // it has no meaning for gorl, and changes nothing
+	isRefused              // it is accepted where it changes nothing, as most files have it, and refused otherwise
 )
 
-// Key is a key of rl_games' files.
-type Key struct {
-	// Path is the key below params, dotted.
-	Path string
-	// Fate is what becomes of it.
-	Fate Fate
-	// Default is rl_games' value where a file does not have the key, nil for none.
-	Default any
-	// Gorl is what it becomes.
-	Gorl string
-	// Why is the reason for which a value is refused, empty where every value is honoured.
-	Why string
-
-	kind   kind
-	check  func(value any) bool // whether a value can be honoured; nil: every one
-	values string               // of a refused key, the values that are accepted, for the table in docs
+// key is a key of rl_games' files.
+type key struct {
+	path     string // below params, dotted
+	fate     fate
+	kind     kind
+	fallback any                  // rl_games' value where a file does not have the key, nil for none
+	gorl     string               // what it becomes
+	check    func(value any) bool // whether a value can be honoured; nil: every one
+	why      string               // the reason for which a value is refused
+	values   string               // of a refused key, the values that are accepted
 }
-
-// Keys are all keys that files may have, in their order.
-func Keys() []Key { return slices.Clone(keys) }
 
 // table are the keys by their paths, sections those that have keys below them.
 var (
-	table    = map[string]Key{}
+	table    = map[string]key{}
 	sections = map[string]bool{}
 )
 
 func init() {
 	for _, k := range keys {
-		table[k.Path] = k
-		for path, i := k.Path, strings.LastIndex(k.Path, "."); i > 0; i = strings.LastIndex(path, ".") {
+		table[k.path] = k
+		for path, i := k.path, strings.LastIndex(k.path, "."); i > 0; i = strings.LastIndex(path, ".") {
 			path = path[:i]
 			sections[path] = true
 		}
@@ -62,7 +49,7 @@ func init() {
 func nearest(path string) string {
 	var all, names []string
 	for _, k := range keys {
-		all = append(all, k.Path)
+		all = append(all, k.path)
 	}
 	section, name := path[:strings.LastIndex(path, ".")+1], path[strings.LastIndex(path, ".")+1:]
 	for _, p := range all {
@@ -82,21 +69,21 @@ func nearest(path string) string {
 }
 
 // Constructors of the table's lines.
-func honoured(path string, k kind, fallback any, gorl string) Key {
-	return Key{Path: path, Fate: Honoured, kind: k, Default: fallback, Gorl: gorl}
+func honoured(path string, k kind, fallback any, gorl string) key {
+	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: gorl}
 }
 
 // but limits the values of a key.
-func (k Key) but(check func(value any) bool, why string) Key {
-	k.check, k.Why = check, why
+func (k key) but(check func(value any) bool, why string) key {
+	k.check, k.why = check, why
 	return k
 }
 
 // idle is a key without meaning for gorl.
-func idle(path, gorl string) Key { return Key{Path: path, Fate: Idle, Gorl: gorl} }
+func idle(path, gorl string) key { return key{path: path, fate: isIdle, gorl: gorl} }
 
 // only is a key that is refused unless it has one of the values that change nothing.
-func only(path string, k kind, why string, values ...any) Key {
+func only(path string, k kind, why string, values ...any) key {
 	names := make([]string, len(values))
 	for i, v := range values {
 		names[i] = fmt.Sprintf("`%v`", v)
@@ -104,7 +91,7 @@ func only(path string, k kind, why string, values ...any) Key {
 			names[i] = map[bool]string{true: "`True`", false: "`False`"}[b]
 		}
 	}
-	return Key{Path: path, Fate: Refused, kind: k, Why: why, check: oneOf(values...), values: strings.Join(names, " and ")}
+	return key{path: path, fate: isRefused, kind: k, why: why, check: oneOf(values...), values: strings.Join(names, " and ")}
 }
 
 func oneOf(values ...any) func(any) bool {
@@ -131,8 +118,8 @@ const (
 )
 
 // perceptron are the keys of a network's perceptron.
-func perceptron(section string) []Key {
-	return []Key{
+func perceptron(section string) []key {
+	return []key{
 		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
 		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").but(isActivation, wantActivation),
 		only(section+".d2rl", boolean, "gorl has no layers that read the observation again", false),
@@ -145,8 +132,8 @@ func perceptron(section string) []Key {
 }
 
 // layers are the keys of networks: the policy's, or the central value's.
-func layers(section string) []Key {
-	return slices.Concat(perceptron(section+".mlp"), []Key{
+func layers(section string) []key {
+	return slices.Concat(perceptron(section+".mlp"), []key{
 		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container `rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
 		honoured(section+".rnn.units", whole, nil, "its size").but(positive, wantPositive),
 		honoured(section+".rnn.layers", whole, 1, "how many there are").but(positive, wantPositive),
@@ -161,7 +148,7 @@ func layers(section string) []Key {
 }
 
 // policyKeys are those of what the policy computes.
-var policyKeys = []Key{
+var policyKeys = []key{
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
 	honoured("network.separate", boolean, false, "`models.separate`"),
 	honoured("network.value_activation", text, "None", "a function around `ONE` in the value's output").but(isActivation, wantActivation),
@@ -188,7 +175,7 @@ var policyKeys = []Key{
 }
 
 // keys are all keys. What several keys decide together is in the functions of conversion.
-var keys = slices.Concat([]Key{
+var keys = slices.Concat([]key{
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
 	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd", "continuous_amp"),
@@ -201,7 +188,7 @@ var keys = slices.Concat([]Key{
 	honoured("env.obs_groups.states", list, nil, "`environment.state_groups`, with a central value; nothing else reads states"),
 	idle("env.concate_obs_groups", "groups are joined in any case"),
 	idle("env.concate_obs_group", "groups are joined in any case"),
-}, policyKeys, layers("network"), []Key{
+}, policyKeys, layers("network"), []key{
 	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
 	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
 	honoured("config.train_dir", text, nil, "`trainer.directory`"),
@@ -276,7 +263,7 @@ var keys = slices.Concat([]Key{
 	idle("config.summaries_interval_sec_min", "`write_interval`"),
 	idle("config.summaries_interval_sec_max", "`write_interval`"),
 	idle("config.force_interval_writer", "`write_interval`"),
-}, centralKeys(), []Key{
+}, centralKeys(), []key{
 	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_keep_prob", number, nil, "AMP: `replay_admission_probability`").but(func(v any) bool { return positive(v) && share(v) }, "want a number above 0, at most 1"),
@@ -297,8 +284,8 @@ const central = "config.central_value_config"
 
 // centralKeys are the keys of the central value. Its network learns in the policy's passes over the policy's
 // minibatches, so what would be other ones is refused.
-func centralKeys() []Key {
-	return slices.Concat([]Key{
+func centralKeys() []key {
+	return slices.Concat([]key{
 		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive, wantPositive),
 		honoured(central+".mini_epochs", whole, nil, "must be config.mini_epochs"),
 		honoured(central+".minibatch_size", whole, nil, "must be config.minibatch_size"),

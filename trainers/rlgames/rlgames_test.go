@@ -230,6 +230,7 @@ var changes = []change{
 	{set: "network.mlp.units=[5]", want: map[string]string{
 		"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [5], activations: elu}]",
 		"models.value.network":  "[{name: mlp, input: OBSERVATIONS, layers: [5], activations: elu}]"}},
+	{set: "network.mlp.units=[3,'${task.n}']", err: `"params.network.mlp.units" is "${task.n}": it refers to what is not in the file`},
 	{set: "network.mlp.units=[]", err: "the network has no layers"},
 	{set: "network.mlp.activation=swish", want: map[string]string{"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [64, 32], activations: silu}]"}},
 	{set: "network.mlp.activation=None", want: map[string]string{"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [64, 32]}]"}},
@@ -400,9 +401,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: the notes are %q, want %s", x.set, c.Notes, x.note)
 		}
 	}
-	for _, k := range Keys() {
-		if same := strings.Replace(k.Path, central+".network.", "network.", 1); k.Fate != Idle && !seen[k.Path] && !seen[same] {
-			t.Errorf("no case changes %s", k.Path)
+	for _, k := range keys {
+		if same := strings.Replace(k.path, central+".network.", "network.", 1); k.fate != isIdle && !seen[k.path] && !seen[same] {
+			t.Errorf("no case changes %s", k.path)
 		}
 	}
 }
@@ -426,21 +427,21 @@ func TestIdleKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range Keys() {
-		if k.Fate != Idle || strings.HasPrefix(k.Path, central) || strings.HasPrefix(k.Path, "network.rnn") || strings.HasPrefix(k.Path, "network.cnn") {
+	for _, k := range keys {
+		if k.fate != isIdle || strings.HasPrefix(k.path, central) || strings.HasPrefix(k.path, "network.rnn") || strings.HasPrefix(k.path, "network.cnn") {
 			continue // a section that is begun asks for more
 		}
 		for _, value := range []string{"3", "some", "{a: 1}", "null"} {
-			c, err := Convert(parse(t, plain), Options{NumEnvs: 64, Overrides: []string{"params." + k.Path + "=" + value}})
+			c, err := Convert(parse(t, plain), Options{NumEnvs: 64, Overrides: []string{"params." + k.path + "=" + value}})
 			if err != nil {
-				t.Errorf("%s=%s: %v", k.Path, value, err)
+				t.Errorf("%s=%s: %v", k.path, value, err)
 				continue
 			}
 			if diff := cmp.Diff(plainly.Sections, c.Sections); diff != "" {
-				t.Errorf("%s=%s changes:\n%s", k.Path, value, diff)
+				t.Errorf("%s=%s changes:\n%s", k.path, value, diff)
 			}
-			if !strings.Contains(strings.Join(c.Notes, "\n"), k.Path) {
-				t.Errorf("%s is in no note: %q", k.Path, c.Notes)
+			if !strings.Contains(strings.Join(c.Notes, "\n"), k.path) {
+				t.Errorf("%s is in no note: %q", k.path, c.Notes)
 			}
 		}
 	}
@@ -551,7 +552,7 @@ func TestPopulation(t *testing.T) {
 	if diff := cmp.Diff(want, c.Sections["pbt"]); diff != "" || c.Sections["preset"] != "isaaclab" {
 		t.Errorf("preset %v, -want +got:\n%s", c.Sections["preset"], diff)
 	}
-	for _, x := range []string{"pbt=3", "pbt.enabled=often"} {
+	for _, x := range []string{"pbt=3", "pbt.enabled=often", "pbt.directory=${task.name}"} {
 		if _, err := Convert(parse(t, text), Options{NumEnvs: 64, Overrides: []string{x}}); err == nil {
 			t.Errorf("%s gave no error", x)
 		}
@@ -561,17 +562,17 @@ func TestPopulation(t *testing.T) {
 // Every line of the table is whole, and its paths are different.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range Keys() {
-		if seen[k.Path] {
-			t.Errorf("%s is there twice", k.Path)
+	for _, k := range keys {
+		if seen[k.path] {
+			t.Errorf("%s is there twice", k.path)
 		}
-		seen[k.Path] = true
-		if (k.Gorl == "") != (k.Fate == Refused) || k.Fate == Refused && k.Why == "" {
-			t.Errorf("%s: %s, %q, %q", k.Path, k.Fate, k.Gorl, k.Why)
+		seen[k.path] = true
+		if (k.gorl == "") != (k.fate == isRefused) || k.fate == isRefused && k.why == "" {
+			t.Errorf("%s: %d, %q, %q", k.path, k.fate, k.gorl, k.why)
 		}
-		if k.Default != nil && k.kind != anything {
-			if read, ok := k.kind.read(k.Default); !ok || read != k.Default {
-				t.Errorf("%s: the default %v is no %s", k.Path, k.Default, k.kind.want())
+		if k.fallback != nil && k.kind != anything {
+			if read, ok := k.kind.read(k.fallback); !ok || read != k.fallback {
+				t.Errorf("%s: the default %v is no %s", k.path, k.fallback, k.kind.want())
 			}
 		}
 	}
