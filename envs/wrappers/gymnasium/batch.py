@@ -106,6 +106,17 @@ class Simulator:
         seeded = seed is not None and ("seed" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()))
         return self.env.reset(seed=seed) if seeded else self.env.reset()
 
+    def stagger(self, seed):
+        """Begins all episodes at random lengths, so that they do not time out together."""
+        holder = getattr(self.env, "unwrapped", self.env)
+        lengths, limit = getattr(holder, "episode_length_buf", None), getattr(holder, "max_episode_length", 0)
+        if lengths is None or limit < 1:
+            raise Refused(f"random_episode_lengths needs a simulator with episode_length_buf and max_episode_length; {self.name()} has none")
+        drawn = np.random.default_rng(None if seed is None else seed % 2**32).integers(0, int(limit), self.n)
+        if hasattr(lengths, "detach"):
+            drawn = sys.modules["torch"].as_tensor(drawn, dtype=lengths.dtype, device=lengths.device)
+        lengths[:] = drawn
+
     def step(self, actions):
         return self.env.step(actions)
 
@@ -429,10 +440,10 @@ def writer(name, space, floats, small, at=(0, 0)):
     view = place.host[:, first:last].reshape((len(place.host),) + tuple(space.shape))
     start = getattr(space, "start", 0)
     start = start if np.any(start) else None
-    first_type = None  # what the values were at first: a change from fractions to whole numbers is a change of meaning
+    known = None  # the type of the values: a change from fractions to whole numbers is a change of meaning
 
     def put(value, rows=None):
-        nonlocal first_type
+        nonlocal known
         if type(value) is list:
             value = np.stack([array(v) for v in value])
         elif rows is not None:
@@ -442,11 +453,10 @@ def writer(name, space, floats, small, at=(0, 0)):
         shape = (len(view) if rows is None else len(rows),) + view.shape[1:]
         if tuple(value.shape) not in (shape, shape + (1,)):
             raise Refused(f"the {name} has the shape {tuple(value.shape)}; it must be {shape}")
-        found = str(value.dtype)
-        if found != first_type:
-            if kind_of(found) is None or first_type and kind_of(found) != kind_of(first_type):
-                raise Refused(f"the {name} has the type {found}; it must be {first_type or 'one of numbers'}")
-            first_type = first_type or found
+        if known is None or value.dtype != known:  # to numpy None is float64
+            if kind_of(value.dtype) is None or known is not None and kind_of(value.dtype) != kind_of(known):
+                raise Refused(f"the {name} has the type {value.dtype}; it must be {'one of numbers' if known is None else known}")
+            known = value.dtype
         if start is not None:
             value = value - start
         if is_cuda(value):
@@ -461,9 +471,9 @@ def writer(name, space, floats, small, at=(0, 0)):
 
 
 def kind_of(dtype):
-    """Whether numbers of a type, by its name, are fractions or whole; None where they are no numbers."""
-    dtype = dtype.replace("torch.", "")
-    return "fractions" if "float" in dtype else "whole" if dtype.startswith(("int", "uint", "bool")) else None
+    """Whether numbers of a type are fractions or whole; None where they are no numbers."""
+    name = str(dtype).replace("torch.", "")
+    return "fractions" if "float" in name else "whole" if name.startswith(("int", "uint", "bool")) else None
 
 
 def column(value, n):
@@ -613,7 +623,10 @@ class Batch(child.Bridge):
         return sys.modules["torch"].from_numpy(actions).to(self.device)
 
     def reset(self, seed):
-        observations, infos = self.results(self.simulator.reset(seed if seed >= 0 else None))
+        seed = seed if seed >= 0 else None
+        observations, infos = self.results(self.simulator.reset(seed))
+        if self.setup["random_lengths"]:
+            self.simulator.stagger(seed)
         leaf = observations
         while has_keys(leaf) or isinstance(leaf, (list, tuple)):
             leaf = next(iter(leaf.values() if has_keys(leaf) else leaf))

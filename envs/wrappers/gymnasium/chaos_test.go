@@ -138,3 +138,13 @@ func TestPeersChaos(t *testing.T) {
 		return Options{ID: "CartPole-v1", NumEnvs: 4, Children: 2, Python: python, Replace: replace}
 	})
 }
+
+// TestPeersChaosOfABatch is TestChaos of a simulator that is a batch by itself: one child is all there is.
+func TestPeersChaosOfABatch(t *testing.T) {
+	o := counting(t, 8, map[string]any{"mode": "next_step"})
+	chaos(t, 200*time.Millisecond, 30_000, func(replace int) Options {
+		o := o
+		o.Replace = replace
+		return o
+	})
+}

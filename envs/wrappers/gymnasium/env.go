@@ -35,6 +35,7 @@ type Env struct {
 	step       envs.Step
 	returns    []float64
 	lengths    []int
+	partial    []bool // the episode in progress began at a random length
 	episodes   []envs.Episode
 	metrics    map[string]float64
 	counts     map[string]int
@@ -53,6 +54,7 @@ type Env struct {
 	failed     error // nothing but Close helps
 	wO, wS, wM int   // the widths of observations, states and AMP observations
 	kO, kS, kM []int // the choices of their columns
+	kA         []int // those of actions
 	rO, rS, rM []spaces.Run
 	columns    int // how many numbers of an info have a place
 }
@@ -138,6 +140,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		return c.fault(FaultStart, err, "%v", err)
 	case first:
 		e.about, e.set = about, set
+		e.kA = choices(set.Action)
 		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
 		e.rO, e.rS, e.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
 		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
@@ -180,7 +183,7 @@ func (e *Env) allocate() error {
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 	}
-	e.returns, e.lengths = make([]float64, n), make([]int, n)
+	e.returns, e.lengths, e.partial = make([]float64, n), make([]int, n), make([]bool, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
 	objects := n
 	if e.options.Simulator != "" {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/spaces"
@@ -34,7 +35,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		return nil, err
 	}
 	for i := range e.returns {
-		e.returns[i], e.lengths[i] = 0, 0
+		e.returns[i], e.lengths[i], e.partial[i] = 0, 0, e.options.RandomEpisodeLengths
 	}
 	e.seeded, e.ready = true, true
 	e.step = envs.Step{Observations: e.own.observations, States: e.own.states}
@@ -52,10 +53,11 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if !e.ready {
 		return nil, errors.New("gymnasium: call Reset before Step: the environments have not been reset, or an error stopped them")
 	}
-	if err := e.set.Action.Check(actions, e.options.NumEnvs); err != nil {
-		return nil, fmt.Errorf("gymnasium: actions: %w", err)
+	if len(actions) != len(e.shared.actions) || !copyFinite(e.shared.actions, actions) || e.kA != nil {
+		if err := e.set.Action.Check(actions, e.options.NumEnvs); err != nil {
+			return nil, fmt.Errorf("gymnasium: actions: %w", err)
+		}
 	}
-	copy(e.shared.actions, actions)
 	e.ready = false
 	// AMP observations are of steps alone: a reset, and a step that fails, leave those of the step before.
 	e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
@@ -206,21 +208,53 @@ const (
 // take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
 func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run, choices []int) error {
 	out := to[first*w : last*w]
+	good := true
 	if len(from.bytes) == 0 {
-		copy(out, from.floats[first*w:last*w])
+		good = copyFinite(out, from.floats[first*w:last*w])
 	} else {
 		from.widen(out, first, w, runs)
+		good = finite(out)
 	}
-	if choices == nil {
-		bad := float32(0) // of what is not finite, x-x is NaN
-		for _, x := range out {
-			bad += x - x
-		}
-		if bad == 0 {
-			return nil
-		}
+	if good && choices == nil {
+		return nil
 	}
 	return inspect(c, name, first, out, w, choices)
+}
+
+// copyFinite copies in portions that stay in the processor's cache while they are looked at, and reports whether all
+// numbers of the copy are finite.
+func copyFinite(to, from []float32) bool {
+	const portion = 2048
+	good := true
+	for len(to) > portion {
+		copy(to[:portion], from)
+		good = finite(to[:portion]) && good
+		to, from = to[portion:], from[portion:]
+	}
+	copy(to, from)
+	return finite(to) && good
+}
+
+// finite reports whether all numbers are: the exponents of those that are not have no bit that is 0, so that adding one
+// reaches the bit of the sign. It looks at two numbers at once.
+func finite(rows []float32) bool {
+	const exponents, ones, signs = 0x7f80_0000_7f80_0000, 0x0080_0000_0080_0000, 0x8000_0000_8000_0000
+	if len(rows) == 0 {
+		return true
+	}
+	pairs := unsafe.Slice((*uint64)(unsafe.Pointer(&rows[0])), len(rows)/2)
+	last := rows[len(rows)-1]
+	var a, b, c, d uint64
+	for ; len(pairs) >= 4; pairs = pairs[4:] {
+		a |= pairs[0]&exponents + ones
+		b |= pairs[1]&exponents + ones
+		c |= pairs[2]&exponents + ones
+		d |= pairs[3]&exponents + ones
+	}
+	for _, p := range pairs {
+		a |= p&exponents + ones
+	}
+	return (a|b|c|d)&signs == 0 && last-last == 0
 }
 
 // widen copies rows of width w, from that of environment first on, with bytes made numbers.
@@ -269,6 +303,7 @@ func inspect(c *child, name string, first int, rows []float32, w int, choices []
 // collectEpisodes lists the episodes that ended in this step.
 func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
+	ended := false
 	for _, c := range e.children {
 		for i := c.from; i < c.to; i++ {
 			if e.step.ResetOnly(i) {
@@ -279,15 +314,22 @@ func (e *Env) collectEpisodes() {
 			if !e.own.terminated[i] && !e.own.truncated[i] {
 				continue
 			}
-			episode := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
-			if !c.renewed {
-				episode.Metrics = e.episodeMetrics(c, i)
+			ended = true
+			if !e.partial[i] {
+				episode := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
+				if !c.renewed {
+					episode.Metrics = e.episodeMetrics(c, i)
+				}
+				e.episodes = append(e.episodes, episode)
 			}
-			e.episodes = append(e.episodes, episode)
-			e.returns[i], e.lengths[i] = 0, 0
+			// Where the child is a new one, its environments have begun anew, at random lengths, too.
+			e.returns[i], e.lengths[i], e.partial[i] = 0, 0, c.renewed && e.options.RandomEpisodeLengths
 		}
 	}
+	if ended {
+		e.step.FinalObservations, e.step.FinalStates = e.own.finals, e.own.finalStates
+	}
 	if len(e.episodes) > 0 {
-		e.step.FinalObservations, e.step.FinalStates, e.step.Episodes = e.own.finals, e.own.finalStates, e.episodes
+		e.step.Episodes = e.episodes
 	}
 }

@@ -34,7 +34,8 @@ func Simulators(t testing.TB, modules ...string) string {
 
 func python(t testing.TB, what, variable string, modules []string) string {
 	t.Helper()
-	if prefix := "Test" + strings.ToUpper(what[:1]) + what[1:]; !strings.HasPrefix(t.Name(), prefix) {
+	prefix := "Test" + strings.ToUpper(what[:1]) + what[1:]
+	if _, benchmark := t.(*testing.B); !benchmark && !strings.HasPrefix(t.Name(), prefix) {
 		t.Fatalf("%s needs %s, so its name must begin with %s: `make test-%s` runs no other", t.Name(), what, prefix, what)
 	}
 	folder := os.Getenv(variable)
