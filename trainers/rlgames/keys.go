@@ -128,6 +128,7 @@ func perceptron(section string) []key {
 		idle(section+".initializer.scale", "nothing reads it for the initializer `default`"),
 		idle(section+".initializer.gain", "nothing reads it for the initializer `default`"),
 		idle(section+".regularizer", "rl_games does not read it either"),
+		idle(section+".norm_only_first_layer", "it is read with normalization only"),
 	}
 }
 
@@ -143,6 +144,7 @@ func layers(section string) []key {
 		only(section+".rnn.layer_norm", boolean, "gorl has no layer norm behind recurrent layers; give False and train anew", false),
 		idle(section+".rnn.zero_rnn_on_done", "rl_games reads config.zero_rnn_on_done instead"),
 		only(section+".normalization", anything, "gorl's layers have no normalization"),
+		only(section+".joint_obs_actions", anything, "gorl's value networks read no actions"),
 		only(section+".inputs", anything, "gorl's observations and states have no names that a network could choose among; concatenate them in the environment"),
 	})
 }
@@ -168,7 +170,7 @@ var policyKeys = []key{
 	only("network.cnn.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
 	idle("network.cnn.initializer.scale", "nothing reads it for the initializer `default`"),
 	idle("network.cnn.regularizer", "rl_games does not read it either"),
-	honoured("network.permute_input", boolean, true, "pictures are height × width × channels and permuted; False: they are channels × height × width"),
+	honoured("network.cnn.permute_input", boolean, true, "pictures are height × width × channels and permuted; False: they are channels × height × width"),
 	honoured("network.disc.units", list, nil, "AMP: the discriminator's linear layers"),
 	honoured("network.disc.activation", text, "None", "AMP: its `activations`").but(isActivation, wantActivation),
 	only("network.disc.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
@@ -217,7 +219,7 @@ var keys = slices.Concat([]key{
 		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
 	honoured("config.schedule_type", text, "legacy", "its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`, per update").but(
 		oneOf("legacy", "standard", "standard_epoch"), "want legacy, standard or standard_epoch"),
-	honoured("config.kl_threshold", number, 0.008, "its `kl_threshold`").but(positive, wantPositive),
+	honoured("config.kl_threshold", number, nil, "its `kl_threshold`").but(positive, wantPositive),
 	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),
 	honoured("config.max_lr", number, 1e-2, "its `max_lr`").but(positive, wantPositive),
 	only("config.schedule_entropy", boolean, "gorl's entropy_loss_scale has no schedule", false),
@@ -254,9 +256,20 @@ var keys = slices.Concat([]key{
 	honoured("config.weight_decay", number, 0.0, "`weight_decay`").but(atLeast0, wantAtLeast0),
 	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
 	honoured("config.player.deterministic", boolean, true, "False: `trainer.stochastic_evaluation: true`"),
+	only("config.freeze_critic", boolean, "gorl's value network learns in every update", false),
+	only("config.epochs_between_resets", whole, "gorl resets environments once; their episodes go on from update to update", 0),
+	only("config.population_based_training", boolean, "gorl's populations are the section pbt", false),
+	idle("config.pbt_idx", "it is read with population_based_training only"),
+	idle("config.network_path", "gorl's checkpoints lie in the run's folder"),
+	idle("config.log_path", "gorl's figures lie in the run's folder"),
+	idle("config.bptt_length", "rl_games does not use it either"),
+	idle("config.adv_rms_momentum", "it is read with normalize_rms_advantage only"),
 	idle("config.player.games_num", "`--episodes` of `gorl eval`"),
 	idle("config.player.print_stats", "gorl eval prints a table"),
 	idle("config.player.use_vecenv", "gorl's environments are batches"),
+	idle("config.player.n_game_life", "`--episodes` of `gorl eval` counts whole episodes"),
+	idle("config.player.evaluation", "`evaluation_interval`"),
+	idle("config.player.render_sleep", "gorl eval records films"),
 	idle("config.player.render", "`--record` of `gorl eval`"),
 	idle("player", "rl_games does not read it either; config.player is meant"),
 	idle("config.defer_summaries_sec", "`write_interval`"),

@@ -87,7 +87,7 @@ func (c *conversion) containers(section, input string) []any {
 	}
 	if c.given(section + ".cnn") {
 		in := input
-		if c.flag(section + ".permute_input") {
+		if c.flag(section + ".cnn.permute_input") {
 			in = fmt.Sprintf("permute(%s, (0, 3, 1, 2))", input)
 		}
 		add("cnn", in, c.convolutions(section), activation(c.text(section+".cnn.activation")))

@@ -217,7 +217,7 @@ var changes = []change{
 	{set: "network.cnn={type:conv2d,activation:relu,convs:[{filters:8,kernel_size:4,strides:2,padding:1}]} config.normalize_input=False", want: map[string]string{
 		"models.policy.network": `[{name: cnn, input: "permute(OBSERVATIONS, (0, 3, 1, 2))", layers: [conv2d: {out_channels: 8, kernel_size: 4, stride: 2, padding: 1}, flatten], ` +
 			`activations: relu}, {name: mlp, input: cnn, layers: [64, 32], activations: elu}]`}},
-	{set: "network.permute_input=False network.cnn={type:conv2d,convs:[{filters:8,kernel_size:4}]} config.normalize_input=False", want: map[string]string{
+	{set: "network.cnn={type:conv2d,permute_input:False,convs:[{filters:8,kernel_size:4}]} config.normalize_input=False", want: map[string]string{
 		"models.policy.network": `[{name: cnn, input: OBSERVATIONS, layers: [conv2d: {out_channels: 8, kernel_size: 4}, flatten]}, ` +
 			`{name: mlp, input: cnn, layers: [64, 32], activations: elu}]`}},
 	{set: "network.cnn={type:conv2d,convs:[{filters:8,kernel_size:4}]}", err: `"params.config.normalize_input" is true: gorl's scaler has a mean for every pixel`},
@@ -278,12 +278,15 @@ var changes = []change{
 	{set: "config.learning_rate=.inf", err: `"params.config.learning_rate" is`},
 	{set: "config.lr_schedule=linear", want: map[string]string{"agent.learning_rate_scheduler": "LinearLR",
 		"agent.learning_rate_scheduler_kwargs": "{start_factor: 1.0, end_factor: 0.0033333333333333335, total_iters: auto}"}},
+	{set: "config.lr_schedule=linear config.max_epochs=-1", want: map[string]string{"agent.learning_rate_scheduler": "null"}, note: "the rate is constant, as in rl_games"},
 	{set: "config.lr_schedule=fixed", want: map[string]string{"agent.learning_rate_scheduler": "null"}},
 	{set: "config.schedule_type=legacy", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "minibatch"}},
 	{set: "config.schedule_type=standard", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "epoch"}},
 	{set: "config.schedule_type=standard_epoch", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "update"}},
 	{set: "config.schedule_type=sometimes", err: "want legacy, standard or standard_epoch"},
 	{set: "config.kl_threshold=0.01", want: map[string]string{"agent.learning_rate_scheduler_kwargs.kl_threshold": "0.01"}},
+	{set: "config.kl_threshold=null", err: `"params.config.kl_threshold" is null: it is missing`},
+	{set: "config.kl_threshold=null config.lr_schedule=constant", want: map[string]string{"agent.learning_rate_scheduler": "null"}},
 	{set: "config.min_lr=1e-5", want: map[string]string{"agent.learning_rate_scheduler_kwargs.min_lr": "1.0e-05"}},
 	{set: "config.max_lr=1e-3", want: map[string]string{"agent.learning_rate_scheduler_kwargs.max_lr": "0.001"}},
 	{set: "config.schedule_entropy=True", err: "entropy_loss_scale has no schedule"},
@@ -315,6 +318,10 @@ var changes = []change{
 	{set: "config.minibatch_size_per_env=5", err: "is no multiple of it"},
 	{set: "config.mini_epochs=7", want: map[string]string{"agent.learning_epochs": "7"}},
 	{set: "config.use_smooth_clamp=True", err: "not smoothly"},
+	{set: "config.freeze_critic=True", err: "learns in every update"},
+	{set: "config.epochs_between_resets=5", err: "gorl resets environments once"},
+	{set: "config.population_based_training=True", err: "the section pbt"},
+	{set: "network.joint_obs_actions={embedding:false}", err: "read no actions"},
 	{set: "config.use_action_masks=True", err: noSelfPlay},
 	{set: "config.self_play_config={}", err: noSelfPlay},
 	{set: "config.self_play=True", err: noSelfPlay},
