@@ -39,8 +39,8 @@ type simulatorSettings struct {
 	// says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
 	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
-	// states; several become a Dict. By default they are "policy", "actor" or "state", and "critic" or
-	// "privileged_state".
+	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax "state"
+	// and "privileged_state"; of vector, envpool and maniskill none.
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
 }

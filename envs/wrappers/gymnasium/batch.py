@@ -54,7 +54,7 @@ class Simulator:
     """A batch that a factory made, and what all simulators have in common."""
 
     autoreset = None  # what the simulator does when an episode ends, where it does not say so itself
-    grouped = True  # whether a dictionary of observations is one of groups
+    groups = ("policy", "actor"), ("critic",)  # of observations that are a dictionary of groups: what agents see, and states
     exact_infos = False  # whether the infos of a step that reset rows still tell of the episodes that ended
 
     def __init__(self, setup):
@@ -66,6 +66,8 @@ class Simulator:
         if n != self.n:
             raise Refused(f"{self.name()} has {n} environments (num_envs); the options say {self.n}")
         self.mode = self.find_mode()
+        # Tasks of Isaac Lab and mjlab whose time limit is part of the task.
+        self.finite = getattr(attribute(self.env, "cfg"), "is_finite_horizon", False)
 
     def name(self):
         return self.setup["factory"] or self.setup["id"]
@@ -130,7 +132,7 @@ class Simulator:
 class Vector(Simulator):
     """gymnasium.make_vec."""
 
-    grouped = False
+    groups = (), ()
 
     def make(self, kwargs, seed):
         kwargs["vectorization_mode"] = kwargs.get("vectorization_mode")
@@ -151,7 +153,7 @@ class EnvPool(Simulator):
     """EnvPool, whose seed is that of its making: another one makes it anew."""
 
     autoreset = NEXT_STEP
-    grouped = False
+    groups = (), ()
 
     def build(self, seed):
         self.seed, self.fresh = seed, True
@@ -244,7 +246,7 @@ class MJLab(Simulator):
 class ManiSkill(Simulator):
     """ManiSkill 3, in its ManiSkillVectorEnv, which resets and keeps last observations."""
 
-    grouped = False
+    groups = (), ()
 
     def make(self, kwargs, seed):
         import mani_skill.envs  # noqa: F401, registers the tasks
@@ -259,6 +261,7 @@ class Functional(Simulator):
     """Brax, whose functions take and return a state; they are compiled, and the state is kept here."""
 
     autoreset = SAME_STEP
+    groups = ("state",), ("privileged_state",)
     exact_infos = True
 
     def build(self, seed):
@@ -503,28 +506,27 @@ class Batch(child.Bridge):
     def find_groups(self, space):
         """Chooses the groups that are observations and states; returns the space of the former and keeps that of the latter."""
         self.state = None
-        asked = self.setup["observation_groups"] or self.setup["state_groups"]
-        if not isinstance(space, gymnasium.spaces.Dict) or not (asked or self.simulator.grouped):
-            if asked:
-                raise Refused(f"groups of observations are asked for; the observation space of {self.simulator.name()} is {space}")
+        there = space.spaces if isinstance(space, gymnasium.spaces.Dict) else ()
+        groups = {"observation_groups": self.setup["observation_groups"], "state_groups": self.setup["state_groups"]}
+        for key, defaults in zip(groups, self.simulator.groups):
+            groups[key] = groups[key] or [k for k in defaults if k in there][:1]
+        if not there and any(groups.values()):
+            raise Refused(f"groups of observations are asked for; the observation space of {self.simulator.name()} is {space}")
+
+        def chosen(key):
+            for group in groups[key]:
+                if group not in there:
+                    raise Refused(f"{key} has {group!r}; the observations of {self.simulator.name()} have the groups {listed(there)}")
+            part = {k: there[k] for k in groups[key]}
+            return groups[key], part[groups[key][0]] if len(part) == 1 else gymnasium.spaces.Dict(part)
+
+        if groups["state_groups"] and self.setup["states"]:
+            raise Refused(f"states are the infos' {self.setup['states']!r} and the observations' {listed(groups['state_groups'])}: set one of states and state_groups")
+        if groups["state_groups"]:
+            self.state_groups, self.state = chosen("state_groups")
+        if not groups["observation_groups"]:
             return space
-
-        def chosen(key, defaults):
-            groups = self.setup[key] or [k for k in defaults if k in space.spaces][:1]
-            for group in groups:
-                if group not in space.spaces:
-                    raise Refused(f"{key} has {group!r}; the observations of {self.simulator.name()} have the groups {listed(space.spaces)}")
-            part = {k: space.spaces[k] for k in groups}
-            return groups, part[groups[0]] if len(part) == 1 else gymnasium.spaces.Dict(part)
-
-        self.observation_groups, observation = chosen("observation_groups", ("policy", "actor", "state"))
-        self.state_groups, self.state = chosen("state_groups", ("critic", "privileged_state"))
-        if not self.state_groups:
-            self.state_groups = self.state = None
-        elif self.setup["states"]:
-            raise Refused(f"states are the infos' {self.setup['states']!r} and the observations' {self.state_groups}: set one of states and state_groups")
-        if not self.observation_groups:
-            self.observation_groups, observation = None, space
+        self.observation_groups, observation = chosen("observation_groups")
         return observation
 
     def group(self, observations, groups):
@@ -627,7 +629,10 @@ class Batch(child.Bridge):
             what = f"{len(returned)} values" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
             raise Refused(f"step of {self.simulator.name()} returned {what}; it must be observations, rewards, terminated, truncated, infos")
         observations, rewards, terminated, truncated, infos = returned
+        infos = infos or {}
         rewards, terminated, truncated = self.numbers(rewards, terminated, truncated)
+        if self.simulator.finite:
+            terminated, truncated = terminated | truncated, truncated & False
         again = self.over if self.mode == NEXT_STEP else np.zeros(self.n, bool)
         said = self.simulator.reset_again(infos)
         if said is not None and (said != again).any():
@@ -645,9 +650,11 @@ class Batch(child.Bridge):
         if known.any():
             seen, some = over[known], [row for row, is_known in zip(last, known) if is_known] if type(last) is list else last
             self.put_final(self.group(some, self.observation_groups), seen)
-            if self.put_final_state:
-                states = self.group(some, self.state_groups) if self.state_groups else self.info(infos if self.mode != SAME_STEP else last_infos or {}, "states", seen, "step")
-                self.put_final_state(states, seen)
+            if self.put_final_state and self.state_groups:
+                self.put_final_state(self.group(some, self.state_groups), seen)
+            elif self.put_final_state:
+                told = (last_infos or {}) if self.mode == SAME_STEP else infos
+                self.put_final_state(self.info(told, "states", seen, "step"), seen)
         after = self.put_amp and self.put_amp_rows(infos, last_infos, ended, again)
         if self.mode == DISABLED and len(over):
             observations, infos = self.results(self.simulator.reset_rows(ended))
