@@ -36,20 +36,21 @@ type OnPolicy struct {
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
 	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of them.
+	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of
+	// them.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
 	// a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
-	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches, which
-	// is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
+	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches,
+	// which is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
 	//
 	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
 	// a minibatch should not (rl_games, Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
 	// MiniBatchOrder is "random" (default): the rows are shuffled anew in every pass; or "environments": they come
-	// environment by environment, the steps of each in the order of time, the same in every pass (rl_games). A minibatch of
-	// a multiple of T rows then has the whole rollouts of the same environments in every pass.
+	// environment by environment, the steps of each in the order of time, the same in every pass (rl_games). A minibatch
+	// of a multiple of T rows then has the whole rollouts of the same environments in every pass.
 	//
 	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling, and
 	// is what KLAdaptiveLR with divergence "gaussian" was made for.
@@ -95,6 +96,9 @@ type OnPolicy struct {
 	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
+	// ScheduleKLThreshold is the kl_threshold of KLAdaptiveLR as it stands, which a population can change; without such a
+	// schedule 0. It is no key: the schedule's Kwargs say where it begins.
+	ScheduleKLThreshold float64 `yaml:"-"`
 	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
 	//
 	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.
@@ -160,14 +164,14 @@ type OnPolicy struct {
 	//
 	// It matters where both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
-	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit" the
-	// mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with "square" for
-	// all that are not 0, Σ μ² (rl_games: bounds_loss_coef, bound_loss_type). Only Gaussian policies have it, and not with
-	// Compatibility. 0 is none.
+	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit"
+	// the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with
+	// "square" for all that are not 0, Σ μ² (rl_games: bounds_loss_coef, bound_loss_type). Only Gaussian policies have
+	// it, and not with Compatibility. 0 is none.
 	//
 	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward can
-	// tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the actions' range,
-	// 1.1 for one of ±1: raise it where actions have wider limits.
+	// tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the actions'
+	// range, 1.1 for one of ±1: raise it where actions have wider limits.
 	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
 	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
 	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`

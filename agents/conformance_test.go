@@ -63,6 +63,7 @@ func conformance() []suite {
 		{name: "PPO/rl_games", ppo: ppoMLPs, spaces: states, settings: rlGames},
 		{name: "PPO/rl_games/GRU", ppo: ppoRecurrent, spaces: states, settings: rlGames},
 		{name: "AMP/rl_games", amp: ampMLPs, spaces: plain, settings: rlGames},
+		{name: "AMP/rl_games/mixed precision", amp: ampMLPs, spaces: plain, settings: both(half, rlGames)},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
@@ -85,6 +86,13 @@ func conformance() []suite {
 		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
 		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}
+}
+
+// both are two groups of settings together.
+func both(a, b map[string]any) map[string]any {
+	out := maps.Clone(b)
+	maps.Copy(out, a)
+	return out
 }
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }

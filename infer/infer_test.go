@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		"need limits": func(d *description.Policy, _ *checkpoint.Snapshot) {
 			d.Action, d.Distribution.ClipActions = spaces.Unbounded(3), true
 		},
-		"needs the name":   func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
+		"needs the name": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
 		"without the name": func(d *description.Policy, s *checkpoint.Snapshot) {
 			d.Distribution.StateDependentLogStd, d.Action = true, spaces.Unbounded(2)
 			d.Network.Steps[1].Outputs = 4

@@ -284,8 +284,8 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 	return p.finite(outputs)
 }
 
-// LogStdAt computes a Gaussian's log standard deviation for one observation: [Policy.LogStd], or, where it depends on the
-// observation, what the network says, limited as the settings say. logStd has the width of the action space.
+// LogStdAt computes a Gaussian's log standard deviation for one observation: [Policy.LogStd], or, where it depends on
+// the observation, what the network says, limited as the settings say. logStd has the width of the action space.
 func (p *Policy) LogStdAt(observation, logStd []float32) error {
 	if p.d.Distribution.Kind != description.Gaussian {
 		return fmt.Errorf("infer: a %s policy has no standard deviation", p.d.Distribution.Kind)

@@ -18,8 +18,8 @@ type Initialization struct {
 	// et al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
 	// Stable-Baselines3 begin PPO orthogonally.
 	Kind string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
-	// Bias is how biases start: "zero", or empty for what Kind says. With the weights of "uniform", zero biases are rl_games'
-	// default. Recurrent layers start as Kind says in any case.
+	// Bias is how biases start: "zero", or empty for what Kind says. With the weights of "uniform", zero biases are
+	// rl_games' default. Recurrent layers start as Kind says in any case.
 	Bias string `yaml:"initial_bias" config:"oneof=|zero"`
 	// HiddenGain multiplies the weights of hidden layers. 0 is the default: 1, with orthogonal weights √2.
 	HiddenGain float64 `yaml:"hidden_gain" config:"min=0"`

@@ -160,8 +160,8 @@ func TestInitializationRefuses(t *testing.T) {
 	}
 }
 
-// Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions, in Go
-// and in the network language.
+// Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions,
+// in Go and in the network language.
 func TestZeroBiases(t *testing.T) {
 	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}

@@ -26,7 +26,8 @@ type Evaluation struct {
 	Entropy tensor.Tensor
 	// Mean is (n, A), that of a normal distribution a dimension, with its gradient; a zero Tensor for other distributions.
 	Mean tensor.Tensor
-	// StdDev is the distribution's standard deviation, (A) or (n, A), without gradient; a zero Tensor for discrete actions.
+	// StdDev is the distribution's standard deviation, (A) or (n, A), without gradient; a zero Tensor for discrete
+	// actions.
 	StdDev tensor.Tensor
 }
 

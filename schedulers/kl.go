@@ -20,14 +20,14 @@ type KLAdaptiveConfig struct {
 	KLFactor float64 `yaml:"kl_factor" config:"min=1"`
 	// LRFactor is what the rate is divided or multiplied by. Default 1.5.
 	LRFactor float64 `yaml:"lr_factor" config:"min=1"`
-	// Period says when an agent steps the schedule: after every "epoch" by the mean divergence of its minibatches (default;
-	// skrl, and rl_games' schedule_type "standard"), after every "minibatch" by that minibatch's (rl_games' "legacy"), or
-	// after every "update" by the mean of all its minibatches.
+	// Period says when an agent steps the schedule: after every "epoch" by the mean divergence of its minibatches
+	// (default; skrl, and rl_games' schedule_type "standard"), after every "minibatch" by that minibatch's (rl_games'
+	// "legacy"), or after every "update" by the mean of all its minibatches.
 	Period string `yaml:"step" config:"oneof=epoch|minibatch|update"`
-	// Divergence says which one an agent measures: the "estimate" E[(r − 1) − ln r] from the rollout's policy to the present
-	// one, r being the ratio of probabilities (default; skrl), or "gaussian", rl_games' closed form for Gaussian policies.
-	// That one is from the present policy to the one that last passed over the same rows: the rollout's in the first epoch,
-	// later the one of the epoch before.
+	// Divergence says which one an agent measures: the "estimate" E[(r − 1) − ln r] from the rollout's policy to the
+	// present one, r being the ratio of probabilities (default; skrl), or "gaussian", rl_games' closed form for Gaussian
+	// policies. That one is from the present policy to the one that last passed over the same rows: the rollout's in the
+	// first epoch, later the one of the epoch before.
 	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian"`
 	// Warmup comes first; during it the divergence is not looked at.
 	Warmup `yaml:",inline"`
@@ -119,6 +119,17 @@ func (k *KLAdaptive) SetBase(lr float64) error {
 	scaled := k.lr * (lr / k.base)
 	k.lr = math.Min(math.Max(scaled, math.Min(k.cfg.MinLR, lr)), math.Max(k.cfg.MaxLR, lr))
 	k.base = lr
+	return nil
+}
+
+// SetThreshold changes the divergence aimed at, in the middle of a run. One that is not positive is refused.
+func (k *KLAdaptive) SetThreshold(kl float64) error {
+	next := k.cfg
+	next.KLThreshold = kl
+	if err := config.Check(next, "schedulers: KLAdaptiveLR"); err != nil {
+		return err
+	}
+	k.cfg = next
 	return nil
 }
 

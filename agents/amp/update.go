@@ -151,7 +151,8 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 
-		// The discriminator's loss, and that for means out of bounds where it is on, and one step down the gradient of the sum.
+		// The discriminator's loss, and that for means out of bounds where it is on, and one step down the gradient of the
+		// sum.
 		d := a.discriminate(s, b)
 		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
 		a.minimise(s, loss)

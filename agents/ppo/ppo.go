@@ -135,7 +135,7 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 	}
 	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
 	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
-	if err := cmp.Or(next.Validate(), a.CheckGaussian(&next.OnPolicy)); err != nil {
+	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
 		return err
 	}
 	*a.cfg = next

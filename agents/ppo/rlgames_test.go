@@ -282,8 +282,8 @@ func closedForm(now, before normal, n int) float64 {
 // threshold is the divergence that schedules of these tests aim at.
 const threshold = 5e-4
 
-// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no scaler of
-// observations. It returns the rate after each optimizer step.
+// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no
+// scaler of observations. It returns the rate after each optimizer step.
 func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (rates []float64) {
 	t.Helper()
 	const width = 2
@@ -375,8 +375,8 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 	return rates
 }
 
-// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch, epoch or
-// update, by the estimate or by the closed form against the policy that last passed over the same rows.
+// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch,
+// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows.
 func TestAdaptiveRate(t *testing.T) {
 	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
 		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL} {
@@ -424,6 +424,46 @@ func TestAdaptiveRate(t *testing.T) {
 	}
 }
 
+// The threshold of the schedule may change while training: an agent that is given another one learns like one that was
+// made with it.
+func TestScheduleKLThreshold(t *testing.T) {
+	agenttest.CheckLive(t)
+	make := func(threshold float64) *Agent {
+		a := newAgent(t, plain, 1, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": threshold, "step": "minibatch"}})
+		agenttest.Close(t, a)
+		return a
+	}
+	const key = "schedule_kl_threshold"
+	a, b, other := make(1e-2), make(1e-5), make(1e-2)
+	if got := a.Hyperparameters()[key]; got != 1e-2 {
+		t.Errorf("%s is %g, want that of the schedule, 0.01", key, got)
+	}
+	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if err := a.SetHyperparameters(map[string]float64{key: bad}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%g: %v", bad, err)
+		}
+	}
+	if err := a.SetHyperparameters(map[string]float64{key: 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Settings().LearningRateSchedulerKwargs["kl_threshold"]; got != 1e-5 {
+		t.Errorf("the schedule's setting is %v", got)
+	}
+	for _, x := range []*Agent{a, b, other} {
+		agenttest.Learn(t, x, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+	}
+	agenttest.Same(t, a, b)
+	if got, was := a.learner.LearningRate(), other.learner.LearningRate(); got >= was {
+		t.Errorf("the rate is %g with a small threshold, %g with a large one", got, was)
+	}
+	plainAgent := newAgent(t, plain, 1, nil)
+	agenttest.Close(t, plainAgent)
+	if err := plainAgent.SetHyperparameters(map[string]float64{key: 0.01}); err == nil || !strings.Contains(err.Error(), "KLAdaptiveLR") {
+		t.Error(err)
+	}
+}
+
 // An update that is undone leaves the recorded distributions as they were, so that it can be tried again.
 func TestAdaptiveRateUndone(t *testing.T) {
 	agenttest.CheckLive(t)
@@ -463,9 +503,9 @@ func (w *watched) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Ten
 	return w.Policy.Evaluate(s, in, actions)
 }
 
-// Where a truncated episode's last observation is not known, advantages are those of rl_games' value_bootstrap: the reward
-// gains γ·V of the observation that the action was chosen for, and the chain is cut. What the transition shows in place of
-// the last observation is not looked at.
+// Where a truncated episode's last observation is not known, advantages are those of rl_games' value_bootstrap: the
+// reward gains γ·V of the observation that the action was chosen for, and the chain is cut. What the transition shows
+// in place of the last observation is not looked at.
 func TestBootstrapOfUnknown(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 120, 0.9, 0.8
 	for _, on := range []bool{true, false} {

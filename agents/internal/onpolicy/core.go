@@ -323,7 +323,7 @@ func (c *Core) probe() error {
 		return fmt.Errorf("%s: the value network's output has shape %v, want (N, 1)", strings.ToLower(c.name), got)
 	}
 	c.gaussian = e.Mean.T != nil && e.StdDev.T != nil
-	return c.CheckGaussian(c.Config)
+	return c.CheckSettings(c.Config)
 }
 
 // ZeroInputs returns one row of zeros as the networks read it, for probes of their widths.

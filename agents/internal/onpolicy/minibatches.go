@@ -57,8 +57,8 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	return c.shuffled(s, extra)
 }
 
-// pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and what
-// takes those rows of a field.
+// pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
+// what takes those rows of a field.
 func (c *Core) pick(s *tensor.Scope) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)

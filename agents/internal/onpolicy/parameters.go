@@ -2,6 +2,7 @@ package onpolicy
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -109,6 +110,14 @@ func (c *Core) ApplySettings() error {
 		if err := c.Scheduler.SetBase(c.Config.LearningRate[0]); err != nil {
 			return err
 		}
+	}
+	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok && c.Config.ScheduleKLThreshold != k.Config().KLThreshold {
+		if err := k.SetThreshold(c.Config.ScheduleKLThreshold); err != nil {
+			return err
+		}
+		kwargs := maps.Clone(c.Config.LearningRateSchedulerKwargs)
+		kwargs["kl_threshold"] = c.Config.ScheduleKLThreshold
+		c.Config.LearningRateSchedulerKwargs = kwargs
 	}
 	c.ApplyRates()
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// The learning rate of an update may follow how far the policy moves (schedulers.KLAdaptive): this file measures that in
-// every minibatch, and steps the schedule.
+// The learning rate of an update may follow how far the policy moves (schedulers.KLAdaptive): this file measures that
+// in every minibatch, and steps the schedule.
 
 // newScheduler makes the schedule that the configuration asks for, whose settings it then has with all defaults.
 func (c *Core) newScheduler() (err error) {
@@ -25,8 +25,10 @@ func (c *Core) newScheduler() (err error) {
 		cfg.LearningRateSchedulerKwargs); err != nil {
 		return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
 	}
+	cfg.ScheduleKLThreshold = 0
 	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok {
 		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence == schedulers.GaussianKL
+		cfg.ScheduleKLThreshold = k.Config().KLThreshold
 		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.gaussianKL) {
 			return fmt.Errorf("%s: \"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate",
 				strings.ToLower(c.name), cfg.Compatibility)
@@ -36,9 +38,10 @@ func (c *Core) newScheduler() (err error) {
 	return err
 }
 
-// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps once
-// an epoch, by the mean over the epoch's minibatches (the one that stopped it included), once an update, by the mean over
-// all of them, or has done so at every minibatch (Adapt); others step once an update, or once an epoch as skrl does.
+// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps
+// once an epoch, by the mean over the epoch's minibatches (the one that stopped it included), once an update, by the
+// mean over all of them, or has done so at every minibatch (Adapt); others step once an update, or once an epoch as
+// skrl does.
 func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	if c.period == schedulers.EveryUpdate && !lastEpoch {
 		return
@@ -55,8 +58,8 @@ func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 	c.ApplyRates()
 }
 
-// meanKL returns the mean divergence over the minibatches since the schedule's last step: of those that TooFar has read,
-// or else the meter's.
+// meanKL returns the mean divergence over the minibatches since the schedule's last step: of those that TooFar has
+// read, or else the meter's.
 func (c *Core) meanKL(meter *Meter) float64 {
 	if len(c.seenKL) == 0 || c.gaussianKL {
 		kl, err := meter.EpochMean("Policy / KL divergence")
@@ -72,9 +75,9 @@ func (c *Core) meanKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// Adapt ends a minibatch. It returns the divergence, a scalar, that the schedule follows and that is tracked: kl, which is
-// the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it. A schedule that steps at every minibatch
-// does so here, by this divergence, which waits for the device.
+// Adapt ends a minibatch. It returns the divergence, a scalar, that the schedule follows and that is tracked: kl,
+// which is the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it. A schedule that steps at
+// every minibatch does so here, by this divergence, which waits for the device.
 func (c *Core) Adapt(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) (tensor.Tensor, error) {
 	if c.gaussianKL {
 		kl = c.gaussianDivergence(s, b, e)
@@ -91,8 +94,8 @@ func (c *Core) Adapt(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Te
 	return kl, nil
 }
 
-// gaussianDivergence returns the divergence KL(now ‖ before) of a minibatch in closed form, with rl_games' small numbers
-// against a division by 0: the mean over rows of
+// gaussianDivergence returns the divergence KL(now ‖ before) of a minibatch in closed form, with rl_games' small
+// numbers against a division by 0: the mean over rows of
 //
 //	Σ ln(σ′/σ + 1e-5) + (σ² + (μ′ − μ)²) / (2·(σ′² + 1e-5)) − ½
 //
@@ -113,8 +116,8 @@ func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation)
 	return s.Mean(s.Sum(kl, -1))
 }
 
-// distributionFields are the fields (N, A) of the rollout that the closed form of the divergence needs: mean and standard
-// deviation of the actions.
+// distributionFields are the fields (N, A) of the rollout that the closed form of the divergence needs: mean and
+// standard deviation of the actions.
 func (c *Core) distributionFields() []memory.Field {
 	if !c.gaussianKL {
 		return nil
@@ -137,9 +140,15 @@ func (c *Core) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
 	s.Copy(c.Rollout.Row("std_dev"), stdDev)
 }
 
-// CheckGaussian refuses settings that only Gaussian policies can have, where the policy is none.
-func (c *Core) CheckGaussian(cfg *agents.OnPolicy) error {
-	switch {
+// CheckSettings refuses settings that only Gaussian policies can have, where the policy is none, and a threshold of a
+// schedule that there is not.
+func (c *Core) CheckSettings(cfg *agents.OnPolicy) error {
+	switch x := cfg.ScheduleKLThreshold; {
+	case c.period == "" && x != 0:
+		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; leave it at 0",
+			strings.ToLower(c.name), x)
+	case c.period != "" && !(x > 0 && x <= math.MaxFloat32):
+		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g: want a finite number > 0", strings.ToLower(c.name), x)
 	case c.gaussian:
 		return nil
 	case cfg.BoundsLossScale > 0:

@@ -42,9 +42,10 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
-// BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that term:
-// bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the dimensions of
-// the policy's mean action μ, or of Σ μ² where bounds_loss_type is "square". Without a scale the loss stays as it is.
+// BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that
+// term: bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the
+// dimensions of the policy's mean action μ, or of Σ μ² where bounds_loss_type is "square". Without a scale the loss
+// stays as it is.
 func (c *Core) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
 	scale, limit := c.Config.BoundsLossScale, c.Config.BoundsLossLimit
 	if scale == 0 {
