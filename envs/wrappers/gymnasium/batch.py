@@ -5,6 +5,7 @@ copies what they return, arrays of numpy, torch or jax, into the shared memory, 
 before the Go side is told, because simulators write over what they have returned.
 """
 
+import importlib
 import inspect
 import sys
 
@@ -20,10 +21,12 @@ FINAL_OBSERVATIONS, FINAL_INFOS = ("final_obs", "final_observation"), ("final_in
 # Simulators.
 
 
-def autoreset_of(env):
-    """What a batch says that it does when an episode ends, None where it does not say."""
-    mode = (attribute(env, "metadata") or {}).get("autoreset_mode")
-    return None if mode is None else getattr(mode, "name", str(mode)).lower()
+def imported(name):
+    """The name of a task without the module before its colon, which is imported, because it registers the task."""
+    module, _, name = name.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    return name
 
 
 def member(config, name, path):
@@ -86,8 +89,13 @@ class Simulator:
     def make(self, kwargs, seed):
         raise Refused("a batch has no id: set a factory, module:function, that returns it")
 
+    def declared(self):
+        """What the simulator says that it does when an episode ends, None where it does not say."""
+        mode = (attribute(self.env, "metadata") or {}).get("autoreset_mode")
+        return None if mode is None else getattr(mode, "name", str(mode)).lower()
+
     def find_mode(self):
-        declared, chosen = autoreset_of(self.env), self.setup["autoreset"]
+        declared, chosen = self.declared(), self.setup["autoreset"]
         mode = declared or chosen or self.autoreset
         if mode not in (SAME_STEP, NEXT_STEP, DISABLED):
             said = "does not say" if mode is None else f"says {mode!r}, which is not"
@@ -135,12 +143,9 @@ class Vector(Simulator):
     groups = (), ()
 
     def make(self, kwargs, seed):
-        kwargs["vectorization_mode"] = kwargs.get("vectorization_mode")
+        name, mode = imported(self.setup["id"]), kwargs.get("vectorization_mode")
         options = kwargs["vector_kwargs"] = dict(kwargs.get("vector_kwargs") or {})
-        name = self.setup["id"]
-        entry = kwargs["vectorization_mode"] == "vector_entry_point"
-        if kwargs["vectorization_mode"] is None:
-            entry = gymnasium.spec(name).vector_entry_point is not None
+        entry = mode == "vector_entry_point" or mode is None and gymnasium.spec(name).vector_entry_point is not None
         modes = getattr(gymnasium.vector, "AutoresetMode", None)  # of gymnasium 1.1 and later
         if modes is not None and not entry and (self.setup["autoreset"] or "autoreset_mode" not in options):
             options["autoreset_mode"] = modes[(self.setup["autoreset"] or SAME_STEP).upper()]
@@ -203,10 +208,11 @@ class IsaacLab(Simulator):
         import isaaclab_tasks  # noqa: F401, registers the tasks
         from isaaclab_tasks.utils import parse_env_cfg
 
-        config = parse_env_cfg(self.setup["id"], device=self.device, num_envs=self.n)
+        name = imported(self.setup["id"])
+        config = parse_env_cfg(name, device=self.device, num_envs=self.n)
         config.seed = seed
         configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
-        return gymnasium.make(self.setup["id"], cfg=config, render_mode=self.setup["render_mode"] or None)
+        return gymnasium.make(name, cfg=config, render_mode=self.setup["render_mode"] or None)
 
     def step(self, actions):
         return self.env.step(actions.reshape(self.n, -1))  # a discrete action has a column, too
@@ -223,18 +229,21 @@ class MJLab(Simulator):
     def make(self, kwargs, seed):
         import torch
         from mjlab.envs import ManagerBasedRlEnv
-        from mjlab.tasks.registry import load_env_cfg
+        from mjlab.tasks.registry import list_tasks, load_env_cfg
 
         import mjlab.tasks  # noqa: F401, registers the tasks
 
+        name = imported(self.setup["id"])
+        if name not in list_tasks():
+            raise Refused(f"mjlab has no task {name!r}; it has {listed(list_tasks())}")
         device = kwargs.pop("device", "cuda:0" if torch.cuda.is_available() else "cpu")
-        config = load_env_cfg(self.setup["id"])
+        config = load_env_cfg(name)
         config.scene.num_envs, config.seed = self.n, seed
         config.auto_reset = self.setup["autoreset"] == SAME_STEP
         configure(config, kwargs)
         return ManagerBasedRlEnv(config, device=device, render_mode=self.setup["render_mode"] or None)
 
-    def find_mode(self):
+    def declared(self):
         return SAME_STEP if getattr(self.env.cfg, "auto_reset", True) else DISABLED
 
     def reset_rows(self, done):
@@ -392,7 +401,7 @@ class Place:
         if self.pack is None:
             torch = sys.modules["torch"]
             self.target = torch.from_numpy(self.host)
-            self.pack = torch.empty(self.target.shape, dtype=self.target.dtype, device=device)
+            self.pack = self.target.to(device, copy=True)
         self.waiting = True
         return self.pack[:, first:last]
 
@@ -453,6 +462,9 @@ def writer(name, space, floats, small, at=(0, 0)):
             value = value - start
         if is_cuda(value):
             place.columns(first, last, value.device).copy_(value.reshape(shape[0], -1))
+            return
+        if rows is None and place.pack is not None:  # other columns are on a card
+            place.columns(first, last, None).copy_(sys.modules["torch"].from_numpy(value.reshape(shape[0], -1)))
             return
         value, to = value.reshape(shape), slice(None) if rows is None else rows
         view[to] = value

@@ -201,6 +201,48 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 	}
 }
 
+// Numbers of infos are averaged over the environments that have them: not those that only reset.
+func TestPeersBatchStepMetrics(t *testing.T) {
+	const n = 5
+	for _, mode := range autoresets {
+		o := counting(t, n, map[string]any{"mode": mode})
+		o.StepMetrics, o.EpisodeMetrics = []string{"speed", "nested.even"}, []string{"speed"}
+		e := open(t, o)
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		all := make([]counted, n)
+		for step := 1; step <= 20; step++ {
+			s, err := e.Step(actions(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, valid := 0.0, 0.0
+			for i := range all {
+				all[i].i = i
+				if all[i].over && mode == NextStep {
+					all[i].k, all[i].over = 0, false
+					continue
+				}
+				if all[i].over {
+					all[i].k = 0
+				}
+				all[i].k++
+				all[i].over = all[i].k >= all[i].length()
+				sum, valid = sum+float64(2*all[i].k), valid+1
+			}
+			if got := s.Metrics["speed"]; math.Abs(got-sum/valid) > 1e-9 {
+				t.Fatalf("%s, step %d: the mean speed is %g, want %g", mode, step, got, sum/valid)
+			}
+			for _, episode := range s.Episodes {
+				if diff := cmp.Diff(map[string]float64{"speed": float64(2 * episode.Length)}, episode.Metrics); diff != "" {
+					t.Errorf("%s, step %d: metrics of an episode (-want +got):\n%s", mode, step, diff)
+				}
+			}
+		}
+	}
+}
+
 // Groups can be chosen; several are a Dict.
 func TestPeersBatchGroups(t *testing.T) {
 	o := counting(t, 2, nil)

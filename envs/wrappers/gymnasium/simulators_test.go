@@ -283,6 +283,10 @@ func TestSimulatorsMJLab(t *testing.T) {
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
 		t.Errorf("a setting that there is not: %v", err)
 	}
+	o.ID = "Mjlab-Cart"
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
+		t.Errorf("a task that there is not: %v", err)
+	}
 }
 
 // The stand-in for Isaac Lab: the app prints thousands of lines and ends the process itself.
