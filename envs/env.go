@@ -81,7 +81,9 @@ func (s *Step) Ended(i int) bool { return s.Terminated[i] || s.Truncated[i] }
 
 // FinalKnown reports whether the episode of environment i ended with this step and its row of FinalObservations is its
 // last observation.
-func (s *Step) FinalKnown(i int) bool { return s.Ended(i) && (s.FinalUnknown == nil || !s.FinalUnknown[i]) }
+func (s *Step) FinalKnown(i int) bool {
+	return s.Ended(i) && (s.FinalUnknown == nil || !s.FinalUnknown[i])
+}
 
 // ResetOnly reports whether environment i did nothing but reset in this step, so that its row belongs to no episode.
 func (s *Step) ResetOnly(i int) bool { return s.Invalid != nil && s.Invalid[i] && !s.Ended(i) }

@@ -16,7 +16,7 @@ func init() {
 	for _, simulator := range gymnasium.Simulators {
 		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
 			return newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
-				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset), ObservationGroups: s.ObservationGroups, StateGroups: s.StateGroups,
+				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset), RandomEpisodeLengths: s.RandomEpisodeLengths, ObservationGroups: s.ObservationGroups, StateGroups: s.StateGroups,
 			})
 		})
 	}
@@ -38,6 +38,10 @@ type simulatorSettings struct {
 	// environment in the same step, or in the next one, or leaves it to the bridge (disabled). vector and mjlab do as it
 	// says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
+	// RandomEpisodeLengths begins all episodes at random lengths, so that environments with a time limit do not end together
+	// (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. These first, shorter episodes do
+	// not count in figures.
+	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
 	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
 	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax "state"
 	// and "privileged_state"; of vector, envpool and maniskill none.

@@ -116,6 +116,17 @@ class Simulator:
         seeded = seed is not None and ("seed" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()))
         return self.env.reset(seed=seed) if seeded else self.env.reset()
 
+    def stagger(self, seed):
+        """Begins all episodes at random lengths, so that they do not time out together."""
+        holder = getattr(self.env, "unwrapped", self.env)
+        lengths, limit = getattr(holder, "episode_length_buf", None), getattr(holder, "max_episode_length", 0)
+        if lengths is None or limit < 1:
+            raise Refused(f"random_episode_lengths needs a simulator with episode_length_buf and max_episode_length; {self.name()} has none")
+        drawn = np.random.default_rng(None if seed is None else seed % 2**32).integers(0, int(limit), self.n)
+        if hasattr(lengths, "detach"):
+            drawn = sys.modules["torch"].as_tensor(drawn, dtype=lengths.dtype, device=lengths.device)
+        lengths[:] = drawn
+
     def step(self, actions):
         return self.env.step(actions)
 
@@ -626,7 +637,10 @@ class Batch(child.Bridge):
         return sys.modules["torch"].from_numpy(actions).to(self.device)
 
     def reset(self, seed):
-        observations, infos = self.results(self.simulator.reset(seed if seed >= 0 else None))
+        seed = seed if seed >= 0 else None
+        observations, infos = self.results(self.simulator.reset(seed))
+        if self.setup["random_lengths"]:
+            self.simulator.stagger(seed)
         leaf = observations
         while has_keys(leaf) or isinstance(leaf, (list, tuple)):
             leaf = next(iter(leaf.values() if has_keys(leaf) else leaf))

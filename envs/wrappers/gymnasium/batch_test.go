@@ -261,6 +261,46 @@ func TestPeersBatchGroups(t *testing.T) {
 	}
 }
 
+// Episodes may begin at random lengths; these first ones end apart, and no figures are made of them.
+func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
+	const n = 30
+	o := counting(t, n, nil)
+	o.Factory, o.AMPObservations, o.RandomEpisodeLengths = "bridge_batches:Timed", "", true
+	e := open(t, o)
+	first := make([]int, n) // the steps in which the first episodes ended
+	for range 2 {
+		if _, err := e.Reset(3); err != nil {
+			t.Fatal(err)
+		}
+		before := slices.Clone(first)
+		clear(first)
+		counted := 0
+		for k := 1; k <= 20; k++ {
+			s, err := e.Step(actions(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if s.Truncated[i] && first[i] == 0 {
+					first[i] = k
+				}
+			}
+			for _, episode := range s.Episodes {
+				counted++
+				if episode.Length != 10 || episode.Return != 10 || k != first[episode.Env]+10 {
+					t.Errorf("step %d: %+v, whose environment's first episode ended in step %d", k, episode, first[episode.Env])
+				}
+			}
+		}
+		if low, high := slices.Min(first), slices.Max(first); low > 3 || low < 1 || high < 8 || high > 10 || counted != n {
+			t.Errorf("the first episodes ended in the steps %v, and %d others", first, counted)
+		}
+		if before[0] != 0 && !slices.Equal(before, first) {
+			t.Errorf("with the same seed the first episodes ended in the steps %v and %v", before, first)
+		}
+	}
+}
+
 // An episode of one step has no row of the discriminator that could stand for its last one.
 func TestPeersBatchShortEpisodes(t *testing.T) {
 	folder := t.TempDir()
@@ -375,11 +415,12 @@ func TestPeersBatchRefusals(t *testing.T) {
 		"has no single_observation_space and single_action_space":        func(o *Options) { o.Factory, o.NumEnvs, o.AMPObservations = "bridge_batches:Nameless", 5, "" },
 		"how many AMP observations are there":                            func(o *Options) { o.Factory, o.AMPObservations, o.Simulator = "bridge_batches:Bare", "amp", Batch },
 		"the simulator is \"isaacgym\"; it must be one of":               func(o *Options) { o.Simulator = "isaacgym" },
-		"needs a Factory":                        func(o *Options) { o.Factory, o.ID = "", "Some-v0" },
-		"it is one batch, so there is one child": func(o *Options) { o.Children = 2 },
-		"are for single environments":            func(o *Options) { o.Infos = true },
-		"are for simulators; set Simulator":      func(o *Options) { o.Simulator, o.Autoreset = "", NextStep },
-		"autoreset is \"never\"":                 func(o *Options) { o.Autoreset = "never" },
+		"needs a Factory":                                                      func(o *Options) { o.Factory, o.ID = "", "Some-v0" },
+		"it is one batch, so there is one child":                               func(o *Options) { o.Children = 2 },
+		"are for single environments":                                          func(o *Options) { o.Infos = true },
+		"are for simulators; set Simulator":                                    func(o *Options) { o.Simulator, o.Autoreset = "", NextStep },
+		"needs a simulator with episode_length_buf":                            func(o *Options) { o.RandomEpisodeLengths = true },
+		"autoreset is \"never\"":                                               func(o *Options) { o.Autoreset = "never" },
 		"the infos of step have no 'amp', where the AMP observation should be": func(o *Options) { o.AMPObservations = "amp" },
 	} {
 		o := counting(t, 4, nil)

@@ -45,6 +45,7 @@ type setup struct {
 	States     string         `json:"states"`
 	StateSize  int            `json:"state_size"`
 
+	RandomLengths     bool     `json:"random_lengths"`
 	ObservationGroups []string `json:"observation_groups"`
 	StateGroups       []string `json:"state_groups"`
 	Spin              float64  `json:"spin"` // seconds
@@ -93,7 +94,7 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(), RenderMode: o.RenderMode, Checker: o.Checker,
 		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
 		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Spin: o.Spin.Seconds(),
-		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
+		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths, ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
 	}
 	message, err := json.Marshal(opening)
 	if err != nil {

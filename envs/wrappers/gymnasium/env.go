@@ -35,6 +35,7 @@ type Env struct {
 	step       envs.Step
 	returns    []float64
 	lengths    []int
+	partial    []bool // the episode in progress began at a random length
 	episodes   []envs.Episode
 	metrics    map[string]float64
 	counts     map[string]int
@@ -182,7 +183,7 @@ func (e *Env) allocate() error {
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 	}
-	e.returns, e.lengths = make([]float64, n), make([]int, n)
+	e.returns, e.lengths, e.partial = make([]float64, n), make([]int, n), make([]bool, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
 	objects := n
 	if e.options.Simulator != "" {

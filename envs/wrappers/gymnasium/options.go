@@ -51,6 +51,11 @@ type Options struct {
 	// that [Vector] makes by ID (by default same_step where there is a choice) and for [MJLab] (by default disabled: the
 	// bridge resets, and sees the last observation; with same_step a step costs less, and last observations are unknown).
 	Autoreset Autoreset
+	// RandomEpisodeLengths begins the episodes of a Simulator that has episode_length_buf and max_episode_length (Isaac
+	// Lab, mjlab) at random lengths after every Reset, so that environments with a time limit do not end together and a
+	// rollout shows all parts of an episode (rsl_rl: init_at_random_ep_len). These first, shorter episodes are not among
+	// Step.Episodes.
+	RandomEpisodeLengths bool
 	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
 	// groups, that become observations and states; several become a Dict. By default they are "policy" or "actor", and
 	// "critic" where there is one; of [Playground] and [Brax] "state" and "privileged_state"; of [Vector], [EnvPool] and
@@ -113,8 +118,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: %d children of the simulator %s; it is one batch, so there is one child", o.Children, o.Simulator)
 	case o.Simulator != "" && (o.Infos || o.Checker):
 		return fmt.Errorf("gymnasium: Infos and Checker are for single environments; %s is a simulator", o.Simulator)
-	case o.Simulator == "" && (o.Autoreset != "" || len(o.ObservationGroups)+len(o.StateGroups) > 0):
-		return errors.New("gymnasium: Autoreset, ObservationGroups and StateGroups are for simulators; set Simulator")
+	case o.Simulator == "" && (o.Autoreset != "" || o.RandomEpisodeLengths || len(o.ObservationGroups)+len(o.StateGroups) > 0):
+		return errors.New("gymnasium: Autoreset, RandomEpisodeLengths, ObservationGroups and StateGroups are for simulators; set Simulator")
 	case o.Autoreset != "" && !slices.Contains(autoresets, o.Autoreset):
 		return fmt.Errorf("gymnasium: autoreset is %q; it must be one of %q", o.Autoreset, autoresets)
 	case o.Children < 0 || o.Children > o.NumEnvs:

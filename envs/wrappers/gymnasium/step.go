@@ -35,7 +35,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		return nil, err
 	}
 	for i := range e.returns {
-		e.returns[i], e.lengths[i] = 0, 0
+		e.returns[i], e.lengths[i], e.partial[i] = 0, 0, e.options.RandomEpisodeLengths
 	}
 	e.seeded, e.ready = true, true
 	e.step = envs.Step{Observations: e.own.observations, States: e.own.states}
@@ -303,6 +303,7 @@ func inspect(c *child, name string, first int, rows []float32, w int, choices []
 // collectEpisodes lists the episodes that ended in this step.
 func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
+	ended := false
 	for _, c := range e.children {
 		for i := c.from; i < c.to; i++ {
 			if e.step.ResetOnly(i) {
@@ -313,15 +314,22 @@ func (e *Env) collectEpisodes() {
 			if !e.own.terminated[i] && !e.own.truncated[i] {
 				continue
 			}
-			episode := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
-			if !c.renewed {
-				episode.Metrics = e.episodeMetrics(c, i)
+			ended = true
+			if !e.partial[i] {
+				episode := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
+				if !c.renewed {
+					episode.Metrics = e.episodeMetrics(c, i)
+				}
+				e.episodes = append(e.episodes, episode)
 			}
-			e.episodes = append(e.episodes, episode)
-			e.returns[i], e.lengths[i] = 0, 0
+			// Where the child is a new one, its environments have begun anew, at random lengths, too.
+			e.returns[i], e.lengths[i], e.partial[i] = 0, 0, c.renewed && e.options.RandomEpisodeLengths
 		}
 	}
+	if ended {
+		e.step.FinalObservations, e.step.FinalStates = e.own.finals, e.own.finalStates
+	}
 	if len(e.episodes) > 0 {
-		e.step.FinalObservations, e.step.FinalStates, e.step.Episodes = e.own.finals, e.own.finalStates, e.episodes
+		e.step.Episodes = e.episodes
 	}
 }

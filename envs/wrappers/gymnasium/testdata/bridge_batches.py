@@ -267,3 +267,32 @@ class Flat:
 
     def close(self):
         pass
+
+
+class Timed:
+    """Environments with a time limit of 10 steps that shows how far they are, as Isaac Lab's and mjlab's keep it."""
+
+    metadata, max_episode_length = {"autoreset_mode": "same_step"}, 10
+
+    def __init__(self, num_envs):
+        self.num_envs = num_envs
+        self.single_observation_space = spaces.Box(0, 10, (1,), np.float32)
+        self.single_action_space = spaces.Box(-1, 1, (2,), np.float32)
+        self.episode_length_buf = np.zeros(num_envs, np.int64)
+        self.none = np.zeros(num_envs, bool)
+
+    def seen(self):
+        return self.episode_length_buf[:, None].astype(np.float32)
+
+    def reset(self, seed=None):
+        self.episode_length_buf[:] = 0
+        return self.seen(), {}
+
+    def step(self, actions):
+        self.episode_length_buf += 1
+        over = self.episode_length_buf >= self.max_episode_length
+        self.episode_length_buf[over] = 0
+        return self.seen(), np.ones(self.num_envs, np.float32), self.none, over, {}
+
+    def close(self):
+        pass
