@@ -25,7 +25,8 @@ type conversion struct {
 	force, partial          *bool
 	plain, rest, separately *bool
 	rate                    *float64
-	member                  *int
+	member, numEnvs         *int
+	env                     *string
 }
 
 func convertCommand() *cobra.Command {
@@ -46,17 +47,21 @@ go on, given with --like, for names, shapes, counters and random states; train
 that agent for a step to get one. Networks, the optimizer's state and scalers are
 carried over, both ways.
 
+Where FROM is a YAML file of rl_games (Isaac Lab's rl_games_ppo_cfg.yaml), TO is a
+configuration of gorl's that trains the same (docs/reference/rl-games.md).
+
 No pickle is executed. One that asks for anything but tensors and plain values
 is refused, with the name of what it wanted to call.`,
 		Example: `
 gorl convert model.pt model.safetensors
 gorl convert runs/cartpole weights.npz
+gorl convert rl_games_ppo_cfg.yaml gorl.yaml
 gorl convert --to skrl runs/cartpole agent.pt
 gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as in that file
 gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
 		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
 	}
-	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz")
+	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz", "yaml", "yml")
 	k := conversion{
 		from: commandline.Choice(c, "from", "",
 			"`program` whose agent FROM is a checkpoint of, where it is not gorl: skrl", "skrl"),
@@ -76,8 +81,18 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 		rest:       c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl has no place for"),
 		separately: c.Flags().Bool("separately", false, "with --to skrl: TO is a folder for a file of each module"),
 		member:     c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint"),
+		env:        c.Flags().StringP("env", "e", "", "of a YAML file: the environment's `id`"),
+		numEnvs:    c.Flags().Int("num-envs", 0, "of a YAML file: `number` of environments that step together"),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if isYAML(args[0]) {
+			said, err := k.configuration(cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
+			return err
+		}
 		if err := k.check(cmd, args[0], args[1]); err != nil {
 			return err
 		}
@@ -95,6 +110,11 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if *k.from != "" && *k.to != "" {
 		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to convert")
+	}
+	for _, flag := range []string{"env", "num-envs"} {
+		if cmd.Flags().Changed(flag) {
+			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games", flag)
+		}
 	}
 	for _, flag := range []string{"plain-names", "skrl-version", "learning-rate", "without-rest", "separately"} {
 		if cmd.Flags().Changed(flag) && *k.to != "skrl" {

@@ -30,7 +30,7 @@ func TestList(t *testing.T) {
 	all, _ := gorl(t, 0, "list")
 	for _, want := range []string{
 		`(?m)^Stopping +at +0$`, `(?m)^CartPole +max_episode_steps +0$`, `(?m)^ +render +\{"height":320,"title":"","width":320\}$`, `(?m)^ +start_timeout +2m0s$`,
-		`(?m)^normalize_reward +discount +0$`, `(?m)^clip_action *$`, `(?m)^Gaussian +clip_actions +false$`, `(?m)^Bilinear +width +8$`, `(?m)^to_one *$`, `(?m)^mutate_float *$`,
+		`(?m)^normalize_reward +discount +0$`, `(?m)^clip_action +high +null$`, `(?m)^rescale_action *$`, `(?m)^Gaussian +clip_actions +false$`, `(?m)^Bilinear +width +8$`, `(?m)^to_one *$`, `(?m)^mutate_float *$`,
 	} {
 		matches(t, all, want)
 	}

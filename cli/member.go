@@ -85,3 +85,30 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 	}}
 	return g.Train(ctx, p)
 }
+
+// trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,
+// with the same configuration, elsewhere or here. The first of them puts it into the population's folder.
+func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
+	text, err := full.YAML()
+	if err != nil {
+		return err
+	}
+	file, err := launch.Parse(text)
+	if err != nil {
+		return wrong(err)
+	}
+	path, err := file.Install()
+	if err != nil {
+		return wrong(err)
+	}
+	for {
+		err := trainMember(ctx, launch.Process{Config: path, Member: id})
+		switch {
+		case errors.Is(err, pbt.ErrRestart):
+			continue // a setting that takes effect in a member that is built anew
+		case err != nil && ctx.Err() != nil && !several(err):
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same command goes on with it", id, file.Dir())}
+		}
+		return err
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -25,12 +26,15 @@ import (
 
 // trainFlags are what the command line says.
 type trainFlags struct {
-	config, resume, out, name, device, example string
-	set                                        []string
-	seed                                       int64
-	timesteps                                  int64
-	quiet, check                               bool
-	given                                      func(flag string) bool
+	config, resume, out, name, device, example, env string
+	set                                             []string
+	seed                                            int64
+	timesteps                                       int64
+	numEnvs                                         int
+	quiet, check                                    bool
+	isaac                                           isaacFlags
+	given                                           func(flag string) bool
+	notes                                           []string // on a file of rl_games
 }
 
 func trainCommand() *cobra.Command {
@@ -44,7 +48,8 @@ environment: names an environment and its settings (docs/environments.md), and
 models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
 docs/amp.md, docs/training.md). With a section pbt: a population trains in this
 process (docs/pbt.md), with mutation: and training: one whose networks evolve
-(docs/evolution.md).
+(docs/evolution.md). Files of rl_games, and Isaac Lab's command lines, are read as they
+are (docs/reference/rl-games.md).
 
 The run has a folder, runs/<name> unless something else is said. Into it goes
 run.yaml, the configuration that is in effect, with every default and the seed that
@@ -58,16 +63,18 @@ gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml
 gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
 gorl train --config cartpole.yaml --check
+gorl train --config skrl_ppo_cfg.yaml --env gymnasium:Pendulum-v1 --num-envs 16
 gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume",
-					args[0])
+			for _, arg := range args {
+				if err := assignment(arg); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.given = cmd.Flags().Changed
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given, f.isaac.assignments = cmd.Flags().Changed, args
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -76,6 +83,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.StringVarP(&f.env, "env", "e", "", "the environment's `id`, instead of environment.id")
+	flags.IntVar(&f.numEnvs, "num-envs", 0, "`number` of environments that step together, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	flags.Int64Var(&f.timesteps, "timesteps", 0,
 		"timesteps, each a step of all environments, instead of trainer.timesteps")
@@ -85,10 +94,12 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
 	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
+	f.isaac.register(flags)
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagDirname("resume")
 	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("set", f.completeSet)
 	_ = c.RegisterFlagCompletionFunc("device",
 		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
@@ -142,11 +153,17 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		return nil, commandline.Usagef("--timesteps is %d; want a number of timesteps", f.timesteps)
 	case f.given("seed") && f.seed < 0:
 		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
+	case f.given("num-envs") && f.numEnvs < 1:
+		return nil, commandline.Usagef("--num-envs is %d; want a number of environments", f.numEnvs)
 	}
-	c, err := readConfiguration(path, stdin)
+	if err := f.isaac.check(f.given); err != nil {
+		return nil, err
+	}
+	c, notes, err := f.readAny(path, stdin)
 	if err != nil {
 		return nil, err
 	}
+	f.notes = notes
 	for _, assignment := range f.set {
 		if err := c.Set(assignment); err != nil {
 			return nil, commandline.Usagef("--set %w", err)
@@ -155,7 +172,13 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	if err := check(c); err != nil {
 		return nil, commandline.Usagef("%s: %w", path, err)
 	}
-	if f.given("seed") {
+	member, err := f.isaac.memberOf()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.given("seed") && member >= 0:
+		f.notes = append(f.notes, fmt.Sprintf("--seed %d is not used: a population has one seed, of which those of its members follow", f.seed))
+	case f.given("seed"):
 		c["seed"] = f.seed
 	}
 	if f.device != "" {

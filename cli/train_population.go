@@ -86,17 +86,25 @@ var pace = []string{"synchronous", "synch"}
 // trainPopulation trains a population of package pbt in this process.
 func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
 	section := c.Section("pbt")
+	id, err := f.isaac.memberOf()
+	if err != nil {
+		return err
+	}
+	alone := id >= 0 // a member of a population whose others are processes elsewhere
 	if f.given("timesteps") {
 		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N instead of --timesteps")
 	}
-	if f.given("seed") {
+	switch {
+	case alone && section["seed"] == nil && c["seed"] == nil:
+		return commandline.Usagef("agent.pbt.policy_idx makes this process one of a population's, which share a seed: give agent.pbt.seed=N, the same to all")
+	case f.given("seed") && !alone:
 		delete(section, "seed") // which would come first
-	} else if section["seed"] == nil {
+	case section["seed"] == nil:
 		c.DrawSeed()
 	}
 	directory, _ := section["directory"].(string)
 	workspace, _ := section["workspace"].(string)
-	directory, workspace, err := f.place(directory, workspace, "PBT", false)
+	directory, workspace, err = f.place(directory, workspace, "PBT", alone)
 	if err != nil {
 		return err
 	}
@@ -105,7 +113,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	if err != nil {
 		return wrong(err)
 	}
-	notes := settings.Notes
+	notes := append(f.notes, settings.Notes...)
 	if c["launcher"] != nil {
 		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
 			"with launcher.command: ["+program+", member]")
@@ -130,6 +138,10 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	full, warnings, err := populationInEffect(c, settings)
 	if err != nil {
 		return blame(err)
+	}
+	if alone && !f.check {
+		tell(stderr, append(notes, warnings...))
+		return trainAlone(ctx, full, id)
 	}
 	return f.crowd(ctx, stdout, stderr, crowd{
 		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps,
@@ -189,6 +201,12 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 // member builds the trainer of a population's member, and returns its sections with every default in them. The population
 // saves; trainers write nothing themselves, and of the settings of theirs only those that say something of a member count.
 func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
+	given := c
+	local, err := launch.Localised(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = local
 	env, err := makeEnvironment(c)
 	if err != nil {
 		return nil, nil, err
@@ -214,6 +232,9 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 	}
 	section["trackers"] = list
 	full["trainer"] = section
+	if d, ok := given.Section("agent")["device"]; ok {
+		full.Section("agent")["device"] = d // the same for all members, of whatever device
+	}
 	return trainer.Trainee(), full, nil
 }
 

@@ -53,7 +53,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		return wrong(err)
 	}
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
-	tell(stderr, trainer.Notes())
+	tell(stderr, append(f.notes, trainer.Notes()...))
 	if f.check {
 		_, err := stdout.Write(run.text)
 		return err
@@ -86,9 +86,17 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n",
 			trainer.Timestep(), total)
 	}
-	if goal := run.cfg.StopAtReturn; err == nil && goal != nil && trainer.Timestep() < int64(total) {
-		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when an evaluation reached stop_at_return (%g).\n",
-			trainer.Timestep(), total, *goal)
+	for _, x := range []struct {
+		goal *float64
+		when string
+	}{
+		{run.cfg.StopAtReturn, "an evaluation reached stop_at_return"},
+		{run.cfg.StopAtEpisodeReturn, "training episodes passed stop_at_episode_return"},
+	} {
+		if err == nil && x.goal != nil && begun && trainer.Timestep() < int64(total) {
+			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, x.when, *x.goal)
+			break
+		}
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models/description"
@@ -263,6 +265,40 @@ func TestRecurrentErrors(t *testing.T) {
 		if _, err := (description.Network{Inputs: 3,
 			Steps: []description.Step{step}}).Widths(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// A container's type makes recurrent layers of its numbers.
+func TestRecurrentContainer(t *testing.T) {
+	tensortest.CheckLive(t)
+	read := func(container string) (Spec, error) {
+		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " + container + "}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ParseSpec(dict)
+	}
+	long, err := read("layers: [{gru: {hidden_size: 6, num_layers: 2}}, {gru: {hidden_size: 3, num_layers: 2}}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := read("layers: [6, 3], type: GRU, num_layers: 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(long.Network, short.Network); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for container, want := range map[string]string{
+		"layers: [6], type: transformer":            `network[0].type: "transformer"; want GRU, LSTM or RNN`,
+		"layers: [flatten], type: LSTM":             "network[0].layers[0]: with type: LSTM want a number",
+		"layers: [{linear: [4, false]}], type: rnn": "with type: rnn want a number",
+		"layers: [6], num_layers: 2":                "network[0].num_layers: it belongs to type",
+		"layers: [6], type: GRU, num_layers: 0":     "num_layers",
+	} {
+		if _, err := read(container); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", container, err, want)
 		}
 	}
 }

@@ -15,7 +15,8 @@ const maxLayerWidth = 1 << 20
 
 // The layers that a specification can name are read here: linear, recurrent and flatten; conv2d is in spec_conv.go.
 
-// parseContainer reads {name, input, layers, activations}.
+// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as sizes
+// of recurrent layers, as a file of Isaac Lab's has them.
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)
 	if !ok {
@@ -26,7 +27,10 @@ func parseContainer(path string, entry any) (Container, error) {
 		Input       any    `yaml:"input"`
 		Layers      any    `yaml:"layers"`
 		Activations any    `yaml:"activations"`
+		Type        string `yaml:"type"`
+		Count       int    `yaml:"num_layers" config:"min=1"`
 	}
+	k.Count = 1
 	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path}); err != nil {
 		return Container{}, err
 	}
@@ -38,8 +42,32 @@ func parseContainer(path string, entry any) (Container, error) {
 	if c.Layers, err = parseLayers(path+".layers", k.Layers); err != nil {
 		return c, err
 	}
+	if err = c.retype(path, k.Type, k.Count, dict["num_layers"] != nil); err != nil {
+		return c, err
+	}
 	c.Activations, err = parseActivations(path+".activations", k.Activations)
 	return c, err
+}
+
+// retype makes recurrent layers of a type out of linear ones, count behind each other of each; an empty type leaves all
+// as they are.
+func (c *Container) retype(path, kind string, count int, counted bool) error {
+	switch short := strings.ToLower(kind); short {
+	case "":
+		if counted {
+			return fmt.Errorf("models: %s.num_layers: it belongs to type: GRU, LSTM or RNN; leave it out", path)
+		}
+	case description.GRU, description.LSTM, description.RNN:
+		for i, l := range c.Layers {
+			if l.Flatten || l.Conv != nil || l.Recurrent != "" || l.In != "" || l.NoBias {
+				return fmt.Errorf("models: %s.layers[%d]: with type: %s want a number, the size of a layer", path, i, kind)
+			}
+			c.Layers[i] = Layer{Recurrent: short, Out: l.Out, Layers: count}
+		}
+	default:
+		return fmt.Errorf("models: %s.type: %q; want GRU, LSTM or RNN, or leave it out", path, kind)
+	}
+	return nil
 }
 
 // expressionText accepts text, and a bare number where an expression is one.

@@ -90,6 +90,11 @@ type Config struct {
 	//
 	// It needs EvaluationInterval. Give the return from which on the task counts as solved.
 	StopAtReturn *float64 `yaml:"stop_at_return"`
+	// StopAtEpisodeReturn ends the run when, after an update, the mean return of the last 100 training episodes is above
+	// it; the default, null, never does (rl_games: score_to_win).
+	//
+	// It needs no evaluations, which StopAtReturn compares, and counts episodes of older and of exploring policies.
+	StopAtEpisodeReturn *float64 `yaml:"stop_at_episode_return"`
 
 	// Headless does not call the environment's Render; otherwise OnRender is given a picture of environment 0 every
 	// RenderInterval timesteps.

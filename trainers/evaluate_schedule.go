@@ -87,8 +87,18 @@ func (saving) OnEvaluation(t *Trainer, _ Evaluation) error {
 	return t.saveAs(true, false)
 }
 
-// stopping ends the run where an evaluation's mean return reaches StopAtReturn.
+// stopping ends the run where an evaluation's mean return reaches StopAtReturn, or that of training episodes passes
+// StopAtEpisodeReturn.
 type stopping struct{ BaseCallback }
+
+func (stopping) OnUpdate(t *Trainer) error {
+	goal, returns := t.cfg.StopAtEpisodeReturn, t.metrics.find(episodeFigure+"return")
+	if goal != nil && returns != nil && returns.mean() > *goal {
+		return fmt.Errorf("%w: the mean return of the last episodes at timestep %d is %g, and \"stop_at_episode_return\" %g",
+			ErrStop, t.timestep, returns.mean(), *goal)
+	}
+	return nil
+}
 
 func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
 	if goal := t.cfg.StopAtReturn; goal != nil && e.Return >= *goal {

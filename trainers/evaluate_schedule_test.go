@@ -295,6 +295,26 @@ func TestStopAtReturn(t *testing.T) {
 	}
 }
 
+// StopAtEpisodeReturn ends the run after the first update at which the mean of the last episodes is above it.
+func TestStopAtEpisodeReturn(t *testing.T) {
+	checkLiveTensors(t)
+	goal, above := 1.0, 1e9
+	for _, x := range []struct {
+		goal *float64
+		end  func(n int64) bool
+	}{
+		{nil, func(n int64) bool { return n == 200 }},
+		{&above, func(n int64) bool { return n == 200 }},
+		{&goal, func(n int64) bool { return n < 200 && n%8 == 0 }}, // at the end of a rollout
+	} {
+		tr, done := scenes[0].start(t, trainers.Config{Timesteps: 200, StopAtEpisodeReturn: x.goal})
+		if err := tr.Train(t.Context()); err != nil || !x.end(tr.Timestep()) {
+			t.Errorf("goal %v: %v at timestep %d with %v", x.goal, err, tr.Timestep(), tr.Metrics()["episode.return"])
+		}
+		done()
+	}
+}
+
 // Settings of evaluation that cannot be met are refused before anything is made, and by populations.
 func TestEvaluationRefused(t *testing.T) {
 	checkLiveTensors(t)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -34,7 +35,19 @@ var (
 
 // kinds are all wrappers, sorted by name.
 var kinds = []kind{
-	of("clip_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewClipAction(env)) }),
+	of("clip_action", "", actionLimits{}, func(env envs.Env, s actionLimits) (envs.Env, error) {
+		if s.Low == nil && s.High == nil {
+			return made(wrappers.NewClipAction(env))
+		}
+		low, high := math.Inf(-1), math.Inf(1)
+		if s.Low != nil {
+			low = *s.Low
+		}
+		if s.High != nil {
+			high = *s.High
+		}
+		return made(wrappers.NewClipActionTo(env, low, high))
+	}),
 	of("clip_observation", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
 		return made(wrappers.NewClipObservation(env, s.Low, s.High))
 	}),
@@ -81,6 +94,16 @@ type clip struct {
 	// Narrower limits hide more of what is rare; wider ones let rare numbers move the networks far.
 	Low  float64 `yaml:"low"`
 	High float64 `yaml:"high"`
+}
+
+// actionLimits are the settings of clip_action.
+type actionLimits struct {
+	// Low and High are limits beside those of the action space, for simulators whose action spaces have none; null is no
+	// limit.
+	//
+	// Narrower limits keep a policy from extreme actions; wider ones let it use the whole range of its actuators.
+	Low  *float64 `yaml:"low"`
+	High *float64 `yaml:"high"`
 }
 
 type normalizeObservation struct {

@@ -13,32 +13,66 @@ import (
 // (Gymnasium's wrapper drops them), which agents use to explore at random. NaN and infinite actions are an error.
 type ClipAction struct {
 	inner
-	space   spaces.Space
+	set     spaces.Set
 	actions []float32
 }
 
 // NewClipAction returns env with its actions clipped. The action space must be a Box; where it has no limit, nothing
 // is clipped.
 func NewClipAction(env envs.Env) (*ClipAction, error) {
-	space, err := boxOf(env, "NewClipAction")
+	return newClipAction(env, "NewClipAction")
+}
+
+func newClipAction(env envs.Env, who string) (*ClipAction, error) {
+	space, err := boxOf(env, who)
 	if err != nil {
 		return nil, err
 	}
-	return &ClipAction{inner: inner{env}, space: space, actions: make([]float32, env.NumEnvs()*space.Width())}, nil
+	c := &ClipAction{inner: inner{env}, set: env.Spaces(), actions: make([]float32, env.NumEnvs()*space.Width())}
+	c.set.Action = space
+	return c, nil
 }
+
+// NewClipActionTo returns env with its actions clipped to low and high, of which one may be infinite, and to what limits
+// its action space, a Box, has besides. It gives limits to simulators whose action spaces have none.
+func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
+	const who = "NewClipActionTo"
+	l, err := newLimits(who, env, low, high)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClipAction(env, who)
+	if err != nil {
+		return nil, err
+	}
+	space := c.set.Action
+	limited, _ := l.box(space)
+	limited.DType = space.DType
+	for i := range limited.Low {
+		if limited.Low[i] >= limited.High[i] {
+			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who, []float64{low, high}, space, i)
+		}
+	}
+	c.set.Action = limited
+	return c, nil
+}
+
+// Spaces are those of the environment inside, with the limits of actions.
+func (c *ClipAction) Spaces() spaces.Set { return c.set }
 
 // Step clips the actions and steps the environment inside.
 func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
-	if err := c.space.Check(actions, c.NumEnvs()); err != nil {
+	space := c.set.Action
+	if err := space.Check(actions, c.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)
 	}
-	w := c.space.Width()
+	w := space.Width()
 	for i, a := range actions {
-		if c.space.Low != nil {
-			a = max(a, c.space.Low[i%w])
+		if space.Low != nil {
+			a = max(a, space.Low[i%w])
 		}
-		if c.space.High != nil {
-			a = min(a, c.space.High[i%w])
+		if space.High != nil {
+			a = min(a, space.High[i%w])
 		}
 		c.actions[i] = a
 	}

@@ -29,6 +29,28 @@ func (l limits) clip(out, values []float32) {
 	}
 }
 
+// box returns a Box with its limits clipped, or a Dict or Tuple of such; ok is false for other spaces.
+func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
+	switch space.Kind {
+	case spaces.Box:
+		clipped = spaces.Unbounded(space.Shape...)
+		copy(clipped.Low, space.Low)
+		copy(clipped.High, space.High)
+		l.clip(clipped.Low, clipped.Low)
+		l.clip(clipped.High, clipped.High)
+		return clipped, true
+	case spaces.Dict, spaces.Tuple:
+		space.Entries = slices.Clone(space.Entries)
+		for i := range space.Entries {
+			if space.Entries[i].Space, ok = l.box(space.Entries[i].Space); !ok {
+				return space, false
+			}
+		}
+		return space, true
+	}
+	return space, false
+}
+
 // ClipObservation clips every observation, final ones too, as recipes do behind [NormalizeObservation]. Privileged
 // states are left as they are.
 type ClipObservation struct {
@@ -40,26 +62,22 @@ type ClipObservation struct {
 }
 
 // NewClipObservation returns env with its observations clipped to low and high, of which one may be infinite. Its
-// observation space must be a Box, whose limits are clipped as well.
+// observation space must be a Box, or a Dict or Tuple of them, whose limits are clipped as well.
 func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, error) {
 	l, err := newLimits("NewClipObservation", env, low, high)
 	if err != nil {
 		return nil, err
 	}
-	space, err := observationBox(env, "NewClipObservation")
-	if err != nil {
-		return nil, err
+	set := env.Spaces()
+	if err := set.Observation.Validate(); err != nil {
+		return nil, fmt.Errorf("wrappers: NewClipObservation: observation space: %w", err)
 	}
-	set, rows := env.Spaces(), env.NumEnvs()*space.Width()
-	set.Observation = spaces.Unbounded(space.Shape...)
-	if space.Low != nil {
-		set.Observation.Low = slices.Clone(space.Low)
+	clipped, ok := l.box(set.Observation)
+	if !ok {
+		return nil, fmt.Errorf("wrappers: NewClipObservation needs a Box of observations, the observation space is %v", set.Observation)
 	}
-	if space.High != nil {
-		set.Observation.High = slices.Clone(space.High)
-	}
-	l.clip(set.Observation.Low, set.Observation.Low)
-	l.clip(set.Observation.High, set.Observation.High)
+	set.Observation = clipped
+	rows := env.NumEnvs() * clipped.Width()
 	return &ClipObservation{inner: inner{env}, limits: l, set: set,
 		observed: make([]float32, rows), finals: make([]float32, rows)}, nil
 }

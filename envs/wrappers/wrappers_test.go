@@ -135,6 +135,9 @@ func TestActionWrappers(t *testing.T) {
 	half := spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-2, 0}}
 	wide := spaces.NewBox(-math.MaxFloat32, math.MaxFloat32, 2)
 	clip := func(e envs.Env) (envs.Env, error) { return wrappers.NewClipAction(e) }
+	to := func(low, high float64) func(e envs.Env) (envs.Env, error) {
+		return func(e envs.Env) (envs.Env, error) { return wrappers.NewClipActionTo(e, low, high) }
+	}
 	rescale := func(e envs.Env) (envs.Env, error) { return wrappers.NewRescaleAction(e) }
 	for _, c := range []struct {
 		name          string
@@ -145,6 +148,9 @@ func TestActionWrappers(t *testing.T) {
 		{"clip", clip, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
 		{"clip", clip, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
 		{"clip", clip, spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1}, []float32{-3, 1e9, 1.5, -1}},
+		{"clip to -1", to(-1, 1), limits, []float32{-3, 11, .5, -1}, []float32{-1, 1, .5, 0}},
+		{"clip to -1", to(-1, math.Inf(1)), half, []float32{-3, 11, 1.5, -1}, []float32{-1, 11, 1.5, 0}},
+		{"clip to -1", to(-1, 1), spaces.Unbounded(2), []float32{-3, 1e9, .5, -1}, []float32{-1, 1, .5, -1}},
 		{"rescale", rescale, limits, []float32{-1, -1, 1, 1}, []float32{-2, 0, 2, 10}},
 		{"rescale", rescale, limits, []float32{0, .5, -3, 7}, []float32{0, 7.5, -2, 10}},
 		{"rescale", rescale, wide, []float32{-1, 1, 0, -.5}, []float32{-math.MaxFloat32, math.MaxFloat32, 0, -math.MaxFloat32 / 2}},
@@ -175,6 +181,13 @@ func TestActionWrappers(t *testing.T) {
 		if c.name == "rescale" {
 			want = spaces.NewBox(-1, 1, 2)
 		}
+		if c.name == "clip to -1" { // its limits and those of the space inside, whichever are narrower
+			want = env.Spaces().Action
+			low, high := float32(-1), min(float32(1), c.want[1])
+			if want.Low[0] != low || want.Low[1] != max(low, c.want[3]) || c.want[1] == 1 && want.High[1] != high {
+				t.Errorf("%s of %v %v: the limits are %v to %v", c.name, c.space.Low, c.space.High, want.Low, want.High)
+			}
+		}
 		if !env.Spaces().Action.Equal(want) {
 			t.Errorf("%s: action space %v", c.name, env.Spaces().Action)
 		}
@@ -199,6 +212,13 @@ func TestConstructorsRefuse(t *testing.T) {
 		{func() error { _, err := wrappers.NewClipAction(nil); return err }, "got nil"},
 		{func() error { _, err := wrappers.NewClipAction(discrete); return err }, "needs a Box of actions, the action space is Discrete(2)"},
 		{func() error { _, err := wrappers.NewClipAction(&spy{action: spaces.NewBox(1, -1, 2)}); return err }, "low 1 is not below high -1"},
+		{func() error { _, err := wrappers.NewClipActionTo(nil, -1, 1); return err }, "got nil"},
+		{func() error { _, err := wrappers.NewClipActionTo(discrete, -1, 1); return err }, "needs a Box of actions"},
+		{func() error { _, err := wrappers.NewClipActionTo(box, 1, -1); return err }, "low must be below high"},
+		{func() error {
+			_, err := wrappers.NewClipActionTo(&spy{action: spaces.NewBox(3, 4, 2)}, -1, 1)
+			return err
+		}, "[-1 1] leaves nothing of the action space"},
 		{func() error { _, err := wrappers.NewRescaleAction(nil); return err }, "got nil"},
 		{func() error { _, err := wrappers.NewRescaleAction(discrete); return err }, "needs a Box of actions"},
 		{func() error { _, err := wrappers.NewRescaleAction(box); return err }, "needs finite limits"},

@@ -132,7 +132,9 @@ func (s Sections) Check(prefix string, readers Reader) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		e := &config.Error{Prefix: prefix, Path: name, Given: s[name]}
-		if i := slices.Index(names, name); i < 0 {
+		if i := slices.Index(names, name); name == "params" {
+			e.Reason = "it is the section of a file of rl_games, which gorl train trains from and gorl convert turns into one of gorl's (docs/reference/rl-games.md)"
+		} else if i < 0 {
 			e.Unknown, e.Nearest = true, config.Nearest(name, names)
 		} else if r := known[i].readers; r&readers == 0 && s[name] != nil {
 			e.Reason = lacking[r&-r]
@@ -194,4 +196,14 @@ func (s Sections) DrawSeed() {
 	if s["seed"] == nil {
 		s["seed"] = rand.Int64N(1 << 31)
 	}
+}
+
+// Has reports whether there is a section of a name.
+func Has(name string) bool {
+	for _, k := range known {
+		if k.name == name {
+			return true
+		}
+	}
+	return false
 }

@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 		{"{agnet: {}, lancher: {}}", single, []string{
 			`test: unknown key "agnet" (given {}): did you mean "agent"?`, `test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
+		{"{params: {}}", single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train trains from`}},
 		{"{preset: isaaclab}", single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
 		{"{launcher: {}}", single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
 		{"{pbt: {}, mutation: {}}", population, []string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},

@@ -76,6 +76,7 @@ type runner struct {
 type runningMember struct {
 	process *process
 	output  *output
+	local   int // its place among those that run, while it runs
 	// before is when the heartbeat was written that was there when the process started.
 	before time.Time
 }
@@ -215,10 +216,13 @@ func (r *runner) start(s start) {
 	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvMember, s.member),
 		fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
 	where := ""
+	m.local = r.place()
 	if s.gpu >= 0 {
+		m.local = 0 // of the one that it sees
 		env = append(env, "CUDA_VISIBLE_DEVICES="+r.visible[s.gpu])
 		where = fmt.Sprintf(" on GPU %s", r.visible[s.gpu])
 	}
+	env = append(env, fmt.Sprintf("%s=%d", EnvLocal, m.local))
 	p, err := startProcess(d.Command, env, m.output, d.Grace)
 	if err != nil {
 		r.told(s.member, -1, err.Error())
@@ -227,6 +231,21 @@ func (r *runner) start(s start) {
 	m.process, m.before = p, r.beats[s.member].seen
 	r.event("member %d: started as process %d%s", s.member, p.command.Process.Pid, where)
 	go func() { r.exits <- ended{s.member, <-p.done} }()
+}
+
+// place is the lowest number that no running member has.
+func (r *runner) place() int {
+	taken := map[int]bool{}
+	for i := range r.members {
+		if r.members[i].process != nil {
+			taken[r.members[i].local] = true
+		}
+	}
+	n := 0
+	for taken[n] {
+		n++
+	}
+	return n
 }
 
 // ended takes note of a process that is gone, and starts the next one where the schedule says so.

@@ -213,7 +213,10 @@ class IsaacLab(Simulator):
             from isaaclab.app import AppLauncher
 
             self.app = AppLauncher(app).app
-        return super().build(seed)
+        env = super().build(seed)
+        if not self.setup["amp"] and attribute(env, "amp_observation_space") is not None:
+            self.setup["amp"] = "amp_obs"  # where its tasks have it
+        return env
 
     def make(self, kwargs, seed):
         import isaaclab_tasks  # noqa: F401, registers the tasks

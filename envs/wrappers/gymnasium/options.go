@@ -74,10 +74,11 @@ type Options struct {
 	StepMetrics []string
 	// Infos keeps what else the infos hold (texts, arrays), as JSON, for Env.Info. It costs time at every step.
 	Infos bool
-	// AMPObservations is the key of the infos under which AMP observations stand. How many there are is said by the
-	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a
-	// Simulator has reset the row before it wrote them, the row of the last step of the episode stands for that of its
-	// end; an episode of one step is an invalid transition then (see [envs.Step]).
+	// AMPObservations is the key of the infos under which AMP observations stand; by default there are none, and of those
+	// of [IsaacLab]'s tasks that have them it is amp_obs. How many there are is said by the environment's
+	// amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a Simulator has
+	// reset the row before it wrote them, the row of the last step of the episode stands for that of its end; an episode
+	// of one step is an invalid transition then (see [envs.Step]).
 	AMPObservations string
 	AMPSize         int
 	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers/rlgames"
+)
+
+// isYAML reports whether a path is named as a configuration is.
+func isYAML(path string) bool {
+	ext := filepath.Ext(path)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// configuration writes gorl's configuration of a file of rl_games, with the notes as comments, and says what it did.
+func (k conversion) configuration(cmd *cobra.Command, from, to string) (said string, err error) {
+	wrongUse := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "env" && f.Name != "num-envs" && f.Name != "force" {
+			wrongUse = f.Name
+		}
+	})
+	switch {
+	case wrongUse != "":
+		return "", commandline.Usagef("--%s is for checkpoints, and FROM is a YAML file", wrongUse)
+	case !isYAML(to):
+		return "", commandline.Usagef("TO is %s: want a name that ends in .yaml, as FROM is a YAML file", to)
+	case sameFile(from, to):
+		return "", commandline.Usagef("FROM and TO are the same file")
+	case *k.numEnvs < 0:
+		return "", commandline.Usagef("--num-envs is %d; want a number of environments", *k.numEnvs)
+	}
+	if _, err := os.Lstat(to); err == nil && !*k.force {
+		return "", commandline.Usagef("%s exists; --force replaces it", to)
+	}
+	made, err := rlgames.Read(from, rlgames.Options{NumEnvs: *k.numEnvs})
+	if err != nil {
+		return "", wrong(err)
+	}
+	c := runfile.Sections(made.Sections)
+	if *k.env != "" {
+		c.Section("environment")["id"] = *k.env
+	} else {
+		made.Notes = append(made.Notes, "environment.id is missing: write it into the file, or give "+program+" train --env")
+	}
+	if *k.numEnvs > 0 {
+		c.Section("environment")["num_envs"] = *k.numEnvs
+	}
+	text, err := c.YAML()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Made of %s by %s convert.\n", filepath.Base(from), program)
+	for _, n := range made.Notes {
+		fmt.Fprintf(&b, "#\n# %s\n", strings.Join(wrapped(n, 118), "\n# "))
+	}
+	b.WriteString("\n")
+	b.Write(text)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return "", err
+	}
+	if err := durable.WriteFile(to, func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }); err != nil {
+		return "", err
+	}
+	return strings.Join(append([]string{fmt.Sprintf("%s → %s", from, to)}, made.Notes...), "\nnote: "), nil
+}
+
+// wrapped breaks a text into lines of at most so many bytes, where words allow it.
+func wrapped(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers/rlgames"
+)
+
+// isaacFlags are those of Isaac Lab's train.py, so that its command lines work as they are. They are not in the help:
+// docs/reference/rl-games.md has them.
+type isaacFlags struct {
+	task, checkpoint               string
+	headless, track                bool
+	wandbName, wandbEntity, wandbP string
+	maxIterations                  int
+	sigma                          float64
+	assignments                    []string // agent.KEY=VALUE and env.KEY=VALUE
+}
+
+func (f *isaacFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.task, "task", "", "Isaac Lab's name of --env isaaclab:`TASK`")
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "refused: gorl does not read `file`s of rl_games' weights")
+	flags.BoolVar(&f.headless, "headless", false, "nothing: simulators open no window in any case")
+	flags.BoolVar(&f.track, "track", false, "send figures to Weights & Biases: the tracker wandb")
+	flags.StringVar(&f.wandbName, "wandb-name", "", "its `name` of the run")
+	flags.StringVar(&f.wandbEntity, "wandb-entity", "", "its `entity`")
+	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
+	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
+	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
+	for _, name := range []string{"task", "checkpoint", "headless", "track", "wandb-name", "wandb-entity", "wandb-project-name",
+		"max-iterations", "sigma"} {
+		_ = flags.MarkHidden(name)
+	}
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // --num_envs
+	})
+}
+
+// split returns the assignments to the agent's file and to the environment, each without its root.
+func (f *isaacFlags) split() (agent, env []string) {
+	for _, a := range f.assignments {
+		a = strings.TrimLeft(a, "+") // Hydra's mark of a key that is not there yet
+		if short, ok := strings.CutPrefix(a, "env."); ok {
+			env = append(env, short)
+		} else {
+			agent = append(agent, strings.TrimPrefix(a, "agent."))
+		}
+	}
+	return agent, env
+}
+
+// assignment refuses an argument that changes no key.
+func assignment(arg string) error {
+	short := strings.TrimLeft(arg, "+")
+	if key, _, ok := strings.Cut(short, "="); ok && (strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
+		return nil
+	}
+	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a setting with --set; "+
+		"arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them", arg)
+}
+
+// memberOf is the member that an assignment agent.pbt.policy_idx=N makes of this process, -1 without one.
+func (f *isaacFlags) memberOf() (int, error) {
+	member := -1
+	agent, _ := f.split()
+	for _, a := range agent {
+		if value, ok := strings.CutPrefix(a, "pbt.policy_idx="); ok {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 {
+				return 0, commandline.Usagef("agent.pbt.policy_idx is %q; want the number of a member, from 0", value)
+			}
+			member = n
+		}
+	}
+	return member, nil
+}
+
+// readAny reads a configuration: gorl's, skrl's, or one of rl_games, with what the command line says of it. notes say
+// what of a file of rl_games has no meaning.
+func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
+	if c, err = readConfiguration(path, stdin); err != nil {
+		return nil, nil, err
+	}
+	agent, env := f.isaac.split()
+	if rlgames.Is(c) {
+		c, notes, err = f.convert(c, path, agent)
+	} else {
+		err = f.adjust(c, agent)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if id := f.environment(); id != "" {
+		c.Section("environment")["id"] = id
+	}
+	if f.given("num-envs") {
+		c.Section("environment")["num_envs"] = f.numEnvs
+	}
+	for _, a := range env {
+		if err := c.Set("environment.kwargs." + a); err != nil {
+			return nil, nil, commandline.Usagef("env.%w", err)
+		}
+	}
+	if f.isaac.track {
+		settings := map[string]any{}
+		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity, "project": f.isaac.wandbP} {
+			if value != "" {
+				settings[key] = value
+			}
+		}
+		trainer := c.Section("trainer")
+		list, _ := trainer["trackers"].([]any)
+		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})
+	}
+	return c, notes, nil
+}
+
+// environment is the id that the command line gives, "" for none.
+func (f *trainFlags) environment() string {
+	if f.isaac.task != "" {
+		return "isaaclab:" + f.isaac.task
+	}
+	return f.env
+}
+
+// convert makes a configuration of a file of rl_games.
+func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string) (runfile.Sections, []string, error) {
+	o := rlgames.Options{Overrides: overrides, NumEnvs: f.numEnvs}
+	for _, s := range f.set {
+		if n, ok := strings.CutPrefix(s, "environment.num_envs="); ok {
+			o.NumEnvs, _ = strconv.Atoi(n) // what is no number is refused later
+		}
+	}
+	if f.isaac.maxIterations > 0 {
+		o.Overrides = append(o.Overrides, fmt.Sprintf("params.config.max_epochs=%d", f.isaac.maxIterations))
+	}
+	if f.given("sigma") {
+		o.Overrides = append(o.Overrides, fmt.Sprintf("params.network.space.continuous.sigma_init.val=%g", f.isaac.sigma))
+	}
+	var made *rlgames.Configuration
+	var err error
+	if path == "-" {
+		made, err = rlgames.Convert(c, o)
+	} else {
+		made, err = rlgames.Read(path, o)
+	}
+	if err != nil {
+		return nil, nil, wrong(err)
+	}
+	return made.Sections, made.Notes, nil
+}
+
+// adjust changes a file that is not rl_games' by Isaac Lab's flags and assignments. agent.trainer.timesteps=N is the key
+// of a file as Hydra has it, agent.learning_rate=N that of the section agent.
+func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
+	for _, a := range assignments {
+		section, _, _ := strings.Cut(strings.SplitN(a, "=", 2)[0], ".")
+		if !runfile.Has(section) {
+			a = "agent." + a
+		}
+		if err := c.Set(a); err != nil {
+			return commandline.Usagef("%w", err)
+		}
+	}
+	if f.given("sigma") {
+		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g", f.isaac.sigma)
+	}
+	if f.isaac.maxIterations > 0 {
+		rollouts, ok := c.Section("agent")["rollouts"].(int)
+		if !ok {
+			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which the configuration does not give; give --timesteps N")
+		}
+		c.Section("trainer")["timesteps"] = f.isaac.maxIterations * rollouts
+	}
+	return nil
+}
+
+// check refuses flags that make no sense.
+func (f *isaacFlags) check(given func(string) bool) error {
+	switch {
+	case f.checkpoint != "":
+		return commandline.Usagef("--checkpoint %s: gorl does not read weights of rl_games, and goes on with runs of its own by --resume RUN", f.checkpoint)
+	case f.task != "" && given("env"):
+		return commandline.Usagef("--task %s and --env name an environment both; give one of them", f.task)
+	case given("max-iterations") && f.maxIterations < 1:
+		return commandline.Usagef("--max-iterations is %d; want a number of updates", f.maxIterations)
+	case given("max-iterations") && given("timesteps"):
+		return commandline.Usagef("--max-iterations and --timesteps say both how long the run is; give one of them")
+	case !f.track && cmp.Or(f.wandbName, f.wandbEntity, f.wandbP) != "":
+		return commandline.Usagef("--wandb-name, --wandb-entity and --wandb-project-name need --track")
+	}
+	return nil
+}

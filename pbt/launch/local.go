@@ -1,0 +1,110 @@
+package launch
+
+// This file gives members that run on one machine a device each, where they see all devices: the configuration of the
+// population says cuda:LOCAL, which is the same text for all members, and each puts its own number into it.
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// LocalDevice stands in a population's file for the device of the member's own: "cuda:1" for the second member on a
+// machine.
+const LocalDevice = "cuda:LOCAL"
+
+// EnvLocal is the place of a member among those that run on its machine, from 0. A launcher on this machine sets it; it
+// is 0 for all members whom the launcher gives one device each to see.
+const EnvLocal = "GORL_PBT_LOCAL_IDX"
+
+// localIndex returns the place of this process among the members on its machine: of EnvLocal, else 0 where it sees one
+// device only, else of SLURM_LOCALID, else 0.
+func localIndex(getenv func(string) string) (int, error) {
+	name := EnvLocal
+	if getenv(name) == "" {
+		if visible := getenv("CUDA_VISIBLE_DEVICES"); visible != "" && !strings.Contains(visible, ",") {
+			return 0, nil
+		}
+		name = "SLURM_LOCALID"
+	}
+	value := getenv(name)
+	if value == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n >= maxMembers {
+		return 0, fmt.Errorf("launch: %s is %q; give the number of a device, from 0", name, value)
+	}
+	return n, nil
+}
+
+// Localised returns the sections of a run with the member's own device in place of LocalDevice, wherever it stands in
+// agent and environment. Sections that have none are not copied.
+func Localised(sections map[string]any) (map[string]any, error) {
+	return localised(sections, os.Getenv)
+}
+
+func localised(sections map[string]any, getenv func(string) string) (map[string]any, error) {
+	device := ""
+	own := make(map[string]any, len(sections))
+	for name, section := range sections {
+		own[name] = section
+		if name != "agent" && name != "environment" || !mentions(section) {
+			continue
+		}
+		if device == "" {
+			n, err := localIndex(getenv)
+			if err != nil {
+				return nil, err
+			}
+			device = strings.Replace(LocalDevice, "LOCAL", strconv.Itoa(n), 1)
+		}
+		own[name] = replaced(section, device)
+	}
+	return own, nil
+}
+
+// mentions reports whether a value has LocalDevice in it.
+func mentions(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == LocalDevice
+	case map[string]any:
+		for _, x := range v {
+			if mentions(x) {
+				return true
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if mentions(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replaced returns a copy of a value with the device in place of LocalDevice.
+func replaced(value any, device string) any {
+	switch v := value.(type) {
+	case string:
+		if v == LocalDevice {
+			return device
+		}
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for key, x := range v {
+			c[key] = replaced(x, device)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, x := range v {
+			c[i] = replaced(x, device)
+		}
+		return c
+	}
+	return value
+}

@@ -1,0 +1,59 @@
+package launch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The place of a member is what its launcher says; a process that sees one device counts from it.
+func TestLocalIndex(t *testing.T) {
+	for _, x := range []struct {
+		env  map[string]string
+		want int
+		err  string
+	}{
+		{nil, 0, ""},
+		{map[string]string{EnvLocal: "3"}, 3, ""},
+		{map[string]string{EnvLocal: "3", "CUDA_VISIBLE_DEVICES": "7", "SLURM_LOCALID": "5"}, 3, ""},
+		{map[string]string{"SLURM_LOCALID": "5"}, 5, ""},
+		{map[string]string{"SLURM_LOCALID": "5", "CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5"}, 5, ""},
+		{map[string]string{"SLURM_LOCALID": "5", "CUDA_VISIBLE_DEVICES": "GPU-8f1c"}, 0, ""},
+		{map[string]string{EnvLocal: "first"}, 0, EnvLocal + ` is "first"`},
+		{map[string]string{"SLURM_LOCALID": "-1"}, 0, `SLURM_LOCALID is "-1"`},
+	} {
+		got, err := localIndex(func(name string) string { return x.env[name] })
+		if x.err == "" && (err != nil || got != x.want) || x.err != "" && (err == nil || !strings.Contains(err.Error(), x.err)) {
+			t.Errorf("%v: %d, %v; want %d, %s", x.env, got, err, x.want, x.err)
+		}
+	}
+}
+
+// cuda:LOCAL becomes the member's device in agent and environment, and only there; the sections stay as they are.
+func TestLocalised(t *testing.T) {
+	sections := func(device string) map[string]any {
+		return map[string]any{
+			"agent":       map[string]any{"class": "PPO", "device": device},
+			"environment": map[string]any{"id": "isaaclab:X", "kwargs": map[string]any{"device": device, "list": []any{device, 1}}},
+			"trainer":     map[string]any{"name": LocalDevice},
+		}
+	}
+	given := sections(LocalDevice)
+	got, err := localised(given, func(name string) string { return map[string]string{EnvLocal: "2"}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sections("cuda:2"), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(sections(LocalDevice), given); diff != "" {
+		t.Errorf("the file has changed:\n%s", diff)
+	}
+	// Without it nothing is asked of the environment, wrong or not.
+	plain := sections("cpu")
+	got, err = localised(plain, func(string) string { return "nonsense" })
+	if diff := cmp.Diff(plain, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}

@@ -1,0 +1,351 @@
+package rlgames
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// algorithm reads the name of the algorithm first: that of another has other keys, which would all be unknown.
+func (c *conversion) algorithm(params map[string]any) {
+	section, _ := params["algo"].(map[string]any)
+	switch name := section["name"]; name {
+	case "a2c_continuous", "amp_continuous":
+	default:
+		e := &config.Error{Path: "params.algo.name", Given: name, Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"}
+		switch name {
+		case "sac":
+			e.Reason = "it is soft actor-critic; " + e.Reason
+		case "a2c_discrete":
+			e.Reason = "its actions are discrete, and have other losses in rl_games; use a file of skrl's, class CategoricalMixin"
+		}
+		c.wrong(e)
+	}
+}
+
+// amp reports whether the algorithm is AMP.
+func (c *conversion) amp() bool { return c.text("algo.name") == "amp_continuous" }
+
+// section returns the section of a name, which is made where it is missing.
+func (c *conversion) section(name string) map[string]any {
+	s, ok := c.sections[name].(map[string]any)
+	if !ok {
+		s = map[string]any{}
+		c.sections[name] = s
+	}
+	return s
+}
+
+// seed is the seed of everything random; a negative one is drawn.
+func (c *conversion) seed() {
+	if seed := c.number("seed"); c.given("seed") && seed >= 0 {
+		c.sections["seed"] = int(seed)
+	}
+}
+
+// need reports keys that rl_games has no default for.
+func (c *conversion) need(names ...string) {
+	for _, name := range names {
+		if !c.given("config." + name) {
+			c.wrong(&config.Error{Path: "params.config." + name, Reason: "it is missing, and rl_games has no default for it"})
+		}
+	}
+}
+
+// agent makes the settings of the agent.
+func (c *conversion) agent() {
+	c.need("learning_rate", "gamma", "tau", "horizon_length", "mini_epochs", "e_clip", "critic_coef", "entropy_coef")
+	if c.amp() {
+		c.need("amp_obs_demo_buffer_size", "amp_replay_buffer_size", "amp_replay_keep_prob", "amp_batch_size", "amp_minibatch_size",
+			"disc_coef", "disc_logit_reg", "disc_grad_penalty", "disc_weight_decay", "disc_reward_scale", "disc_reward_w", "task_reward_w")
+	}
+	a := c.section("agent")
+	a["class"] = "PPO"
+	a["rollouts"] = c.whole("config.horizon_length")
+	a["learning_epochs"] = c.whole("config.mini_epochs")
+	a["discount_factor"] = c.number("config.gamma")
+	a["gae_lambda"] = c.number("config.tau")
+	a["ratio_clip"] = c.number("config.e_clip")
+	a["entropy_loss_scale"] = c.number("config.entropy_coef")
+	a["value_loss_scale"] = c.number("config.critic_coef") / 2
+	a["weight_decay"] = c.number("config.weight_decay")
+	a["rewards_shaper_scale"] = c.number("config.reward_shaper.scale_value")
+	a["time_limit_bootstrap"] = c.flag("config.value_bootstrap")
+	if !c.given("config.value_bootstrap") {
+		c.note("config.value_bootstrap is missing: truncated episodes count as ended, as in rl_games up to 1.6.1, which Isaac Lab and " +
+			"IsaacGymEnvs install; from 1.6.5 on rl_games takes True")
+	}
+	a["advantage_normalization"] = "none"
+	if c.flag("config.normalize_advantage") {
+		a["advantage_normalization"] = "rollout"
+	}
+	a["value_clip"] = 0.0
+	if c.flag("config.clip_value") {
+		a["value_clip"] = c.number("config.e_clip")
+	}
+	a["learning_rate"], a["grad_norm_clip"] = c.number("config.learning_rate"), c.norm("config")
+	for _, x := range []struct{ key, setting string }{
+		{"config.normalize_input", "observation_preprocessor"}, {"config.normalize_value", "value_preprocessor"},
+		{central + ".normalize_input", "state_preprocessor"},
+	} {
+		if c.flag(x.key) {
+			a[x.setting] = scaler
+		}
+	}
+	c.minibatches(a)
+	c.schedule(a)
+	c.bounds(a)
+	if c.given("network.rnn") {
+		length := c.whole("config.seq_length")
+		if h := c.whole("config.horizon_length"); h%length != 0 {
+			c.values["config.seq_length"] = length
+			c.refuse("config.seq_length", "gorl learns from whole sequences, and config.horizon_length (%d) is no multiple of it", h)
+		}
+		a["sequence_length"] = length
+	}
+	if c.given(central) {
+		c.central(a)
+	}
+	if c.amp() {
+		c.imitation(a)
+	}
+}
+
+// scaler is the name of gorl's only preprocessor.
+const scaler = "RunningStandardScaler"
+
+// norm is the limit of gradients of a section.
+func (c *conversion) norm(section string) float64 {
+	if c.flag(section + ".truncate_grads") {
+		return c.number(section + ".grad_norm")
+	}
+	return 0
+}
+
+// minibatches are the same environments in every pass, without a shuffle; IsaacGymEnvs' AMP shuffles.
+func (c *conversion) minibatches(a map[string]any) {
+	a["mini_batch_order"] = "environments"
+	if c.amp() {
+		a["mini_batch_order"] = "random"
+	}
+	size, perEnv := c.whole("config.minibatch_size"), c.whole("config.minibatch_size_per_env")
+	horizon := c.whole("config.horizon_length")
+	switch {
+	case perEnv > 0 && horizon%perEnv != 0:
+		c.refuse("config.minibatch_size_per_env", "config.horizon_length (%d) is no multiple of it", horizon)
+	case perEnv > 0:
+		a["mini_batches"] = horizon / perEnv
+	case size > 0:
+		a["mini_batch_size"] = size
+		if rows := horizon * c.o.NumEnvs; rows%size != 0 {
+			c.refuse("config.minibatch_size", "a rollout has %d rows (config.horizon_length × environments), which is no multiple of it; "+
+				"give another agent.params.config.minibatch_size, or another number of environments", rows)
+		}
+	default:
+		c.need("minibatch_size")
+	}
+}
+
+// schedule changes the learning rate.
+func (c *conversion) schedule(a map[string]any) {
+	rate := c.number("config.learning_rate")
+	switch c.text("config.lr_schedule") {
+	case "adaptive":
+		periods := map[string]string{"legacy": "minibatch", "standard": "epoch", "standard_epoch": "update"}
+		a["learning_rate_scheduler"] = "KLAdaptiveLR"
+		a["learning_rate_scheduler_kwargs"] = map[string]any{
+			"kl_threshold": c.number("config.kl_threshold"), "min_lr": c.number("config.min_lr"), "max_lr": c.number("config.max_lr"),
+			"step": periods[c.text("config.schedule_type")], "divergence": "gaussian",
+		}
+	case "linear":
+		a["learning_rate_scheduler"] = "LinearLR"
+		a["learning_rate_scheduler_kwargs"] = map[string]any{
+			"start_factor": 1.0, "end_factor": math.Min(1, 1e-6/rate), "total_iters": "auto"}
+	}
+}
+
+// bounds is the loss of mean actions beyond the limits.
+func (c *conversion) bounds(a map[string]any) {
+	scale := c.number("config.bounds_loss_coef")
+	kinds := map[string]string{"bound": "limit", "regularisation": "square"}
+	kind, ok := kinds[c.text("config.bound_loss_type")]
+	if !ok && scale != 0 {
+		c.note("config.bound_loss_type is %q, which rl_games does not know: there is no loss of bounds, as there is none in rl_games",
+			c.text("config.bound_loss_type"))
+		scale = 0
+	}
+	a["bounds_loss_scale"] = scale
+	if scale == 0 {
+		return
+	}
+	a["bounds_loss_type"] = kind
+	if c.amp() {
+		a["bounds_loss_limit"] = 1.0
+	}
+}
+
+// central gives the value network, which reads states, a learning rate and a limit of gradients of its own. In rl_games
+// it also has passes and minibatches of its own, which gorl honours where they are the policy's.
+func (c *conversion) central(a map[string]any) {
+	for _, key := range []string{"learning_rate", "mini_epochs"} {
+		if !c.given(central + "." + key) {
+			c.wrong(&config.Error{Path: "params." + central + "." + key, Reason: "it is missing, and rl_games has no default for it"})
+			return
+		}
+	}
+	same := func(key string, default_ bool) {
+		mine, theirs := c.values[central+"."+key], c.values["config."+key]
+		if default_ {
+			mine, theirs = get[any](c, central+"."+key), get[any](c, "config."+key)
+		}
+		if mine != theirs {
+			c.refuse(central+"."+key, "gorl's networks learn together, from the same minibatches in the same passes, and config.%s is %v; "+
+				"give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
+		}
+	}
+	same("mini_epochs", false)
+	same("minibatch_size", false)
+	same("minibatch_size_per_env", false)
+	same("clip_value", true)
+	if c.flag("config.clip_value") {
+		same("e_clip", true)
+	}
+	a["learning_rate"] = []any{c.number("config.learning_rate"), c.number(central + ".learning_rate")}
+	a["grad_norm_clip"] = []any{c.norm("config"), c.norm(central)}
+	a["value_loss_scale"] = 1.0
+	mine, theirs := c.text(central+".lr_schedule") == "linear", c.text("config.lr_schedule")
+	switch {
+	case mine && theirs != "linear":
+		c.refuse(central+".lr_schedule", "gorl's networks have one schedule, and config.lr_schedule is %v", theirs)
+	case !mine && a["learning_rate_scheduler"] != nil:
+		a["learning_rate_scheduler_networks"] = "policy"
+	}
+	if c.flag("config.use_experimental_cv") {
+		c.note("config.use_experimental_cv is True: in rl_games a value head of the policy's own learns beside the central value; gorl's policy " +
+			"has none")
+	}
+}
+
+// imitation are AMP's own settings.
+func (c *conversion) imitation(a map[string]any) {
+	a["class"] = "AMP"
+	a["value_loss_scale"] = c.number("config.critic_coef")
+	for key, setting := range map[string]string{
+		"amp_obs_demo_buffer_size": "motion_dataset_size", "amp_replay_buffer_size": "reply_buffer_size",
+		"amp_batch_size": "amp_batch_size", "amp_minibatch_size": "discriminator_batch_size",
+	} {
+		a[setting] = c.whole("config." + key)
+	}
+	for key, setting := range map[string]string{
+		"amp_replay_keep_prob": "replay_admission_probability", "disc_coef": "discriminator_loss_scale",
+		"disc_logit_reg":    "discriminator_logit_regularization_scale",
+		"disc_grad_penalty": "discriminator_gradient_penalty_scale", "disc_weight_decay": "discriminator_weight_decay_scale",
+		"task_reward_w": "task_reward_scale",
+	} {
+		a[setting] = c.number("config." + key)
+	}
+	a["style_reward_scale"] = c.number("config.disc_reward_w") * c.number("config.disc_reward_scale")
+	if c.flag("config.normalize_amp_input") {
+		a["amp_observation_preprocessor"] = scaler
+	}
+	c.note("the discriminator's last layer begins as PyTorch's do, in IsaacGymEnvs uniform in ±1; its statistics learn once an update, there with " +
+		"every minibatch")
+}
+
+// trainer says how long the run is, and where it lies.
+func (c *conversion) trainer() {
+	t := c.section("trainer")
+	horizon := c.whole("config.horizon_length")
+	if n := c.whole("config.max_epochs"); n > 0 {
+		if n > math.MaxInt32*1024/max(1, horizon) {
+			c.refuse("config.max_epochs", "the run would have more timesteps than can be counted")
+			return
+		}
+		t["timesteps"] = n * horizon
+	}
+	if frames := c.number("config.max_frames"); frames > 0 {
+		if c.o.NumEnvs == 0 {
+			c.refuse("config.max_frames", "it counts the steps of all environments, and their number is not known; give --num-envs N, or "+
+				"agent.params.config.max_epochs=N instead")
+			return
+		}
+		steps := int(math.Min(frames/float64(c.o.NumEnvs), 1<<53))
+		if n, ok := t["timesteps"].(int); !ok || steps < n {
+			t["timesteps"] = steps
+		}
+	}
+	if t["timesteps"] == nil {
+		c.note("config.max_epochs is missing: rl_games trains without end, gorl for its default number of timesteps; give --timesteps")
+	}
+	if n := c.whole("config.save_frequency"); n > 0 {
+		t["checkpoint_interval"] = n * horizon
+	}
+	if c.given("config.score_to_win") {
+		t["stop_at_episode_return"] = c.number("config.score_to_win")
+	}
+	if !c.flag("config.player.deterministic") {
+		t["stochastic_evaluation"] = true
+	}
+	for _, key := range []string{"config.full_experiment_name", "config.name"} {
+		if name := c.text(key); name != "" {
+			t["name"] = name
+			break
+		}
+	}
+	if d := c.text("config.train_dir"); d != "" {
+		t["directory"] = d
+	}
+}
+
+// environment has the wrappers between the simulator and the agent.
+func (c *conversion) environment() {
+	var wrappers []any
+	limit, given, clips := c.number("env.clip_actions"), c.given("env.clip_actions"), c.flag("config.clip_actions")
+	switch {
+	case given && clips && limit != 1:
+		c.refuse("env.clip_actions", "with config.clip_actions: True rl_games multiplies actions by it; give 1.0, or "+
+			"agent.params.config.clip_actions=False")
+	case given:
+		wrappers = append(wrappers, map[string]any{"clip_action": map[string]any{"low": -limit, "high": limit}})
+	case clips:
+		wrappers = append(wrappers, "rescale_action")
+	}
+	if c.given("env.clip_observations") {
+		limit := c.number("env.clip_observations")
+		wrappers = append(wrappers, map[string]any{"clip_observation": map[string]any{"low": -limit, "high": limit}})
+	}
+	if len(wrappers) > 0 {
+		c.section("environment")["wrappers"] = wrappers
+	}
+	groups, _ := c.values["env.obs_groups.obs"].([]any)
+	if len(groups) > 0 && !slices.Equal(groups, []any{"policy"}) {
+		c.section("environment")["observation_groups"] = groups
+	}
+	if groups := c.values["env.obs_groups.states"]; groups != nil && c.given(central) {
+		c.section("environment")["state_groups"] = groups
+	}
+}
+
+// population takes over the section pbt where it is enabled; members train as long as the file's agent.
+func (c *conversion) population(given any) {
+	if none(given) {
+		return
+	}
+	section, ok := given.(map[string]any)
+	if !ok {
+		c.wrong(&config.Error{Path: "pbt", Given: given, Reason: "want the keys of Isaac Lab's population"})
+		return
+	}
+	if section["enabled"] != true {
+		if enabled, given := section["enabled"]; given && enabled != false && !none(enabled) {
+			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: flag.want()})
+		}
+		return
+	}
+	c.sections["preset"], c.sections["pbt"] = "isaaclab", section
+	n, long := c.section("trainer")["timesteps"].(int)
+	if _, own := section["total_steps"]; !own && long && c.o.NumEnvs > 0 {
+		section["total_steps"] = n * c.o.NumEnvs
+	}
+}

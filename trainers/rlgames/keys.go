@@ -1,0 +1,308 @@
+package rlgames
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
+
+// Fate is what becomes of a key.
+type Fate string
+
+// The fates of keys.
+const (
+	// Honoured keys become something of gorl's that does the same; values that cannot are refused.
+	Honoured Fate = "honoured"
+	// Idle keys have no meaning for gorl, and change nothing.
+	Idle Fate = "no meaning"
+	// Refused keys are accepted where they change nothing, as most files have them, and refused otherwise.
+	Refused Fate = "refused"
+)
+
+// Key is a key of rl_games' files.
+type Key struct {
+	// Path is the key below params, dotted.
+	Path string
+	// Fate is what becomes of it.
+	Fate Fate
+	// Default is rl_games' value where a file does not have the key, nil for none.
+	Default any
+	// Gorl is what it becomes.
+	Gorl string
+	// Why is the reason for which a value is refused, empty where every value is honoured.
+	Why string
+
+	kind  kind
+	check func(value any) bool // whether a value can be honoured; nil: every one
+}
+
+// Keys are all keys that files may have, in their order.
+func Keys() []Key { return slices.Clone(keys) }
+
+// table are the keys by their paths, sections those that have keys below them.
+var (
+	table    = map[string]Key{}
+	sections = map[string]bool{}
+)
+
+func init() {
+	for _, k := range keys {
+		table[k.Path] = k
+		for path, i := k.Path, strings.LastIndex(k.Path, "."); i > 0; i = strings.LastIndex(path, ".") {
+			path = path[:i]
+			sections[path] = true
+		}
+	}
+}
+
+// nearest is the key closest to an unknown one: of those in the same section or, failing these, by its last name.
+func nearest(path string) string {
+	var all, names []string
+	for _, k := range keys {
+		all = append(all, k.Path)
+	}
+	section, name := path[:strings.LastIndex(path, ".")+1], path[strings.LastIndex(path, ".")+1:]
+	for _, p := range all {
+		if rest, ok := strings.CutPrefix(p, section); ok && !strings.Contains(rest, ".") {
+			names = append(names, rest)
+		}
+	}
+	if n := config.Nearest(name, names); n != "" {
+		return "params." + section + n
+	}
+	for _, p := range all {
+		if strings.HasSuffix(p, "."+name) {
+			return "params." + p
+		}
+	}
+	return ""
+}
+
+// Constructors of the table's lines.
+func honoured(path string, k kind, fallback any, gorl string) Key {
+	return Key{Path: path, Fate: Honoured, kind: k, Default: fallback, Gorl: gorl}
+}
+
+// but limits the values of a key.
+func (k Key) but(check func(value any) bool, why string) Key {
+	k.check, k.Why = check, why
+	return k
+}
+
+// idle is a key without meaning for gorl.
+func idle(path, gorl string) Key { return Key{Path: path, Fate: Idle, Gorl: gorl} }
+
+// only is a key that is refused unless it has one of the values that change nothing.
+func only(path string, k kind, why string, values ...any) Key {
+	return Key{Path: path, Fate: Refused, kind: k, Why: why, check: oneOf(values...)}
+}
+
+func oneOf(values ...any) func(any) bool {
+	return func(v any) bool { return slices.Contains(values, v) }
+}
+
+func isActivation(v any) bool {
+	_, ok := activations[v.(string)]
+	return ok
+}
+
+func positive(v any) bool { x, ok := toNumber(v); return ok && x > 0 }
+func atLeast0(v any) bool { x, ok := toNumber(v); return ok && x >= 0 }
+func share(v any) bool    { x, ok := toNumber(v); return ok && x >= 0 && x <= 1 }
+
+// Reasons that several keys have.
+const (
+	wantPositive   = "want a number above 0"
+	wantAtLeast0   = "want a number of at least 0"
+	wantShare      = "want a number from 0 to 1"
+	wantActivation = "want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus"
+	noSelfPlay     = "gorl's PPO has one agent an environment"
+)
+
+// perceptron are the keys of a network's perceptron.
+func perceptron(section string) []Key {
+	return []Key{
+		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
+		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").but(isActivation, wantActivation),
+		only(section+".d2rl", flag, "gorl has no layers that read the observation again", false),
+		honoured(section+".initializer.name", text, "default",
+			"`initial_bias: zero`, and weights as PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
+		idle(section+".initializer.scale", "nothing reads it for the initializer `default`"),
+		idle(section+".initializer.gain", "nothing reads it for the initializer `default`"),
+		idle(section+".regularizer", "rl_games does not read it either"),
+	}
+}
+
+// layers are the keys of networks: the policy's, or the central value's.
+func layers(section string) []Key {
+	return slices.Concat(perceptron(section+".mlp"), []Key{
+		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container `rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
+		honoured(section+".rnn.units", whole, nil, "its size").but(positive, wantPositive),
+		honoured(section+".rnn.layers", whole, 1, "how many there are").but(positive, wantPositive),
+		honoured(section+".rnn.before_mlp", flag, false, "True: `rnn` reads observations and `mlp` reads `rnn`; False: the other way round"),
+		honoured(section+".rnn.concat_input", flag, false, "after the perceptron: `rnn` reads `concatenate([mlp, OBSERVATIONS])`; before it nothing reads it"),
+		only(section+".rnn.concat_output", flag, "gorl's heads read the recurrent layer alone", false),
+		only(section+".rnn.layer_norm", flag, "gorl has no layer norm behind recurrent layers; give False and train anew", false),
+		idle(section+".rnn.zero_rnn_on_done", "rl_games reads config.zero_rnn_on_done instead"),
+		only(section+".normalization", anything, "gorl's layers have no normalization"),
+		only(section+".inputs", anything, "gorl's observations and states have no names that a network could choose among; concatenate them in the environment"),
+	})
+}
+
+// policyKeys are those of what the policy computes.
+var policyKeys = []Key{
+	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
+	honoured("network.separate", flag, false, "`models.separate`"),
+	honoured("network.value_activation", text, "None", "a function around `ONE` in the value's output").but(isActivation, wantActivation),
+	honoured("network.space.continuous.mu_activation", text, "None", "a function around `ACTIONS` in the policy's output").but(isActivation, wantActivation),
+	only("network.space.continuous.sigma_activation", text, "log σ is used as it is"),
+	only("network.space.continuous.mu_init.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
+	idle("network.space.continuous.mu_init.scale", "nothing reads it for the initializer `default`"),
+	only("network.space.continuous.sigma_init.name", text, "gorl starts log σ at one number, as const_initializer does", "const_initializer"),
+	honoured("network.space.continuous.sigma_init.val", number, 0.0, "`initial_log_std`"),
+	only("network.space.continuous.fixed_sigma", flag, "gorl's log σ is one vector for all observations; give True", true),
+	honoured("network.space.continuous.learn_sigma", flag, true, "False: `fixed_log_std: true`"),
+	only("network.space.discrete", anything, "rl_games' discrete actions have other losses; use a file of skrl's, class CategoricalMixin"),
+	only("network.space.multi_discrete", anything, "rl_games' discrete actions have other losses; use a file of skrl's, class MultiCategoricalMixin"),
+	honoured("network.cnn.type", text, "", "the container `cnn`").but(oneOf("conv2d"), "gorl has conv2d"),
+	honoured("network.cnn.convs", list, nil, "its layers `conv2d`, and `flatten`; each has filters, kernel_size, strides and padding"),
+	honoured("network.cnn.activation", text, "None", "its `activations`").but(isActivation, wantActivation),
+	only("network.cnn.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
+	idle("network.cnn.initializer.scale", "nothing reads it for the initializer `default`"),
+	idle("network.cnn.regularizer", "rl_games does not read it either"),
+	honoured("network.permute_input", flag, true, "pictures are height × width × channels and permuted; False: they are channels × height × width"),
+	honoured("network.disc.units", list, nil, "AMP: the discriminator's linear layers"),
+	honoured("network.disc.activation", text, "None", "AMP: its `activations`").but(isActivation, wantActivation),
+	only("network.disc.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
+}
+
+// keys are all keys. What several keys decide together is in the functions of conversion.
+var keys = slices.Concat([]Key{
+	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
+	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
+	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd", "continuous_amp"),
+		"gorl knows continuous_a2c_logstd and, of AMP, continuous_amp"),
+	only("load_checkpoint", flag, "gorl does not read checkpoints of rl_games; give False, and go on with a run of gorl's by gorl train --resume", false),
+	idle("load_path", "it is read with load_checkpoint only"),
+	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").but(positive, wantPositive),
+	honoured("env.clip_observations", number, nil, "the wrapper `clip_observation`; states are left as they are").but(positive, wantPositive),
+	honoured("env.obs_groups.obs", list, nil, "`environment.observation_groups`; [policy] is what simulators give in any case"),
+	honoured("env.obs_groups.states", list, nil, "`environment.state_groups`, with a central value; nothing else reads states"),
+	idle("env.concate_obs_groups", "groups are joined in any case"),
+	idle("env.concate_obs_group", "groups are joined in any case"),
+}, policyKeys, layers("network"), []Key{
+	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
+	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
+	honoured("config.train_dir", text, nil, "`trainer.directory`"),
+	idle("config.env_name", "the registry's name; `environment.id` is gorl's"),
+	idle("config.env_config", "the environment is described in `environment`"),
+	idle("config.device", "`agent.device`, or `--device`"),
+	idle("config.device_name", "`agent.device`, or `--device`"),
+	only("config.multi_gpu", flag, "an agent of gorl's learns on one device", false),
+	only("config.ppo", flag, "without PPO's clip it is A2C", true),
+	idle("config.mixed_precision", "it makes GPUs faster and does not change what is computed; `agent.mixed_precision` is gorl's"),
+	honoured("config.normalize_input", flag, false, "`observation_preprocessor: RunningStandardScaler`"),
+	honoured("config.normalize_value", flag, false, "`value_preprocessor: RunningStandardScaler`"),
+	honoured("config.normalize_advantage", flag, true, "`advantage_normalization`: `rollout`, or `none`"),
+	only("config.normalize_rms_advantage", flag, "gorl has no running statistics of advantages", false),
+	honoured("config.value_bootstrap", flag, false, "`time_limit_bootstrap`, with the value of the last observation where it is known"),
+	idle("config.num_actors", "`environment.num_envs`"),
+	honoured("config.reward_shaper.scale_value", number, 1.0, "`rewards_shaper_scale`").but(func(v any) bool { return v != 0.0 }, "every reward would be 0"),
+	only("config.reward_shaper.shift_value", number, "gorl scales rewards and does not shift them", 0.0),
+	only("config.reward_shaper.min_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
+	only("config.reward_shaper.max_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
+	only("config.reward_shaper.log_val", flag, "gorl takes no logarithm of rewards", false),
+	honoured("config.gamma", number, nil, "`discount_factor`").but(share, wantShare),
+	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
+	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
+	honoured("config.lr_schedule", text, "None",
+		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
+	honoured("config.schedule_type", text, "legacy", "its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`, per update").but(
+		oneOf("legacy", "standard", "standard_epoch"), "want legacy, standard or standard_epoch"),
+	honoured("config.kl_threshold", number, 0.008, "its `kl_threshold`").but(positive, wantPositive),
+	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),
+	honoured("config.max_lr", number, 1e-2, "its `max_lr`").but(positive, wantPositive),
+	only("config.schedule_entropy", flag, "gorl's entropy_loss_scale has no schedule", false),
+	honoured("config.score_to_win", number, nil, "`trainer.stop_at_episode_return`"),
+	honoured("config.max_epochs", whole, nil, "`trainer.timesteps`, times config.horizon_length"),
+	honoured("config.max_frames", number, nil, "`trainer.timesteps`, divided by the number of environments; the smaller of both counts"),
+	honoured("config.save_frequency", whole, 0, "`checkpoint_interval`, times config.horizon_length").but(atLeast0, wantAtLeast0),
+	idle("config.save_best_after", "gorl keeps the best checkpoint from the first on"),
+	idle("config.print_stats", "gorl prints progress unless `--quiet` is given"),
+	idle("config.use_diagnostics", "gorl tracks the same figures in any case"),
+	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").but(atLeast0, wantAtLeast0),
+	honoured("config.truncate_grads", flag, false, "False: `grad_norm_clip: 0`"),
+	honoured("config.entropy_coef", number, 0.0, "`entropy_loss_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.e_clip", number, 0.2, "`ratio_clip`, and `value_clip`").but(positive, wantPositive),
+	honoured("config.clip_value", flag, false, "False: `value_clip: 0`"),
+	honoured("config.critic_coef", number, nil, "half of it is `value_loss_scale`; of AMP, all of it").but(atLeast0, wantAtLeast0),
+	honoured("config.bounds_loss_coef", number, 0.0, "`bounds_loss_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.bound_loss_type", text, "bound",
+		"`bounds_loss_type`: `bound` is `limit`, `regularisation` is `square`; any other text leaves the loss out, as in rl_games"),
+	honoured("config.horizon_length", whole, nil, "`rollouts`").but(positive, wantPositive),
+	honoured("config.minibatch_size", whole, nil, "`mini_batch_size`, with `mini_batch_order: environments`; of AMP `random`").but(positive, wantPositive),
+	honoured("config.minibatch_size_per_env", whole, nil, "`mini_batches`: config.horizon_length divided by it").but(positive, wantPositive),
+	honoured("config.mini_epochs", whole, nil, "`learning_epochs`").but(positive, wantPositive),
+	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
+	idle("config.seq_len", "rl_games does not read it either; config.seq_length is meant"),
+	only("config.zero_rnn_on_done", flag, "gorl's memories begin anew with each episode; give True", true),
+	honoured("config.clip_actions", flag, true,
+		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it `rescale_action` (True) or nothing"),
+	only("config.use_smooth_clamp", flag, "gorl's surrogate is clipped at once", false),
+	honoured("config.use_experimental_cv", flag, true, "gorl's policy has no value head beside a central value: what True learns in it is left out"),
+	only("config.use_action_masks", flag, noSelfPlay+" without masks of actions", false),
+	only("config.self_play_config", anything, noSelfPlay),
+	only("config.self_play", flag, noSelfPlay, false),
+	honoured("config.weight_decay", number, 0.0, "`weight_decay`").but(atLeast0, wantAtLeast0),
+	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
+	honoured("config.player.deterministic", flag, true, "False: `trainer.stochastic_evaluation: true`"),
+	idle("config.player.games_num", "`gorl eval --episodes`"),
+	idle("config.player.print_stats", "gorl eval prints a table"),
+	idle("config.player.use_vecenv", "gorl's environments are batches"),
+	idle("config.player.render", "`gorl eval --render`"),
+	idle("player", "rl_games does not read it either; config.player is meant"),
+	idle("config.defer_summaries_sec", "`write_interval`"),
+	idle("config.summaries_interval_sec_min", "`write_interval`"),
+	idle("config.summaries_interval_sec_max", "`write_interval`"),
+	idle("config.force_interval_writer", "`write_interval`"),
+}, centralKeys(), []Key{
+	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
+	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
+	honoured("config.amp_replay_keep_prob", number, nil, "AMP: `replay_admission_probability`").but(func(v any) bool { return positive(v) && share(v) }, "want a number above 0, at most 1"),
+	honoured("config.amp_batch_size", whole, nil, "AMP: `amp_batch_size`").but(positive, wantPositive),
+	honoured("config.amp_minibatch_size", whole, nil, "AMP: `discriminator_batch_size`").but(positive, wantPositive),
+	honoured("config.disc_coef", number, nil, "AMP: `discriminator_loss_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.disc_logit_reg", number, nil, "AMP: `discriminator_logit_regularization_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.disc_grad_penalty", number, nil, "AMP: `discriminator_gradient_penalty_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.disc_weight_decay", number, nil, "AMP: `discriminator_weight_decay_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.disc_reward_scale", number, nil, "AMP: `style_reward_scale`, times config.disc_reward_w").but(atLeast0, wantAtLeast0),
+	honoured("config.disc_reward_w", number, nil, "AMP: see config.disc_reward_scale").but(atLeast0, wantAtLeast0),
+	honoured("config.task_reward_w", number, nil, "AMP: `task_reward_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.normalize_amp_input", flag, true, "AMP: `amp_observation_preprocessor: RunningStandardScaler`"),
+})
+
+// central is the section of the network that estimates values from privileged states.
+const central = "config.central_value_config"
+
+// centralKeys are the keys of the central value. Its network learns in the policy's passes over the policy's
+// minibatches, so what would be other ones is refused.
+func centralKeys() []Key {
+	return slices.Concat([]Key{
+		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive, wantPositive),
+		honoured(central+".mini_epochs", whole, nil, "must be config.mini_epochs"),
+		honoured(central+".minibatch_size", whole, nil, "must be config.minibatch_size"),
+		honoured(central+".minibatch_size_per_env", whole, nil, "must be config.minibatch_size_per_env"),
+		honoured(central+".clip_value", flag, false, "must be config.clip_value"),
+		honoured(central+".e_clip", number, 0.2, "must be config.e_clip, where values are clipped"),
+		honoured(central+".normalize_input", flag, false, "`state_preprocessor: RunningStandardScaler`"),
+		honoured(central+".truncate_grads", flag, false, "False: the second of two numbers in `grad_norm_clip` is 0"),
+		honoured(central+".grad_norm", number, 1.0, "the second of two numbers in `grad_norm_clip`").but(atLeast0, wantAtLeast0),
+		honoured(central+".lr_schedule", text, "None", "`linear` where config.lr_schedule is; any other text is a constant rate, as in rl_games"),
+		idle(central+".kl_threshold", "rl_games does not read it either"),
+		idle(central+".schedule_type", "rl_games does not read it either"),
+		only(central+".weight_decay", number, "gorl's networks share one; give config.weight_decay", 0.0),
+		only(central+".network.name", text, "gorl knows actor_critic", "actor_critic"),
+		only(central+".network.central_value", flag, "want True, or nothing", true),
+	}, layers(central+".network"))
+}

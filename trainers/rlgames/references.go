@@ -1,0 +1,256 @@
+package rlgames
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Hydra's references, as IsaacGymEnvs' files have them: ${.name} is a key beside this one, each further dot climbs a
+// section, ${task.env.numEnvs} begins at the top, and ${resolve_default:5000,${....max_iterations}} calls a function
+// with arguments.
+
+// unresolved is a reference to what the file does not have. It matters only where the key matters.
+type unresolved string
+
+// maxDepth is more than any file refers from reference to reference.
+const maxDepth = 32
+
+// maxReferences is more than a file has, and less than two references each of which names two others lead to.
+const maxReferences = 10_000
+
+// functions are IsaacGymEnvs' functions of references.
+var functions = map[string]struct {
+	arguments int
+	call      func(args []any) any
+}{
+	"resolve_default": {2, func(a []any) any {
+		if a[1] == "" || a[1] == nil {
+			return a[0]
+		}
+		return a[1]
+	}},
+	"if": {3, func(a []any) any {
+		if truth(a[0]) {
+			return a[1]
+		}
+		return a[2]
+	}},
+	"eq":       {2, func(a []any) any { return strings.EqualFold(fmt.Sprint(a[0]), fmt.Sprint(a[1])) }},
+	"contains": {2, func(a []any) any { return strings.Contains(lower(a[1]), lower(a[0])) }},
+}
+
+func lower(x any) string { return strings.ToLower(fmt.Sprint(x)) }
+
+// truth is Python's.
+func truth(x any) bool {
+	switch v := x.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case int:
+		return v != 0
+	case float64:
+		return v != 0
+	}
+	return true
+}
+
+// resolver finds what references of a file mean.
+type resolver struct {
+	root     map[string]any
+	followed int
+}
+
+// resolve returns a file without references. What IsaacGymEnvs' files refer to outside themselves are the defaults of
+// its command line.
+func resolve(file map[string]any, numEnvs int) (map[string]any, error) {
+	r := &resolver{root: map[string]any{
+		"seed": 42, "experiment": "", "checkpoint": "", "max_iterations": "", "sigma": "", "multi_gpu": false, "test": false,
+		"num_envs": "", "task_name": "", "rl_device": "cuda:0", "sim_device": "cuda:0", "pbt": map[string]any{"enabled": false},
+		"train": file,
+	}}
+	if numEnvs > 0 {
+		r.root["task"] = map[string]any{"env": map[string]any{"numEnvs": numEnvs}}
+	}
+	whole, err := r.node(file, []string{"train"}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("rlgames: %w", err)
+	}
+	return whole.(map[string]any), nil
+}
+
+// node resolves a value; path leads to it.
+func (r *resolver) node(value any, path []string, depth int) (any, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, x := range v {
+			var err error
+			if out[key], err = r.node(x, append(path[:len(path):len(path)], key), depth); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			var err error
+			if out[i], err = r.node(x, append(path[:len(path):len(path)], strconv.Itoa(i)), depth); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string:
+		if !strings.Contains(v, "${") {
+			return v, nil
+		}
+		x, err := r.text(v, path, depth)
+		if err != nil {
+			return nil, fmt.Errorf("%q is %q: %w", strings.Join(path[1:], "."), v, err)
+		}
+		return x, nil
+	}
+	return value, nil
+}
+
+// text resolves the references in a text. A text that is one reference becomes what it refers to, of whatever type.
+func (r *resolver) text(s string, path []string, depth int) (any, error) {
+	var b strings.Builder
+	for rest := s; ; {
+		before, after, found := strings.Cut(rest, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		end := closing(after)
+		if end < 0 {
+			return nil, errors.New("a ${ has no }")
+		}
+		value, err := r.reference(after[:end], path, depth+1)
+		rest = after[end+1:]
+		_, open := value.(unresolved)
+		if alone := b.Len() == 0 && rest == ""; err != nil || open || alone {
+			return value, err
+		}
+		b.WriteString(fmt.Sprint(value))
+	}
+}
+
+// closing is the place of the brace that closes one before s, negative without any.
+func closing(s string) int {
+	depth := 1
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// reference resolves what stands between ${ and }.
+func (r *resolver) reference(s string, path []string, depth int) (any, error) {
+	if name, args, call := strings.Cut(s, ":"); call && !strings.Contains(name, "{") {
+		return r.call(name, args, path, depth)
+	}
+	return r.follow(s, path, depth)
+}
+
+func (r *resolver) call(name, args string, path []string, depth int) (any, error) {
+	f, ok := functions[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no function %q; give the value itself by agent.%s=VALUE", name, strings.Join(path[1:], "."))
+	}
+	texts := split(args)
+	if len(texts) != f.arguments {
+		return nil, fmt.Errorf("%s has %d arguments, want %d", name, len(texts), f.arguments)
+	}
+	values := make([]any, len(texts))
+	for i, t := range texts {
+		value, err := r.text(strings.TrimSpace(t), path, depth)
+		if err != nil {
+			return nil, err
+		}
+		if open, ok := value.(unresolved); ok {
+			return open, nil
+		}
+		values[i] = literal(value)
+	}
+	return f.call(values), nil
+}
+
+// literal gives a text of an argument the type that YAML gives it: 5000 is a number.
+func literal(value any) any {
+	s, ok := value.(string)
+	if !ok || s == "" {
+		return value
+	}
+	var v any
+	if err := yaml.Unmarshal([]byte(s), &v); err != nil {
+		return s
+	}
+	switch v.(type) {
+	case bool, int, float64:
+		return v
+	}
+	return s
+}
+
+// split cuts arguments at the commas outside braces.
+func split(s string) []string {
+	var parts []string
+	depth, from := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, s[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, s[from:])
+}
+
+// follow finds the value that a path of keys names, from the top or, with leading dots, from the key that refers to it.
+func (r *resolver) follow(s string, path []string, depth int) (any, error) {
+	keys := strings.TrimLeft(s, ".")
+	dots := len(s) - len(keys)
+	var at []string
+	if dots > 0 {
+		if dots > len(path) {
+			return nil, fmt.Errorf("${%s} climbs above the top", s)
+		}
+		at = append(at, path[:len(path)-dots]...)
+	}
+	at = append(at, strings.Split(keys, ".")...)
+	var value any = r.root
+	for _, key := range at {
+		section, ok := value.(map[string]any)
+		if !ok {
+			return unresolved(s), nil
+		}
+		if value, ok = section[key]; !ok {
+			return unresolved(s), nil
+		}
+	}
+	if r.followed++; depth > maxDepth || r.followed > maxReferences {
+		return nil, errors.New("the reference leads back to itself, or to too many others")
+	}
+	return r.node(value, at, depth+1)
+}
