@@ -267,5 +267,5 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
 	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",
 		"true for False; its weights start at 0, which sigma_init const_initializer 0 says"},
-	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn"},
+	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
 }

@@ -102,6 +102,10 @@ func (p *Policy) run(s *step, at, n int) {
 				y[r*w+i] = row[at]
 			}
 		}
+	case description.LayerNorm:
+		for r := range n {
+			layerNorm(x[r*v:(r+1)*v], s.weight, s.bias, y[r*w:(r+1)*w])
+		}
 	case description.Softmax:
 		for r := range n {
 			softmax(x[r*v:(r+1)*v], y[r*w:(r+1)*w])
@@ -142,6 +146,22 @@ func (p *Policy) run(s *step, at, n int) {
 				y[i] = float32(f(float64(x)))
 			}
 		}
+	}
+}
+
+// layerNorm standardises a row by its own mean and biased variance, and scales and shifts the result.
+func layerNorm(x, weight, bias, y []float32) {
+	sum, square := 0.0, 0.0
+	for _, v := range x {
+		sum += float64(v)
+	}
+	mean := sum / float64(len(x))
+	for _, v := range x {
+		square += (float64(v) - mean) * (float64(v) - mean)
+	}
+	scale := 1 / math.Sqrt(square/float64(len(x))+description.LayerNormEpsilon)
+	for i, v := range x {
+		y[i] = float32((float64(v)-mean)*scale)*weight[i] + bias[i]
 	}
 }
 

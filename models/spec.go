@@ -78,11 +78,11 @@ type Container struct {
 	Activations []string
 }
 
-// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, or, with
-// Flatten, what makes rows of a picture: its channels one after another, each row by row. Rows that are flat already it
+// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, with Norm a
+// layer normalisation of the row (PyTorch's LayerNorm), which no activation follows, or, with Flatten, what makes rows of a picture: its channels one after another, each row by row. Rows that are flat already it
 // leaves as they are.
 type Layer struct {
-	Flatten bool
+	Flatten, Norm bool
 	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but the
 	// batch, which is all that it can do: 1 and -1.
 	Start, End int

@@ -13,7 +13,7 @@ import (
 // maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
 const maxLayerWidth = 1 << 20
 
-// The layers that a specification can name are read here: linear, recurrent and flatten; conv2d is in spec_conv.go.
+// The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in spec_conv.go.
 
 // parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as sizes
 // of recurrent layers, as a file of Isaac Lab's has them.
@@ -130,13 +130,16 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
-const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...} or flatten"
+const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, layer_norm or flatten"
 
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
 	case string:
 		if strings.EqualFold(v, "flatten") {
 			return Layer{Flatten: true}, nil
+		}
+		if strings.EqualFold(v, description.LayerNorm) {
+			return Layer{Norm: true}, nil
 		}
 		return Layer{}, fmt.Errorf("models: %s: unknown layer %q; %s", path, v, layerForms)
 	case map[string]any:
@@ -308,7 +311,7 @@ func sizeText(path string, value any) (string, error) {
 }
 
 // activated reports whether an activation may follow the layer.
-func (l Layer) activated() bool { return !l.Flatten && l.Recurrent == "" }
+func (l Layer) activated() bool { return !l.Flatten && !l.Norm && l.Recurrent == "" }
 
 // linears counts the layers that activations follow.
 func (c Container) linears() int {
@@ -333,7 +336,7 @@ func (c Container) validate(path string) error {
 			}
 		}
 		for _, text := range []string{l.Out, l.In} {
-			if l.Flatten || text == "" && l.Out != "" {
+			if l.Flatten || l.Norm || text == "" && l.Out != "" {
 				continue
 			}
 			if _, err := parseExpression(fmt.Sprintf("%s.layers[%d]", path, i), text); err != nil {
@@ -345,8 +348,8 @@ func (c Container) validate(path string) error {
 	return err
 }
 
-// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten or a recurrent
-// layer.
+// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten, a
+// layer_norm or a recurrent layer.
 func (c Container) activations(path string) ([]string, error) {
 	var parsed []string
 	for i, name := range c.Activations {

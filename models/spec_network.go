@@ -70,6 +70,14 @@ func (a *assembler) linear(name string, out int, bias bool, from start) {
 	a.next++
 }
 
+// norm adds a layer normalisation to the run.
+func (a *assembler) norm(name string) {
+	s := description.Step{Op: description.LayerNorm, Inputs: []int{a.at}, Weight: name + ".weight", Bias: name + ".bias"}
+	a.at = a.network.norm(s, int(a.width))
+	a.shape, a.laid, a.open = nil, false, false
+	a.next++
+}
+
 // recurrent adds a stack of recurrent layers to the run.
 func (a *assembler) recurrent(name string, l RecurrentLayer) error {
 	if err := l.validate(int(a.width)); err != nil {
@@ -120,11 +128,18 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 			a.next++
 			continue
 		}
+		name := fmt.Sprintf("%s.%d", c.Name, a.next)
+		if l.Norm {
+			if err := a.flat(at); err != nil {
+				return nil, err
+			}
+			a.norm(name)
+			continue
+		}
 		out, err := known.size(at, l.Out)
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("%s.%d", c.Name, a.next)
 		if l.Conv != nil {
 			in := 0
 			if l.In != "" {

@@ -11,13 +11,14 @@ import (
 // [Spec] compiles to where it is more than an MLP.
 type network struct {
 	net      description.Network
-	states   bool            // the steps read rows of states in the place of observations
-	chains   map[int]*chain  // by the index of their first step
-	kernels  map[int]kernel  // of convolutions, by the index of the step
-	pictures bool            // some results may be pictures, see below
-	whole    *tensor.Layers  // all steps, where they are one chain
-	stacks   map[int]*memory // the recurrent steps, by index
-	hidden   int             // the width of the state that they keep
+	states   bool                     // the steps read rows of states in the place of observations
+	chains   map[int]*chain           // by the index of their first step
+	kernels  map[int]kernel           // of convolutions, by the index of the step
+	norms    map[int][2]tensor.Tensor // weight and bias of layer normalisations, likewise
+	pictures bool                     // some results may be pictures, see below
+	whole    *tensor.Layers           // all steps, where they are one chain
+	stacks   map[int]*memory          // the recurrent steps, by index
+	hidden   int                      // the width of the state that they keep
 	params   []tensor.Parameter
 	weights  []tensor.Tensor
 	scope    *tensor.Scope
@@ -60,6 +61,13 @@ func (n *network) layer(gen *tensor.Generator, s description.Step, width int, fr
 	return n.net.Add(s)
 }
 
+// norm adds a layer normalisation of rows of the given width, which starts as PyTorch's: weights 1, biases 0.
+func (n *network) norm(s description.Step, width int) int {
+	w, b := n.scope.RequireGrad(n.scope.Ones(int64(width))), n.scope.RequireGrad(n.scope.Zeros(int64(width)))
+	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w}, tensor.Parameter{Name: s.Bias, Tensor: b})
+	return n.net.Add(s)
+}
+
 // compile joins linear steps whose results nothing but the next one reads.
 func (n *network) compile() {
 	named := map[string]tensor.Tensor{}
@@ -73,12 +81,16 @@ func (n *network) compile() {
 		}
 	}
 	n.chains, n.kernels, n.stacks, n.hidden = map[int]*chain{}, map[int]kernel{}, map[int]*memory{}, 0
+	n.norms = map[int][2]tensor.Tensor{}
 	var c *chain
 	for i, s := range n.net.Steps {
 		n.pictures = n.pictures || s.Op == description.Conv2d || s.Op == description.Permute
 		if s.Op == description.Conv2d {
 			f, _ := tensor.ParseActivation(s.Activation) // a canonical name
 			n.kernels[i] = kernel{named[s.Weight], named[s.Bias], f, convolution(s)}
+		}
+		if s.Op == description.LayerNorm {
+			n.norms[i] = [2]tensor.Tensor{named[s.Weight], named[s.Bias]}
 		}
 		if s.Recurrent() {
 			m := &memory{from: int64(n.hidden), width: int64(s.State()), frames: int64(s.Frames)}
@@ -198,6 +210,11 @@ func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor 
 	case description.Conv2d:
 		k := n.kernels[i]
 		return s.Activate(k.activation, s.Conv2d(shaped(s, x[0], st.Shape), k.weight, k.bias, k.Convolution))
+	case description.LayerNorm:
+		rows := n.rows(s, x[0])
+		d := s.Sub(rows, s.MeanKeep(rows, -1))
+		d = s.Div(d, s.Sqrt(s.AddScalar(s.MeanKeep(s.Square(d), -1), description.LayerNormEpsilon)))
+		return s.Add(s.Mul(d, n.norms[i][0]), n.norms[i][1])
 	case description.Permute:
 		dims := []int64{0}
 		for _, d := range st.Dims {

@@ -88,6 +88,7 @@ print(total)
 
 // A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
 func TestPeersServeMemory(t *testing.T) {
+	python := peers.Python(t, "numpy")
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
 	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
 		Dict: map[string]any{"rollouts": 16}})
@@ -113,7 +114,7 @@ func TestPeersServeMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
 	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(peers.Python(t, "numpy"), "-c", `
+	script := exec.Command(python, "-c", `
 import sys
 from gorl_client import Policy
 for attempt in range(2):  # the second asker begins anew

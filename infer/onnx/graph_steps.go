@@ -31,6 +31,8 @@ func (g *graph) step(i int) (string, error) {
 		return g.linear(s, in[0], g.widths[g.d.Network.Sources(i)[0]])
 	case description.Conv2d:
 		return g.conv(s, in[0])
+	case description.LayerNorm:
+		return g.layerNorm(s, in[0], g.widths[i+1]), nil
 	case description.Permute:
 		order := []int{0}
 		for _, d := range s.Dims {
@@ -92,6 +94,16 @@ func (g *graph) linear(s description.Step, x string, width int) (string, error) 
 		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
 	}
 	return g.activate(g.node("Gemm", "", in, attributeOfInt("transB", 1)), s.Activation)
+}
+
+// layerNorm standardises rows by their own mean and variance. ONNX has an operation for it only later.
+func (g *graph) layerNorm(s description.Step, x string, width int) string {
+	mean := func(x string) string { return g.node("ReduceMean", "", []string{x}, attributeOfInts("axes", 1)) }
+	d := g.node("Sub", "", []string{x, mean(x)})
+	variance := g.node("Add", "", []string{mean(g.node("Mul", "", []string{d, d})), g.scalar(description.LayerNormEpsilon)})
+	d = g.node("Div", "", []string{d, g.node("Sqrt", "", []string{variance})})
+	d = g.node("Mul", "", []string{d, g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), width)})
+	return g.node("Add", "", []string{d, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), width)})
 }
 
 // reshape gives x another shape.

@@ -25,12 +25,15 @@ func (n Network) Arrays() ([]Array, error) {
 	return arrays, nil
 }
 
-// Arrays lists the arrays of a step upon rows of the given width: of a Linear or a Conv2d the weight and then the bias,
-// where it has one, of a recurrent step those that Weights names, and none of others.
+// Arrays lists the arrays of a step upon rows of the given width: of a Linear, a Conv2d or a LayerNorm the weight and
+// then the bias, where it has one, of a recurrent step those that Weights names, and none of others.
 func (s Step) Arrays(width int) []Array {
 	switch {
 	case s.Recurrent():
 		return s.recurrentArrays(width)
+	case s.Op == LayerNorm:
+		shape := []int64{int64(width)}
+		return []Array{{s.Weight, shape, width}, {s.Bias, shape, width}}
 	case s.Op != Linear && s.Op != Conv2d:
 		return nil
 	}

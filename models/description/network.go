@@ -37,6 +37,9 @@ const (
 	RNN  = "rnn"
 	GRU  = "gru"
 	LSTM = "lstm"
+	// LayerNorm computes (x − mean) / √(variance + 1e-5) · w + b of a row, with its mean and biased variance: Weight and
+	// Bias name w and b, as wide as the row (PyTorch's LayerNorm).
+	LayerNorm = "layer_norm"
 	// OneHot turns indices into zeros and ones; Choices has the number of choices of every column. An index out of range
 	// gives zeros.
 	OneHot = "one_hot"
@@ -50,6 +53,9 @@ const (
 	Mul = "mul"
 	Div = "div"
 )
+
+// LayerNormEpsilon is what [LayerNorm] adds to the variance, PyTorch's default.
+const LayerNormEpsilon = 1e-5
 
 // Activations are the names that a Step's Activation may have, beside the empty one, which is "identity".
 func Activations() []string {
@@ -227,6 +233,11 @@ func (s Step) width(in []int) (int, error) {
 				s.Outputs)
 		}
 		return s.Outputs, nil
+	case LayerNorm:
+		if s.Weight == "" || s.Bias == "" {
+			return 0, fmt.Errorf("want the names of a weight and a bias, got %q and %q", s.Weight, s.Bias)
+		}
+		return in[0], nil
 	case Conv2d:
 		return s.convWidth(in[0])
 	case Permute:

@@ -137,9 +137,10 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	if s.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*"); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
+	made := s // because `return nil, err` sets s to nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(s.file.Name()), s.release())
+			err = errors.Join(err, os.Remove(made.file.Name()), made.release())
 		}
 	}()
 	if s.memory, err = mapFile(s.file, l.Size); err != nil {

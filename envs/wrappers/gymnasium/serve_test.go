@@ -218,7 +218,9 @@ func TestServeRefuses(t *testing.T) {
 	if err := os.WriteFile(path, []byte("not a policy"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	vast := &adder{set: p.set, n: 1 << 44} // no address space has room for so many rows
 	for want, serve := range map[string]func() error{
+		"mapping":          func() error { return Serve(context.Background(), vast, path+"x", ServeOptions{}) },
 		"needs a policy":   func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
 		"rows is -1":       func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
 		"is there already": func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
@@ -227,6 +229,9 @@ func TestServeRefuses(t *testing.T) {
 		if err := serve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
+		t.Errorf("files are left: %v, %v", files, err)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "not a policy" {
 		t.Errorf("the file at the path was changed: %q, %v", b, err)

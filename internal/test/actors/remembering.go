@@ -38,6 +38,10 @@ func remembering() []Case {
 		{Name: "both", Input: "concatenate([seen, OBSERVATIONS])", Activations: []string{"elu", "elu"},
 			Layers: []models.Layer{{Flatten: true}, {Recurrent: "lstm", Out: "NUM_ACTIONS", Layers: 1}}},
 	}}
+	normed := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * ACTIONS", Network: []models.Container{
+		{Name: "net", Input: "OBSERVATIONS", Activations: []string{"elu"},
+			Layers: []models.Layer{{Recurrent: "lstm", Out: "8", Layers: 1}, {Norm: true}, {Out: "9"}, {Norm: true}, {Out: "6"}}},
+	}}
 	pixels := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "3 * ACTIONS", Network: []models.Container{
 		{Name: "net", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255", Activations: []string{"relu", "relu", "", "elu"},
 			Layers: []models.Layer{
@@ -59,7 +63,7 @@ func remembering() []Case {
 	for name, c := range map[string]struct {
 		sp   spaces.Set
 		spec models.Spec
-	}{"spec/memory": {bounded, memories}, "spec/conv": {camera, pixels}, "spec/groups": {first, kernels},
+	}{"spec/memory": {bounded, memories}, "spec/layer_norm": {bounded, normed}, "spec/conv": {camera, pixels}, "spec/groups": {first, kernels},
 		"spec/dict/gru": {parts, watching}} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Models: specified(c.spec, c.sp)})
 	}
