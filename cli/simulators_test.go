@@ -11,6 +11,23 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
+// The examples train in the simulators that they are of, shortened.
+func TestSimulatorsTrainExamples(t *testing.T) {
+	python := peers.Simulators(t, "envpool", "mjlab")
+	t.Chdir(t.TempDir())
+	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4", "mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
+		text, _ := gorl(t, 0, "train", "--example", name)
+		write(t, name+".yaml", text)
+		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
+		stdout, _ := gorl(t, 0, "train", "-c", name+".yaml", "-q", "--timesteps", "64", "--num-envs", "4", "--set", "environment.python="+python)
+		if stdout != "runs/"+name+"\n" {
+			t.Errorf("%s: the run is in %q", name, stdout)
+		}
+		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "1")
+		matches(t, stdout, `1 episodes of `+environment, `\nlength +1000 `)
+	}
+}
+
 // standIn returns the folder of the stand-in for Isaac Lab, and what a command needs to train in it.
 func standIn(t *testing.T) (folder string, environment map[string]any, set []string) {
 	t.Helper()
@@ -57,7 +74,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 			Objective string
 			Members   []struct {
 				Objective        float64
-				EnvironmentSteps int64 `json:"environment_steps"`
+				EnvironmentSteps int64 `json:"steps"`
 			}
 		}
 	}
