@@ -57,8 +57,9 @@ type Options struct {
 	// Step.Episodes.
 	RandomEpisodeLengths bool
 	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
-	// groups, that become observations and states; several become a Dict. By default they are the first there is of
-	// "policy", "actor" and "state", and of "critic" and "privileged_state", where the Simulator is one that has groups.
+	// groups, that become observations and states; several become a Dict. By default they are "policy" or "actor", and
+	// "critic" where there is one; of [Playground] and [Brax] "state" and "privileged_state"; of [Vector], [EnvPool] and
+	// [ManiSkill], whose dictionaries are no groups, none.
 	ObservationGroups, StateGroups []string
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string
